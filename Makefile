@@ -1,0 +1,47 @@
+# Needs python3 (3.11 or newer) with pip, and make. Everything is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all check docs-coverage format clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosolve needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	@echo "installing cosolve and its tools into $(VENV) (once, a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+install: $(STAMP)  ## create .venv with the package and the developer tools
+
+demo: $(STAMP)  ## list and run the examples
+	@$(BIN)/cosolve demo
+
+test: $(STAMP)  ## quick tests and docstring examples
+	@$(BIN)/pytest -n 2
+
+test-all: $(STAMP)  ## also the long studies
+	@$(BIN)/pytest -n 2 -m ""
+
+check: $(STAMP)  ## lint, format, types, layers, coverage table
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python tools/coverage.py --check
+
+docs-coverage: $(STAMP)  ## rewrite docs/coverage.md from the markers in tests/
+	@$(BIN)/python tools/coverage.py
+
+format: $(STAMP)  ## apply the formatter and the safe lint fixes
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+
+clean:  ## remove .venv, caches and build output
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

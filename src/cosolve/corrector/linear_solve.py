@@ -1,0 +1,85 @@
+"""Solving with the interface Jacobian: dense when small, sparse when large, and a sentence when it is singular."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cosolve.errors import SingularInterfaceError
+from cosolve.subsystem.port import Vector
+
+#: Interface sizes from which the Jacobian is held and factorised sparse.
+SPARSE_FROM = 100
+
+InterfaceMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSC array
+
+_RCOND = 1e-14
+
+
+class Factorised:
+    """LU factors of an interface Jacobian, scaled row- and column-wise first because its units are mixed.
+
+    >>> import numpy as np
+    >>> Factorised(np.array([[1e9, 0.0], [0.0, 1e-9]]), ["force", "angle"]).solve(np.array([1e9, 1e-9]))
+    array([1., 1.])
+    """
+
+    def __init__(self, G: InterfaceMatrix, labels: Sequence[str]) -> None:
+        self.labels = labels
+        self._sparse = not isinstance(G, np.ndarray)
+        size = abs(G)
+        rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
+        columns = np.asarray(size.max(axis=0).todense()).ravel() if self._sparse else size.max(axis=0)
+        if not rows.all():
+            raise self._singular(f"the equation of '{labels[int(np.argmin(rows))]}' does not react to any coupling variable")
+        if not columns.all():
+            raise self._singular(f"no equation reacts to the coupling variable '{labels[int(np.argmin(columns))]}'")
+        if self._sparse:
+            self._factor_sparse(G, rows)
+        else:
+            self._factor_dense(G, rows)
+
+    def _factor_dense(self, G: Any, rows: Vector) -> None:
+        from scipy.linalg import get_lapack_funcs
+
+        scaled = G / rows[:, np.newaxis]
+        columns = np.abs(scaled).max(axis=0)
+        scaled /= columns
+        getrf, gecon, self._getrs = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
+        norm = np.abs(scaled).sum(axis=0).max()
+        self._lu, self._pivots, info = getrf(scaled)
+        rcond = 0.0 if info > 0 else gecon(self._lu, norm)[0]
+        if not rcond > _RCOND:
+            null = np.abs(np.linalg.svd(scaled)[2][-1]) if np.isfinite(scaled).all() else np.ones(len(rows))
+            involved = [self.labels[m] for m in np.argsort(-null) if null[m] > 0.1 * null.max()][:4]
+            raise self._singular(f"the equations do not determine {', '.join(repr(v) for v in involved)} (rcond {rcond:.1e})")
+        self._rows, self._columns = rows, columns
+
+    def _factor_sparse(self, G: Any, rows: Vector) -> None:
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import splu
+
+        scaled = (diags_array(1.0 / rows) @ G).tocsc()
+        self._rows, self._columns = rows, np.ones(len(rows))
+        try:
+            self._splu = splu(scaled)
+        except RuntimeError:
+            raise self._singular("its sparse factorisation found no pivot") from None
+
+    def solve(self, r: Vector) -> Vector:
+        """`G^-1 r`."""
+        scaled = r / self._rows
+        x: Vector = self._splu.solve(scaled) if self._sparse else self._getrs(self._lu, self._pivots, scaled)[0]
+        x = x / self._columns
+        if not np.isfinite(x).all():
+            raise self._singular(f"the correction of '{self.labels[int(np.flatnonzero(~np.isfinite(x))[0])]}' is not finite")
+        return x
+
+    @staticmethod
+    def _singular(why: str) -> SingularInterfaceError:
+        return SingularInterfaceError(
+            f"the interface Jacobian is singular: {why}; remove redundant equations, or check that every unknown "
+            "acts on something its equation measures"
+        )

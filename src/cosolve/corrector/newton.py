@@ -1,0 +1,44 @@
+"""Newton's method on the interface residual: `G dz = -r` (Schweizer/Lu Eq. 85, Sicklinger Eq. 4.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from cosolve.corrector.base import Corrector
+from cosolve.corrector.linear_solve import Factorised, InterfaceMatrix
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Vector
+
+Refresh = Literal["iteration", "step", "run"]
+
+
+class Newton(Corrector):
+    """Newton with a Jacobian renewed every `"iteration"`, every `"step"` (simplified) or once a `"run"`.
+
+    >>> import numpy as np
+    >>> newton = Newton()
+    >>> newton.start_run(["z"])
+    >>> newton.start_step()
+    >>> float(newton.correct(np.array([3.0]), np.array([4.0]), lambda: np.array([[2.0]]))[0])
+    1.0
+    """
+
+    def __init__(self, refresh: Refresh = "iteration") -> None:
+        if refresh not in ("iteration", "step", "run"):
+            raise SetupError(f"Newton: refresh must be 'iteration', 'step' or 'run', not {refresh!r}")
+        self.refresh = refresh
+        self._labels: Sequence[str] = ()
+        self._factors: Factorised | None = None
+
+    def start_run(self, labels: Sequence[str]) -> None:
+        self._labels, self._factors = labels, None
+
+    def start_step(self) -> None:
+        if self.refresh != "run":
+            self._factors = None
+
+    def correct(self, z: Vector, r: Vector, jacobian: Callable[[], InterfaceMatrix]) -> Vector:
+        if self._factors is None or self.refresh == "iteration":
+            self._factors = Factorised(jacobian(), self._labels)
+        return z - self._factors.solve(r)

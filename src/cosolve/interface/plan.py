@@ -1,0 +1,209 @@
+"""The plan: a `System` compiled once into flat arrays and integer index maps, on which all methods work.
+
+Three flat vectors describe the exchange: `u` (all inputs of all subsystems), `y` (all outputs) and `z` (the coupling
+variables). Inputs follow from `z` by an index map and factors, `u[k] = factor[k] * z[source[k]] + offset[k]`;
+the interface equations `r(z, y) = 0` close the loop. A plain connection contributes `z - y_a`, a law `z - f(y)`,
+user equations anything. Rows of `r` and entries of `z` correspond one to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import NonFiniteError, SubsystemError
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import Matrix, Ports, Vector
+
+Index = npt.NDArray[np.intp]
+
+#: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
+_LAW_INCREMENT = 6e-6
+
+
+@dataclass(frozen=True)
+class Block:
+    """A law or a set of user equations: rows of the residual, and the values its function is called with."""
+
+    label: str
+    rows: Index  # entries of z (and rows of r) that belong to it
+    row_ports: Ports  # how the function's return value is laid out over those rows
+    of: tuple[tuple[Index, bool], ...]  # per argument: entries of y, and whether it is a scalar
+    function: Callable[..., Any]
+    jacobian: Callable[..., Any] | None
+    implicit: bool  # False: z = f(y); True: f(z, y) = 0
+
+    @cached_property
+    def y_index(self) -> Index:
+        """All entries of y that it reads, argument by argument."""
+        return np.concatenate([index for index, _ in self.of]) if self.of else np.zeros(0, dtype=np.intp)
+
+    def call(self, z_rows: Vector, y_read: Vector) -> Vector:
+        """The function's value for its own unknowns `z_rows` and the flat arguments `y_read`."""
+        unknowns: list[Any] = []
+        if self.implicit:
+            for port in self.row_ports:
+                part = z_rows[self.row_ports.slice(port.name)]
+                unknowns.append(float(part[0]) if port.size is None else part)
+        try:
+            value = self.row_ports.pack(self.function(*unknowns, *self._arguments(y_read)))
+        except Exception as error:
+            raise SubsystemError(f"{self.label} failed: {error} ({type(error).__name__})") from error
+        if not np.isfinite(value).all():
+            bad = self.row_ports.labels()[int(np.flatnonzero(~np.isfinite(value))[0])]
+            raise NonFiniteError(f"{self.label} returned {value[~np.isfinite(value)][0]} for '{bad}'")
+        return value
+
+    def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
+        """Derivatives of the function's value by its unknowns and by its arguments."""
+        if self.jacobian is not None and not self.implicit:
+            given = np.asarray(self.jacobian(*self._arguments(y_read)), dtype=np.float64)
+            return np.zeros((len(z_rows), 0)), given.reshape(len(z_rows), len(y_read))
+        by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, len(z_rows))
+        if not self.implicit:
+            return np.zeros((len(z_rows), 0)), by_y
+        return _central_differences(lambda z: self.call(z, y_read), z_rows, len(z_rows)), by_y
+
+    def _arguments(self, y_read: Vector) -> list[Any]:
+        values, start = [], 0
+        for index, scalar in self.of:
+            part = y_read[start : start + len(index)]
+            values.append(float(part[0]) if scalar else part)
+            start += len(index)
+        return values
+
+
+def _central_differences(function: Callable[[Vector], Vector], x: Vector, rows: int) -> Matrix:
+    columns = np.empty((rows, len(x)))
+    for j in range(len(x)):
+        step = _LAW_INCREMENT * max(1.0, abs(float(x[j])))
+        plus, minus = x.copy(), x.copy()
+        plus[j] += step
+        minus[j] -= step
+        columns[:, j] = (function(plus) - function(minus)) / (plus[j] - minus[j])
+    return columns
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a method needs to know about a coupled system, as plain arrays."""
+
+    names: tuple[str, ...]
+    subsystems: tuple[Subsystem, ...]
+    input_ports: tuple[Ports, ...]
+    output_ports: tuple[Ports, ...]
+    u_slices: tuple[slice, ...]
+    y_slices: tuple[slice, ...]
+    n_u: int
+    n_y: int
+    n_z: int
+    z_labels: tuple[str, ...]
+    z_nominal: Vector
+    z_initial: Vector
+    z_ports: dict[str, tuple[slice, bool]]  # named coupling variables: entries, scalar?
+    u_source: Index  # n_u: entry of z that feeds each input (-1: constant)
+    u_factor: Vector
+    u_offset: Vector
+    copy_rows: Index  # plain connections: z[copy_rows] = y[copy_from]
+    copy_from: Index
+    blocks: tuple[Block, ...]
+    y_owner: Index  # n_y: subsystem that owns each output
+    _reads: tuple[Index, ...] = field(default=())
+
+    @property
+    def n_subsystems(self) -> int:
+        """Number of subsystems."""
+        return len(self.subsystems)
+
+    @property
+    def explicit(self) -> bool:
+        """True when every coupling variable is an explicit function of outputs."""
+        return not any(block.implicit for block in self.blocks)
+
+    def reads(self, i: int) -> Index:
+        """The distinct coupling variables that subsystem `i` reads."""
+        return self._reads[i]
+
+    def input_map(self, i: int) -> Matrix:
+        """`B_i` with `u_i = B_i @ z[reads(i)] + offset`."""
+        part, reads = self.u_slices[i], self.reads(i)
+        B = np.zeros((part.stop - part.start, len(reads)))
+        for row, (source, factor) in enumerate(zip(self.u_source[part], self.u_factor[part], strict=True)):
+            if source >= 0:
+                B[row, int(np.searchsorted(reads, source))] = factor
+        return B
+
+    def inputs(self, z: Vector, i: int | None = None) -> Vector:
+        """The inputs (of subsystem `i`, or all) for coupling variables `z`; rows of a matrix are points in time."""
+        part = slice(None) if i is None else self.u_slices[i]
+        source = self.u_source[part]
+        u = np.empty((*z.shape[:-1], len(source)))
+        u[...] = self.u_offset[part]
+        fed = source >= 0
+        u[..., fed] = z[..., source[fed]] * self.u_factor[part][fed]
+        return u
+
+    def evaluate(self, y: Vector, z: Vector) -> Vector:
+        """The coupling variables that the outputs ask for; implicit unknowns keep their value in `z`."""
+        new = z.copy()
+        new[self.copy_rows] = y[self.copy_from]
+        for block in self.blocks:
+            if not block.implicit:
+                new[block.rows] = block.call(z[block.rows], y[block.y_index])
+        return new
+
+    def residual(self, z: Vector, y: Vector) -> Vector:
+        """`r(z, y)`: `z - f(y)` for connections and laws, the user's function for equations."""
+        r = np.empty(self.n_z)
+        r[self.copy_rows] = z[self.copy_rows] - y[self.copy_from]
+        for block in self.blocks:
+            value = block.call(z[block.rows], y[block.y_index])
+            r[block.rows] = value if block.implicit else z[block.rows] - value
+        return r
+
+    def partials(self, z: Vector, y: Vector) -> tuple[list[_Entries], list[_Entries]]:
+        """Non-zero blocks of `dr/dz` and `dr/dy` as (rows, columns, dense values)."""
+        ones = np.ones(len(self.copy_rows))
+        by_z: list[_Entries] = [(self.copy_rows, self.copy_rows, ones)]
+        by_y: list[_Entries] = [(self.copy_rows, self.copy_from, -ones)]
+        for block in self.blocks:
+            index = block.y_index
+            dz, dy = block.partials(z[block.rows], y[index])
+            if block.implicit:
+                by_z.append(_dense(block.rows, block.rows, dz))
+                by_y.append(_dense(block.rows, index, dy))
+            else:
+                by_z.append((block.rows, block.rows, np.ones(len(block.rows))))
+                by_y.append(_dense(block.rows, index, -dy))
+        return by_z, by_y
+
+    def owners(self, block: Block) -> set[int]:
+        """The subsystems whose outputs a block reads."""
+        return {int(i) for i in self.y_owner[block.y_index]}
+
+    def u_label(self, k: int) -> str:
+        """`subsystem.port` of flat input `k`."""
+        return self._label(k, self.u_slices, self.input_ports)
+
+    def y_label(self, k: int) -> str:
+        """`subsystem.port` of flat output `k`."""
+        return self._label(k, self.y_slices, self.output_ports)
+
+    def _label(self, k: int, slices: tuple[slice, ...], ports: tuple[Ports, ...]) -> str:
+        for name, part, group in zip(self.names, slices, ports, strict=True):
+            if part.start <= k < part.stop:
+                return f"{name}.{group.labels()[k - part.start]}"
+        raise IndexError(k)
+
+
+_Entries = tuple[Index, Index, Vector]
+
+
+def _dense(rows: Index, columns: Index, values: Matrix) -> _Entries:
+    """Coordinates of a dense block."""
+    return np.repeat(rows, len(columns)), np.tile(columns, len(rows)), values.ravel()

@@ -1,0 +1,392 @@
+"""How subsystems are joined: the user's description of a coupled system, compiled into a `Plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.interface.plan import Block, Plan
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import Port, Ports
+
+Drives = Mapping[str, float] | Sequence[str] | str
+
+
+@dataclass(frozen=True)
+class _Join:
+    """One connection, law or set of equations as the user gave it."""
+
+    kind: str  # "connect", "law", "equations"
+    variables: tuple[tuple[str, int | None, Mapping[str, float]], ...]  # (name, size, inputs with factors)
+    of: tuple[str, ...]
+    function: Callable[..., Any] | None = None
+    jacobian: Callable[..., Any] | None = None
+    initial: Mapping[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        driven = ", ".join(port for _, _, inputs in self.variables for port in inputs)
+        return f"the {'law' if self.kind == 'law' else 'equations'} for {driven}"
+
+
+class System:
+    """Named subsystems and how they touch.
+
+    >>> import cosolve as cs
+    >>> mass = lambda: cs.Linear([[0, 1], [-1, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
+    >>> system = cs.System({"one": mass(), "two": mass()})
+    >>> system.law({"one.f": 1, "two.f": -1}, lambda x1, x2: 5 * (x2 - x1), of=["one.x", "two.x"], name="spring")
+    >>> print(system)
+    System with 2 subsystems
+      one (Linear): f -> x
+      two (Linear): f -> x
+      spring = law(one.x, two.x) -> one.f, -two.f
+    """
+
+    def __init__(self, subsystems: Mapping[str, Subsystem]) -> None:
+        self.subsystems = dict(subsystems)
+        self.inputs: dict[str, Ports] = {}
+        self.outputs: dict[str, Ports] = {}
+        for name, subsystem in self.subsystems.items():
+            if not isinstance(name, str) or not name or "." in name:
+                raise SetupError(f"a subsystem needs a non-empty name without a dot, not {name!r}")
+            if not isinstance(subsystem, Subsystem):
+                raise SetupError(
+                    f"subsystem '{name}' is a {type(subsystem).__name__}; give a cosolve.Subsystem "
+                    "(Linear, Ode, Static, or your own subclass)"
+                )
+            try:
+                self.inputs[name], self.outputs[name] = Ports(subsystem.inputs), Ports(subsystem.outputs)
+            except SetupError as error:
+                raise SetupError(f"subsystem '{name}': {error}") from None
+            both = set(self.inputs[name].slices) & set(self.outputs[name].slices)
+            if both:
+                raise SetupError(
+                    f"subsystem '{name}': {sorted(both)} named both as input and as output; rename one of them"
+                )
+        seen: dict[int, str] = {}
+        for name, subsystem in self.subsystems.items():
+            other = seen.setdefault(id(subsystem), name)
+            if other != name:
+                raise SetupError(
+                    f"'{other}' and '{name}' are the same object, so they would share one state; build two objects"
+                )
+        self._joins: list[_Join] = []
+        self._constants: dict[str, npt.NDArray[np.float64]] = {}
+        self._fed: dict[str, str] = {}
+        self._plan: Plan | None = None
+
+    # -- joining ---------------------------------------------------------------------------------------
+
+    def connect(self, source: str, *targets: str) -> None:
+        """Feed the output `source` to one or several inputs.
+
+        >>> import cosolve as cs
+        >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=["y"])
+        >>> b = cs.Static(lambda t, u: 2 * u, inputs=["u"], outputs=["y"])
+        >>> system = cs.System({"a": a, "b": b})
+        >>> system.connect("a.y", "b.u")
+        """
+        out = self._port(source, "output", "connect")
+        if not targets:
+            raise SetupError(f"connect: '{source}' is connected to nothing; name at least one input")
+        for target in targets:
+            port = self._port(target, "input", "connect")
+            if port.length != out.length:
+                raise SetupError(
+                    f"connect: '{source}' carries {out.length} numbers but '{target}' takes {port.length}; "
+                    "make the sizes equal or use a law that converts"
+                )
+            if port.unit and out.unit and port.unit != out.unit:
+                raise SetupError(
+                    f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}; use a law that converts"
+                )
+            self._feed(target, f"the connection from {source}")
+        self._joins.append(_Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
+        self._plan = None
+
+    def law(
+        self,
+        inputs: Drives,
+        function: Callable[..., Any],
+        *,
+        of: Sequence[str] | str,
+        jacobian: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Compute inputs from outputs: `function(*values of the outputs) -> one value per input, in that order`.
+
+        Scalar ports arrive and are returned as plain floats; a single input takes a plain value. With a dict
+        `{input: factor}` the law has *one* value that drives all these inputs, each times its factor: a force and
+        its reaction are one coupling variable, `{"one.f": 1, "two.f": -1}`. `name` gives that variable a name in the
+        result. `jacobian(*values)` may return the derivative of the value(s) by all arguments, flat.
+        """
+        of = [of] if isinstance(of, str) else list(of)
+        for source in of:
+            self._port(source, "output", "law")
+        self._callable(function, "law")
+        drives = self._drives(inputs, "law")
+        if isinstance(inputs, Mapping):
+            first = next(iter(drives))
+            size = self._same_size(drives, "law")
+            variables: tuple[tuple[str, int | None, Mapping[str, float]], ...] = ((name or first, size, drives),)
+        else:
+            if name is not None:
+                raise SetupError("law: name belongs to a law with one value; give the inputs as {input: factor}")
+            variables = tuple((p, self._port(p, "input", "law").size, {p: 1.0}) for p in drives)
+        for target in drives:
+            self._feed(target, "a law")
+        self._joins.append(_Join("law", variables, tuple(of), function, jacobian))
+        self._plan = None
+
+    def equations(
+        self,
+        unknowns: Mapping[str, Drives],
+        residual: Callable[..., Any],
+        *,
+        of: Sequence[str] | str,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The general form: unknowns that drive inputs, and residual equations that determine them.
+
+        `unknowns` maps a name to the inputs it drives (a name, a list, or `{input: factor}`);
+        `residual(*unknown values, *output values)` returns as many numbers as there are unknowns, zero when solved.
+
+        >>> import cosolve as cs
+        >>> mass = lambda: cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0], [0, 1]], x0=[0, 1],
+        ...                          inputs=["f"], outputs=["x", "v"])
+        >>> system = cs.System({"one": mass(), "two": mass()})
+        >>> system.equations({"lam": {"one.f": 1, "two.f": -1}}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"])
+        """
+        of = [of] if isinstance(of, str) else list(of)
+        for source in of:
+            self._port(source, "output", "equations")
+        self._callable(residual, "equations")
+        if not unknowns:
+            raise SetupError("equations: no unknowns given; nothing could satisfy the residual")
+        variables = []
+        for unknown, inputs in unknowns.items():
+            if "." in unknown:
+                raise SetupError(f"equations: '{unknown}' is not a name for an unknown; use a name without a dot")
+            drives = self._drives(inputs, "equations")
+            variables.append((unknown, self._same_size(drives, "equations"), drives))
+            for target in drives:
+                self._feed(target, f"the unknown '{unknown}'")
+        for key in initial or {}:
+            if key not in unknowns:
+                raise SetupError(f"equations: initial value for '{key}', which is not among the unknowns {list(unknowns)}")
+        self._joins.append(_Join("equations", tuple(variables), tuple(of), residual, None, initial))
+        self._plan = None
+
+    def set(self, target: str, value: npt.ArrayLike) -> None:
+        """Hold an input at a constant value.
+
+        >>> import cosolve as cs
+        >>> system = cs.System({"a": cs.Static(lambda t, u: u + t, inputs=["u"], outputs=["y"])})
+        >>> system.set("a.u", 2.0)
+        """
+        port = self._port(target, "input", "set")
+        constant = np.asarray(value, dtype=np.float64).reshape(-1)
+        if constant.size == 1:
+            constant = np.full(port.length, constant[0])
+        if constant.size != port.length or not np.isfinite(constant).all():
+            raise SetupError(f"set: '{target}' takes {port.length} finite numbers, not {value!r}")
+        if target not in self._constants:
+            self._feed(target, "a constant")
+        self._constants[target] = constant
+        self._plan = None
+
+    # -- compiling -------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """The compiled system; refuses inputs that nothing feeds."""
+        if self._plan is None:
+            self._plan = self._compile()
+        return self._plan
+
+    def _compile(self) -> Plan:
+        if not self.subsystems:
+            raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
+        for name, ports in self.inputs.items():
+            for port in ports:
+                if f"{name}.{port.name}" not in self._fed:
+                    raise SetupError(
+                        f"input '{name}.{port.name}' is fed by nothing; connect an output to it, let a law drive it, "
+                        f"or hold it with system.set('{name}.{port.name}', value)"
+                    )
+        names = tuple(self.subsystems)
+        position = {name: i for i, name in enumerate(names)}
+        u_slices, n_u = _stack([self.inputs[n].length for n in names])
+        y_slices, n_y = _stack([self.outputs[n].length for n in names])
+        u_source = np.full(n_u, -1, dtype=np.intp)
+        u_factor, u_offset = np.zeros(n_u), np.zeros(n_u)
+
+        def entries(address: str, ports: dict[str, Ports], slices: tuple[slice, ...]) -> npt.NDArray[np.intp]:
+            name, port = address.split(".", 1)
+            inside = ports[name].slice(port)
+            base = slices[position[name]].start
+            return np.arange(base + inside.start, base + inside.stop, dtype=np.intp)
+
+        labels: list[str] = []
+        nominal: list[float] = []
+        start_values: list[float] = []
+        z_ports: dict[str, tuple[slice, bool]] = {}
+        copy_rows: list[npt.NDArray[np.intp]] = []
+        copy_from: list[npt.NDArray[np.intp]] = []
+        blocks: list[Block] = []
+        shared: dict[str, slice] = {}  # outputs that already have a coupling variable
+        for join in self._joins:
+            rows = []
+            for variable, size, drives in join.variables:
+                length = 1 if size is None else size
+                if join.kind == "connect" and variable in shared:
+                    part = shared[variable]
+                else:
+                    part = slice(len(labels), len(labels) + length)
+                    labels += [variable] if size is None else [f"{variable}[{i}]" for i in range(length)]
+                    ports_driven = [self._port(target, "input", join.kind) for target in drives]
+                    nominal += [max(port.nominal for port in ports_driven)] * length
+                    value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
+                    start_values += [float(v) for v in value]
+                    if variable in z_ports:
+                        raise SetupError(f"two coupling variables are called '{variable}'; give one another name")
+                    z_ports[variable] = (part, size is None)
+                    if join.kind == "connect":
+                        shared[variable] = part
+                        copy_rows.append(np.arange(part.start, part.stop, dtype=np.intp))
+                        copy_from.append(entries(variable, self.outputs, y_slices))
+                for target, factor in drives.items():
+                    into = entries(target, self.inputs, u_slices)
+                    u_source[into], u_factor[into] = np.arange(part.start, part.stop), factor
+                rows.append(np.arange(part.start, part.stop, dtype=np.intp))
+            if join.kind != "connect":
+                assert join.function is not None
+                of = tuple(
+                    (entries(source, self.outputs, y_slices), self._port(source, "output", join.kind).size is None)
+                    for source in join.of
+                )
+                layout = Ports([Port(variable.replace(".", ":"), size) for variable, size, _ in join.variables])
+                blocks.append(
+                    Block(
+                        join.label,
+                        np.concatenate(rows),
+                        layout,
+                        of,
+                        join.function,
+                        join.jacobian,
+                        join.kind == "equations",
+                    )
+                )
+        for target, constant in self._constants.items():
+            u_offset[entries(target, self.inputs, u_slices)] = constant
+        y_owner = np.repeat(np.arange(len(names), dtype=np.intp), [part.stop - part.start for part in y_slices])
+        empty = [np.zeros(0, dtype=np.intp)]
+        return Plan(
+            names=names,
+            subsystems=tuple(self.subsystems.values()),
+            input_ports=tuple(self.inputs[n] for n in names),
+            output_ports=tuple(self.outputs[n] for n in names),
+            u_slices=u_slices,
+            y_slices=y_slices,
+            n_u=n_u,
+            n_y=n_y,
+            n_z=len(labels),
+            z_labels=tuple(labels),
+            z_nominal=np.array(nominal),
+            z_initial=np.array(start_values),
+            z_ports=z_ports,
+            u_source=u_source,
+            u_factor=u_factor,
+            u_offset=u_offset,
+            copy_rows=np.concatenate(empty + copy_rows),
+            copy_from=np.concatenate(empty + copy_from),
+            blocks=tuple(blocks),
+            y_owner=y_owner,
+            _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
+        )
+
+    # -- looking things up -----------------------------------------------------------------------------
+
+    def _port(self, address: str, kind: str, where: str) -> Port:
+        """The port behind `subsystem.port`, or a sentence that says what exists."""
+        if not isinstance(address, str) or address.count(".") != 1:
+            raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
+        name, port = address.split(".")
+        if name not in self.subsystems:
+            if not self.subsystems:
+                hint = "but this system has none; give subsystems to System first"
+            else:
+                hint = f"which does not exist; {_suggest(name, list(self.subsystems), 'there are')}"
+            raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
+        here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
+        if port not in here[name]:
+            if port in there[name]:
+                other = "an output" if kind == "input" else "an input"
+                raise SetupError(f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here")
+            raise SetupError(
+                f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
+            )
+        return here[name].by_name[port]
+
+    def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
+        factors = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys([inputs] if isinstance(inputs, str) else inputs, 1.0)
+        if not factors:
+            raise SetupError(f"{where}: no inputs given")
+        for target, factor in factors.items():
+            self._port(target, "input", where)
+            if not np.isfinite(factor) or factor == 0:
+                raise SetupError(f"{where}: the factor of '{target}' must be a finite number other than 0, not {factor}")
+        return {target: float(factor) for target, factor in factors.items()}
+
+    def _same_size(self, drives: Mapping[str, float], where: str) -> int | None:
+        sizes = {target: self._port(target, "input", where).size for target in drives}
+        if len(set(sizes.values())) > 1:
+            raise SetupError(f"{where}: one value cannot drive inputs of different sizes {sizes}")
+        return next(iter(sizes.values()))
+
+    def _feed(self, target: str, by: str) -> None:
+        if target in self._fed:
+            raise SetupError(
+                f"input '{target}' is fed twice, by {self._fed[target]} and by {by}; remove one of them "
+                "(to add two contributions, use one law of both)"
+            )
+        self._fed[target] = by
+
+    @staticmethod
+    def _callable(function: object, where: str) -> None:
+        if not callable(function):
+            raise SetupError(f"{where}: the function is a {type(function).__name__}, which cannot be called")
+
+    def __str__(self) -> str:
+        count = len(self.subsystems)
+        lines = [f"System with {count} subsystem{'s' if count != 1 else ''}"]
+        for name, subsystem in self.subsystems.items():
+            into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
+            lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
+        for join in self._joins:
+            driven = [("" if f == 1 else "-" if f == -1 else f"{f:g} ") + t for _, _, d in join.variables for t, f in d.items()]
+            what = join.of[0] if join.kind == "connect" else f"{join.kind}({', '.join(join.of)})"
+            named = [v for v, _, d in join.variables if join.kind == "equations" or (join.kind == "law" and v not in d)]
+            lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
+        lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
+        return "\n".join(lines)
+
+
+def _stack(lengths: Sequence[int]) -> tuple[tuple[slice, ...], int]:
+    """Consecutive slices of the given lengths, and their total."""
+    ends = np.cumsum([0, *lengths])
+    return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)), int(ends[-1])
+
+
+def _suggest(word: str, known: Sequence[str], intro: str) -> str:
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    shown = ", ".join(f"'{k}'" for k in known[:8]) + (", ..." if len(known) > 8 else "")
+    return f"{intro} {shown}" if known else "it has none"

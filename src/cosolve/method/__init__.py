@@ -1,0 +1,9 @@
+"""The macro step itself: one file per family of coupling methods. Theory: docs/theory.md."""
+
+from cosolve.method.base import Method, Outcome
+from cosolve.method.crew import Crew, Window
+from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
+from cosolve.method.implicit import Implicit
+from cosolve.method.semi_implicit import SemiImplicit
+
+__all__ = ["Crew", "GaussSeidel", "Implicit", "Jacobi", "MasterSlave", "Method", "Outcome", "SemiImplicit", "Window"]

@@ -1,0 +1,105 @@
+"""What a coupling method is: a degree, the capabilities it needs, and a function that crosses one macro step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cosolve.errors import CapabilityError, SetupError
+from cosolve.interface.plan import Plan
+from cosolve.method.crew import Crew, Window
+from cosolve.signal import History
+from cosolve.subsystem.base import CAPABILITIES, has_capability
+from cosolve.subsystem.port import Vector
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a macro step leaves behind.
+
+    `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
+    there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`: the end of
+    the step where the method chose it itself.
+    """
+
+    y: Vector
+    z: Vector
+    predicted: Vector
+    degree: int
+    iterations: int = 0
+    residual: float = np.nan
+    t1: float | None = None
+
+
+MacroStep = Callable[[History, Window], Outcome]
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of all coupling methods. A subclass sets `needs` and defines `bind`.
+
+    `bind(crew)` is called once per run and returns the function that crosses a macro step: it may read the history
+    (never change it), run subsystems through the crew, and returns an `Outcome`. On return every subsystem stands at
+    the end of the step.
+    """
+
+    degree: int = 1
+
+    #: capabilities that every subsystem must have
+    needs: ClassVar[tuple[str, ...]] = ()
+    #: what to use instead when a capability is missing
+    instead: ClassVar[str] = ""
+    #: True when coupling variables must be explicit functions of outputs
+    explicit: ClassVar[bool] = False
+    #: True when the method itself chooses how long a macro step is
+    chooses_step: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, (int, np.integer)) or isinstance(self.degree, bool) or self.degree < 0:
+            raise SetupError(f"{self.name}: degree must be 0, 1, 2, ..., not {self.degree!r}")
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return type(self).__name__
+
+    @property
+    def label(self) -> str:
+        """Short label for tables and legends."""
+        return f"{self.name}({self.degree})"
+
+    def bind(self, crew: Crew) -> MacroStep:
+        """The macro step of this method for the given crew."""
+        raise NotImplementedError
+
+    def refuse_unfit(self, plan: Plan) -> None:
+        """Raise when the system lacks what this method needs."""
+        complaints = self.complaints(plan)
+        if complaints:
+            raise CapabilityError(complaints[0])
+
+    def complaints(self, plan: Plan) -> list[str]:
+        """Why this method cannot run this system, one sentence each; empty when it can."""
+        found = []
+        for capability in self.needs:
+            lacking = [
+                f"'{name}' ({type(subsystem).__name__})"
+                for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+                if not has_capability(subsystem, capability)
+            ]
+            if lacking:
+                methods, purpose = CAPABILITIES[capability]
+                found.append(
+                    f"{self.name} needs {capability} ({purpose}) from every subsystem, but {', '.join(lacking)} "
+                    f"has none; define {' and '.join(methods)} there, or use {self.instead}"
+                )
+        if self.explicit and not plan.explicit:
+            labels = ", ".join(block.label for block in plan.blocks if block.implicit)
+            found.append(
+                f"{self.name} is explicit and cannot solve {labels}; use SemiImplicit or Implicit, "
+                "or replace the equations by a law"
+            )
+        return found

@@ -1,0 +1,266 @@
+"""The crew: the subsystems of a plan at work. Every call into a subsystem passes here.
+
+It hands out input signals, counts and times the calls, checks what comes back, saves and restores states, and
+wraps failures into one sentence that names the subsystem and the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import ConvergenceError, CosolveError, NonFiniteError, SubsystemError
+from cosolve.interface.plan import Plan
+from cosolve.signal import Polynomial
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.feedthrough import try_outputs
+from cosolve.subsystem.port import Matrix, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One macro step `[t0, t1]`; `H` is its exact nominal length (`t1 - t0` up to rounding)."""
+
+    t0: float
+    t1: float
+    H: float
+
+
+class Crew:
+    """Runs the subsystems of `plan`, with `workers` threads where that is more than one."""
+
+    def __init__(self, plan: Plan, workers: int = 1) -> None:
+        self.plan = plan
+        self.calls = np.zeros(plan.n_subsystems, dtype=np.int64)
+        self.jacobians = np.zeros(plan.n_subsystems, dtype=np.int64)
+        self.seconds = np.zeros(plan.n_subsystems)
+        self._can_replay = [has_capability(s, "replay") for s in plan.subsystems]
+        self._can_output = [
+            has_capability(s, "output") and ports.length > 0
+            for s, ports in zip(plan.subsystems, plan.input_ports, strict=True)
+        ]
+        threads = min(workers, plan.n_subsystems)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def close(self) -> None:
+        """End the worker threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    # -- start and instantaneous outputs ---------------------------------------------------------------
+
+    def start(self, t0: float) -> tuple[Vector, Vector]:
+        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
+
+        Values that are not known yet are NaN and travel through laws and feed-through, so whatever depends on them
+        stays unknown until they are found; what remains unknown at the end sits in an algebraic loop.
+        """
+        plan = self.plan
+        y = np.full(plan.n_y, np.nan)
+        for i, subsystem in enumerate(plan.subsystems):
+            first = self._guarded(i, t0, "starting", lambda s=subsystem: s.start(t0), packed=False)
+            if first is not None:
+                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", lambda v=first: v)
+            elif not has_capability(subsystem, "output"):
+                raise SubsystemError(
+                    f"'{plan.names[i]}': start returned None; return the outputs at the start",
+                    time=t0,
+                    subsystem=plan.names[i],
+                )
+            elif not self._can_output[i]:
+                y[plan.y_slices[i]] = self._guarded(
+                    i, t0, "starting", lambda s=subsystem: s.output(t0, np.zeros(0))
+                )
+        z = self._spread(t0, y)
+        unknown = np.isnan(z)
+        z[unknown] = plan.z_initial[unknown]
+        return self.settle(t0, y, z)
+
+    def _spread(self, t: float, y: Vector) -> Vector:
+        """Follow known values through laws and feed-through as far as they reach; fills `y`, returns `z`."""
+        plan = self.plan
+        z = np.full(plan.n_z, np.nan)
+        for block in plan.blocks:
+            if block.implicit:
+                z[block.rows] = plan.z_initial[block.rows]
+        for _ in range(sum(self._can_output) + 1):
+            known = int(np.isfinite(y).sum() + np.isfinite(z).sum())
+            z[plan.copy_rows] = y[plan.copy_from]
+            for block in plan.blocks:
+                arguments = y[block.y_index]
+                if not block.implicit and np.isfinite(arguments).all():
+                    z[block.rows] = block.call(z[block.rows], arguments)
+            for i, can in enumerate(self._can_output):
+                part = plan.y_slices[i]
+                if can and not np.isfinite(y[part]).all():
+                    y[part] = try_outputs(plan.subsystems[i], plan.output_ports[i], t, plan.inputs(z, i))
+            if int(np.isfinite(y).sum() + np.isfinite(z).sum()) == known:
+                break
+        return z
+
+    def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Outputs and coupling variables at `t` that agree with each other for the present states.
+
+        Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop.
+        """
+        y = y.copy()
+        for _ in range(sum(self._can_output) + 2):
+            before = y.copy()
+            self._outputs(t, y, z)
+            new = self.plan.evaluate(y, z)
+            if np.array_equal(new, z) and np.array_equal(y, before):
+                return y, z
+            z = new
+        return self._close_loop(t, y, z)
+
+    def _outputs(self, t: float, y: Vector, z: Vector) -> None:
+        for i, can in enumerate(self._can_output):
+            if can:
+                subsystem, u = self.plan.subsystems[i], self.plan.inputs(z, i)
+                y[self.plan.y_slices[i]] = self._guarded(
+                    i, t, "evaluating outputs of", lambda s=subsystem, u=u: s.output(t, u)
+                )
+
+    def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Newton on `z = f(y(z))` at one instant (an algebraic loop)."""
+        plan = self.plan
+
+        def mismatch(z: Vector) -> Vector:
+            self._outputs(t, y, z)
+            return z - plan.evaluate(y, z)
+
+        scale = plan.z_nominal + np.abs(z)
+        r = mismatch(z)
+        for _ in range(50):
+            if np.all(np.abs(r) <= 1e-12 * scale):
+                return y, z
+            G = np.empty((plan.n_z, plan.n_z))
+            for m in range(plan.n_z):
+                shifted = z.copy()
+                shifted[m] += 1e-6 * scale[m]
+                G[:, m] = (mismatch(shifted) - r) / (shifted[m] - z[m])
+            z = z - np.linalg.lstsq(G, r, rcond=None)[0]
+            scale = np.maximum(scale, np.abs(z))
+            r = mismatch(z)
+        worst = plan.z_labels[int(np.argmax(np.abs(r) / scale))]
+        raise ConvergenceError(
+            f"the algebraic loop through '{worst}' has no solution that Newton finds at t = {t:.6g} "
+            f"(mismatch {np.abs(r).max():.3g}); check the signs in the loop or give better start values",
+            time=t,
+        )
+
+    # -- crossing a macro step -------------------------------------------------------------------------
+
+    def signal(self, i: int, window: Window, coefficients: Matrix) -> Polynomial:
+        """The input signal of subsystem `i` for coupling variables with these coefficients."""
+        plan = self.plan
+        part = plan.u_slices[i]
+        if plan.n_z == 0:
+            values = np.zeros((1, part.stop - part.start))
+        else:
+            values = coefficients[:, plan.u_source[part]] * plan.u_factor[part]
+        values[0] += plan.u_offset[part]
+        return Polynomial(window.t0, window.H, values)
+
+    def advance(self, i: int, window: Window, coefficients: Matrix, *, replay: bool = False) -> Vector:
+        """Subsystem `i` crosses the step; its outputs at the end (evaluated with the inputs it used)."""
+        subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
+        cross = subsystem.replay if replay and self._can_replay[i] else subsystem.advance
+        self.calls[i] += 1
+        return self._guarded(i, window.t0, "crossing the step", lambda: cross(window.t0, window.t1, u))
+
+    def own_step(self, i: int, window: Window, coefficients: Matrix) -> tuple[float, Vector]:
+        """Subsystem `i` takes one step of its own size, at most to the end of the window."""
+        subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
+        self.calls[i] += 1
+        t1, outputs = self._guarded(
+            i, window.t0, "taking its own step", lambda: subsystem.step(window.t0, window.t1, u), packed=False
+        )
+        if not window.t0 < t1 <= window.t1:
+            raise SubsystemError(
+                f"'{self.plan.names[i]}' stepped from t = {window.t0:.6g} to t = {t1:.6g}, outside the step",
+                time=window.t0,
+                subsystem=self.plan.names[i],
+            )
+        return t1, self._guarded(i, window.t0, "taking its own step", lambda: outputs)
+
+    def sweep(self, window: Window, coefficients: Matrix) -> Vector:
+        """All subsystems cross the step independently of each other (Jacobi); all outputs at its end."""
+        plan = self.plan
+        y = np.empty(plan.n_y)
+        if self._pool is None:
+            for i in range(plan.n_subsystems):
+                y[plan.y_slices[i]] = self.advance(i, window, coefficients)
+        else:
+            jobs = [self._pool.submit(self.advance, i, window, coefficients) for i in range(plan.n_subsystems)]
+            for i, job in enumerate(jobs):
+                y[plan.y_slices[i]] = job.result()
+        return y
+
+    def jacobian(self, i: int, window: Window, coefficients: Matrix, weight: Vector) -> Matrix:
+        """The subsystem's own `dy/du` for input perturbations of the shape `weight`."""
+        subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
+        self.jacobians[i] += 1
+        ports_in, ports_out = self.plan.input_ports[i], self.plan.output_ports[i]
+        J = self._guarded(
+            i,
+            window.t0,
+            "giving its Jacobian",
+            lambda: np.asarray(subsystem.jacobian(window.t0, window.t1, u, weight), dtype=np.float64),
+            packed=False,
+        )
+        if J.shape != (ports_out.length, ports_in.length) or not np.isfinite(J).all():
+            what = f"shape {J.shape}" if np.isfinite(J).all() else "a NaN or an infinity in it"
+            raise SubsystemError(
+                f"'{self.plan.names[i]}' gave a Jacobian with {what}; expected finite numbers of shape "
+                f"({ports_out.length}, {ports_in.length}) = (outputs, inputs)",
+                time=window.t0,
+                subsystem=self.plan.names[i],
+            )
+        return np.asarray(J)
+
+    # -- rollback --------------------------------------------------------------------------------------
+
+    def save(self) -> list[Any]:
+        """The states of all subsystems."""
+        return [subsystem.save() for subsystem in self.plan.subsystems]
+
+    def restore(self, states: list[Any]) -> None:
+        """Back to saved states."""
+        for subsystem, state in zip(self.plan.subsystems, states, strict=True):
+            subsystem.restore(state)
+
+    # -- guarding --------------------------------------------------------------------------------------
+
+    def _guarded(self, i: int, t: float, doing: str, call: Callable[[], Any], *, packed: bool = True) -> Any:
+        """Run a call into subsystem `i`; time it; turn what goes wrong into one sentence."""
+        name = self.plan.names[i]
+        began = perf_counter()
+        try:
+            value = call()
+            if packed:
+                value = self.plan.output_ports[i].pack(value)
+        except CosolveError:
+            raise
+        except Exception as error:
+            raise SubsystemError(
+                f"'{name}' failed while {doing} at t = {t:.9g}: {error} ({type(error).__name__})",
+                time=t,
+                subsystem=name,
+            ) from error
+        finally:
+            self.seconds[i] += perf_counter() - began
+        if packed and not np.isfinite(value).all():
+            bad = int(np.flatnonzero(~np.isfinite(value))[0])
+            raise NonFiniteError(
+                f"'{name}' returned {value[bad]} for output '{self.plan.output_ports[i].labels()[bad]}' while {doing} "
+                f"at t = {t:.9g}; a smaller step or a more stable method may help if values grew before",
+                time=t,
+                subsystem=name,
+            )
+        return value

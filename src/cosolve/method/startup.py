@@ -1,0 +1,105 @@
+"""How a run gets its first support points (spec: cosimulation 2.10).
+
+`RisingDegree` begins with degree 0 and raises it as points accumulate; `MasterSlaveStart` crosses the first macro steps
+with small master/slave steps and then has a full history; `KnownHistory` takes past values from the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import SetupError
+from cosolve.interface.plan import Plan
+from cosolve.method.base import MacroStep, Method, Outcome
+from cosolve.method.crew import Crew, Window
+from cosolve.method.explicit import MasterSlave
+from cosolve.signal import History
+
+
+@dataclass(frozen=True)
+class RisingDegree:
+    """Use the degree that the macro points so far allow: 0, 1, 2, ... (the default)."""
+
+    def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
+        """Nothing is known about the past."""
+
+    def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
+        """The method's own step from the beginning."""
+        return step
+
+
+@dataclass(frozen=True)
+class KnownHistory(RisingDegree):
+    """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
+
+    >>> import cosolve as cs
+    >>> past = cs.KnownHistory(lambda t: {"clock.t": t})
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> hold = cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])
+    >>> system = cs.System({"clock": clock, "hold": hold})
+    >>> system.connect("clock.t", "hold.u")
+    >>> cs.simulate(system, t_end=0.2, method=cs.Jacobi(degree=1), step=0.1, startup=past)["hold.y"]
+    array([0. , 0.1, 0.2])
+    """
+
+    outputs: Callable[[float], Mapping[str, Any]] = lambda t: {}
+
+    def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
+        """Fill the history with the values at `t0 - H`, `t0 - 2 H`, ..."""
+        for j in range(1, history.depth + 1):
+            given = self.outputs(t0 - j * H)
+            y = np.full(plan.n_y, np.nan)
+            for i, name in enumerate(plan.names):
+                for port in plan.output_ports[i]:
+                    address = f"{name}.{port.name}"
+                    if address in given:
+                        inside = plan.output_ports[i].slice(port.name)
+                        base = plan.y_slices[i].start
+                        y[base + inside.start : base + inside.stop] = given[address]
+            read = np.unique(np.concatenate([plan.copy_from, *(block.y_index for block in plan.blocks)]))
+            missing = [plan.y_label(int(k)) for k in read if np.isnan(y[k])]
+            if missing:
+                raise SetupError(f"KnownHistory: outputs(t) gives no value for '{missing[0]}', which is read")
+            history.append_past(plan.evaluate(y, plan.z_initial), H)
+
+
+@dataclass(frozen=True)
+class MasterSlaveStart(RisingDegree):
+    """Cross the first `degree + 1` macro steps with master/slave steps of the size the `master` chooses itself.
+
+    >>> import cosolve as cs
+    >>> cs.MasterSlaveStart(master="one").master
+    'one'
+    """
+
+    master: str = ""
+
+    def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
+        """Small steps first, then the method's own."""
+        starter = MasterSlave(degree=method.degree, master=self.master)
+        starter.refuse_unfit(crew.plan)
+        small_step = starter.bind(crew)
+        fine: History | None = None
+        macro_steps = 0
+
+        def run(history: History, window: Window) -> Outcome:
+            nonlocal fine, macro_steps
+            macro_steps += 1
+            if macro_steps > method.degree + 1:
+                return step(history, window)
+            if fine is None:
+                fine = History(history.newest, history.depth)
+            t = window.t0
+            while t < window.t1:
+                outcome = small_step(fine, Window(t, window.t1, window.t1 - t))
+                assert outcome.t1 is not None
+                fine.push(outcome.z, outcome.t1 - t)
+                t = outcome.t1
+            outcome.t1, outcome.predicted = None, history.extrapolate(method.degree, window.H).sum(axis=0)
+            return outcome
+
+        return run

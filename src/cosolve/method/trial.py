@@ -1,0 +1,101 @@
+"""Trial crossings of one macro step for different end values of the coupling variables.
+
+The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (spec:
+applied-force 2.1, "polynomial identity"). `Trial` repeats the step by rollback and differences it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from cosolve.corrector.linear_solve import SPARSE_FROM, InterfaceMatrix
+from cosolve.method.crew import Crew, Window
+from cosolve.signal import History
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.port import Matrix, Vector
+
+JacobianSource = Literal["auto", "difference"]
+
+
+class Trial:
+    """One macro step that can be crossed again and again from the same states."""
+
+    def __init__(
+        self,
+        crew: Crew,
+        history: History,
+        window: Window,
+        degree: int,
+        source: JacobianSource = "auto",
+        increment: float = 1e-5,
+    ) -> None:
+        self.crew, self.window = crew, window
+        self.base, self.weight = history.interpolation(degree, window.H)
+        self.source, self.increment = source, increment
+        self._states = crew.save()
+        self._fresh = True
+
+    def coefficients(self, z: Vector) -> Matrix:
+        """Coefficients of the signal that ends in `z`."""
+        return self.base + self.weight[:, np.newaxis] * z
+
+    def run(self, z: Vector) -> Vector:
+        """All outputs at the end of the step when the coupling variables end in `z`."""
+        if not self._fresh:
+            self.crew.restore(self._states)
+        self._fresh = False
+        return self.crew.sweep(self.window, self.coefficients(z))
+
+    def jacobian(self, z: Vector, y: Vector) -> InterfaceMatrix:
+        """`G = dr/dz + dr/dy dy/dz` at `z`, whose run gave `y`.
+
+        Exact where a subsystem gives its Jacobian; otherwise one perturbed run per coupling variable that the
+        subsystem reads, with increment `eps * max(nominal, |z|)` (spec: semi-implicit ch. 2, item 5).
+        """
+        plan = self.crew.plan
+        by_z, by_y = plan.partials(z, y)
+        response = [self._response(i, z, y) for i in range(plan.n_subsystems)]
+        if plan.n_z < SPARSE_FROM:
+            G, dr_dy = np.zeros((plan.n_z, plan.n_z)), np.zeros((plan.n_z, plan.n_y))
+            for rows, columns, values in by_z:
+                np.add.at(G, (rows, columns), values)
+            for rows, columns, values in by_y:
+                np.add.at(dr_dy, (rows, columns), values)
+            for i, dy_dz in enumerate(response):
+                G[:, plan.reads(i)] += dr_dy[:, plan.y_slices[i]] @ dy_dz
+            return G
+        from scipy.sparse import coo_array
+
+        rows, columns, values = (np.concatenate([e[k] for e in by_y]) for k in range(3))
+        dr_dy_sparse = coo_array((values, (rows, columns)), shape=(plan.n_z, plan.n_y)).tocsr()
+        parts = [
+            (np.repeat(np.arange(s.start, s.stop), len(r)), np.tile(r, s.stop - s.start), J.ravel())
+            for s, r, J in zip(plan.y_slices, (plan.reads(i) for i in range(plan.n_subsystems)), response, strict=True)
+        ]
+        rows, columns, values = (np.concatenate([p[k] for p in parts]) for k in range(3))
+        dy_dz_sparse = coo_array((values, (rows, columns)), shape=(plan.n_y, plan.n_z)).tocsr()
+        rows, columns, values = (np.concatenate([e[k] for e in by_z]) for k in range(3))
+        G_sparse = coo_array((values, (rows, columns)), shape=(plan.n_z, plan.n_z)).tocsc()
+        return (G_sparse + dr_dy_sparse @ dy_dz_sparse).tocsc()
+
+    def _response(self, i: int, z: Vector, y: Vector) -> Matrix:
+        """`d y_i(T_{N+1}) / d z(T_{N+1})` for the coupling variables that subsystem `i` reads."""
+        crew, plan = self.crew, self.crew.plan
+        subsystem, reads = plan.subsystems[i], plan.reads(i)
+        if self.source == "auto" and has_capability(subsystem, "jacobian"):
+            subsystem.restore(self._states[i])
+            by_input = crew.jacobian(i, self.window, self.coefficients(z), self.weight)
+            return by_input @ plan.input_map(i)
+        y_i = y[plan.y_slices[i]]
+        noise = 0.0 if has_capability(subsystem, "replay") else subsystem.noise
+        relative = max(self.increment, noise**0.5)
+        columns = np.empty((len(y_i), len(reads)))
+        for k, m in enumerate(reads):
+            shifted = z.copy()
+            shifted[m] += relative * max(plan.z_nominal[m], abs(z[m]))
+            subsystem.restore(self._states[i])
+            moved = crew.advance(i, self.window, self.coefficients(shifted), replay=True)
+            columns[:, k] = (moved - y_i) / (shifted[m] - z[m])
+        return columns

@@ -1,0 +1,99 @@
+"""What a run writes down at every macro point, in memory. Streaming to disk: `store.py`, same contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from cosolve.subsystem.port import Vector
+
+_FIRST_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The widths of the recorded columns."""
+
+    n_y: int
+    n_z: int
+    n_subsystems: int
+
+    def columns(self) -> dict[str, tuple[int | None, type]]:
+        """Column name -> (width or None for a scalar, type)."""
+        return {
+            "t": (None, np.float64),
+            "y": (self.n_y, np.float64),
+            "z": (self.n_z, np.float64),
+            "H": (None, np.float64),
+            "iterations": (None, np.int32),
+            "residual": (None, np.float64),
+            "error": (None, np.float64),
+            "rejected": (None, np.int32),
+            "calls": (self.n_subsystems, np.int64),
+            "seconds": (self.n_subsystems, np.float64),
+        }
+
+
+@dataclass(slots=True)
+class Row:
+    """One macro point: values there, and what the step that led to it took.
+
+    `calls` and `seconds` are per subsystem and per step, rejected attempts included.
+    """
+
+    t: float
+    y: Vector
+    z: Vector
+    H: float = np.nan
+    iterations: int = 0
+    residual: float = np.nan
+    error: float = np.nan
+    rejected: int = 0
+    calls: Vector | None = None
+    seconds: Vector | None = None
+
+
+class Recorder(Protocol):
+    """Where rows go. `columns()` gives everything recorded so far."""
+
+    def append(self, row: Row) -> None: ...
+    def columns(self) -> dict[str, np.ndarray]: ...
+    def close(self) -> None: ...
+
+
+class Memory:
+    """Rows in growing arrays."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._data = {
+            name: np.empty((_FIRST_ROWS,) if width is None else (_FIRST_ROWS, width), dtype)
+            for name, (width, dtype) in layout.columns().items()
+        }
+        self._count = 0
+
+    def append(self, row: Row) -> None:
+        """Add a macro point."""
+        n = self._count
+        data = self._data
+        if n == len(data["t"]):
+            self._data = data = {name: np.concatenate([a, np.empty_like(a)]) for name, a in data.items()}
+        data["t"][n] = row.t
+        data["y"][n] = row.y
+        data["z"][n] = row.z
+        data["H"][n] = row.H
+        data["iterations"][n] = row.iterations
+        data["residual"][n] = row.residual
+        data["error"][n] = row.error
+        data["rejected"][n] = row.rejected
+        data["calls"][n] = 0 if row.calls is None else row.calls
+        data["seconds"][n] = 0.0 if row.seconds is None else row.seconds
+        self._count = n + 1
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Views of what is there."""
+        return {name: array[: self._count] for name, array in self._data.items()}
+
+    def close(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,203 @@
+"""What comes out of a run: values at the macro points, what each step took, and whether it finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import CosolveError
+from cosolve.subsystem.port import Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Where a named quantity sits in the recorded columns: `factor * column[:, part] + offset`."""
+
+    column: str  # "y" or "z"
+    part: tuple[int, ...]
+    scalar: bool
+    factor: tuple[float, ...] = ()
+    offset: tuple[float, ...] = ()
+    unit: str = ""
+
+
+@dataclass
+class Stats:
+    """Totals of a run.
+
+    `calls` counts how often each subsystem crossed a macro step (predictors, perturbed runs and rejected attempts
+    included), `jacobians` how often it gave its own Jacobian.
+    """
+
+    steps: int = 0
+    rejected: int = 0
+    iterations: int = 0
+    max_residual: float = np.nan
+    calls: dict[str, int] = field(default_factory=dict)
+    jacobians: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+
+    @property
+    def total_calls(self) -> int:
+        """Crossings of all subsystems together."""
+        return sum(self.calls.values())
+
+    def __str__(self) -> str:
+        inside = sum(self.seconds.values())
+        lines = [
+            f"{self.steps} macro steps, {self.rejected} rejected, {self.iterations} corrections, "
+            f"{self.total_calls} subsystem calls",
+            f"{self.wall_seconds:.3g} s, of which {inside:.3g} s inside the subsystems",
+        ]
+        for name, calls in self.calls.items():
+            extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
+            lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")
+        return "\n".join(lines)
+
+
+class Result:
+    """Values at the macro points.
+
+    `result.t`, `result["subsystem.port"]` (inputs, outputs and named coupling variables; a scalar port gives a 1-D
+    array), `result.H`, `result.stats`, `result.to_dataframe()`, `result.plot(...)`, `result.save(path)`.
+
+    >>> import cosolve as cs
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.3, method=cs.Jacobi(), step=0.1)
+    >>> result["clock.t"]
+    array([0. , 0.1, 0.2, 0.3])
+    """
+
+    def __init__(
+        self,
+        columns: Callable[[], dict[str, npt.NDArray[Any]]],
+        channels: Mapping[str, Channel],
+        subsystems: tuple[str, ...],
+        *,
+        stats: Stats,
+        meta: Mapping[str, Any],
+        error: str | None = None,
+    ) -> None:
+        self._columns = columns
+        self.channels = dict(channels)
+        self.subsystems = subsystems
+        self.stats = stats
+        #: what was run: method, step, version, the coupling graph
+        self.meta = dict(meta)
+        #: why the run stopped early, or None
+        self.error = error
+
+    @property
+    def finished(self) -> bool:
+        """True when the run reached `t_end`."""
+        return self.error is None
+
+    @property
+    def t(self) -> Vector:
+        """Macro points, the start included."""
+        return self._columns()["t"]
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A raw column: t, y, z, H, iterations, residual, error, rejected, calls, seconds."""
+        return self._columns()[name]
+
+    @property
+    def H(self) -> Vector:
+        """Macro-step lengths (one fewer than macro points)."""
+        return self.column("H")[1:]
+
+    @property
+    def iterations(self) -> npt.NDArray[Any]:
+        """Corrections per macro step."""
+        return self.column("iterations")[1:]
+
+    @property
+    def residual(self) -> Vector:
+        """Largest interface residual left per macro step (NaN for explicit methods)."""
+        return self.column("residual")[1:]
+
+    def __getitem__(self, name: str) -> Vector:
+        try:
+            channel = self.channels[name]
+        except KeyError:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, list(self.channels), n=3)
+            hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(list(self.channels)[:8])}"
+            raise KeyError(f"the result has no '{name}'; {hint}") from None
+        values = self.column(channel.column)
+        if channel.column == "z" and values.shape[1] == 0:
+            picked = np.zeros((len(values), len(channel.part)))
+        else:
+            picked = values[:, list(channel.part)]
+        if channel.factor:
+            picked = picked * np.array(channel.factor)
+        if channel.offset:
+            picked = picked + np.array(channel.offset)
+        return picked[:, 0] if channel.scalar else picked
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.channels
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of everything that can be asked for."""
+        return list(self.channels)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """All named quantities over time, indexed by `t` (vector ports as `name[i]`)."""
+        import pandas as pd
+
+        columns: dict[str, Vector] = {}
+        for name, channel in self.channels.items():
+            values = self[name]
+            if channel.scalar:
+                columns[name] = values
+            else:
+                columns.update({f"{name}[{i}]": values[:, i] for i in range(values.shape[1])})
+        return pd.DataFrame(columns, index=pd.Index(self.t, name="t"))
+
+    def steps_dataframe(self) -> pd.DataFrame:
+        """One row per macro step: H, iterations, residual, error estimate, rejections, calls and seconds."""
+        import pandas as pd
+
+        raw = self._columns()
+        columns = {name: raw[name][1:] for name in ("H", "iterations", "residual", "error", "rejected")}
+        for i, name in enumerate(self.subsystems):
+            columns[f"calls {name}"] = raw["calls"][1:, i]
+            columns[f"seconds {name}"] = raw["seconds"][1:, i]
+        return pd.DataFrame(columns, index=pd.Index(raw["t"][1:], name="t"))
+
+    def plot(self, *names: str, path: str | Path | None = None) -> Figure:
+        """Draw quantities over time, one panel each (all scalar outputs by default); save to `path` if given."""
+        from cosolve.result.plot import plot_series
+
+        return plot_series(self, names, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to an HDF5 file (`.h5`, everything) or a CSV file (`.csv`, the named quantities)."""
+        from cosolve.result.store import save_result
+
+        return save_result(self, Path(path))
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else f"stopped: {self.error}"
+        t = self.t
+        return f"<Result of {self.meta.get('method', '?')}: {len(t)} macro points, t = {t[0]:g} ... {t[-1]:g}, {state}>"
+
+
+class ResultError(CosolveError):
+    """A result cannot be read."""

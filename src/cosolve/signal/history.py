@@ -1,0 +1,85 @@
+"""The coupling variables at past macro points, on a grid of any spacing, and the polynomials drawn from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cosolve.signal.polynomial import lagrange_weights
+from cosolve.subsystem.port import Matrix, Vector
+
+
+class History:
+    """Values at the newest macro point `T_n` and at those before it.
+
+    `values[0]` belongs to `T_n`, `values[j]` to `T_{n-j}`; `steps[j]` is the step from `T_{n-j-1}` to `T_{n-j}`.
+    Steps, not times, are stored: on a uniform grid the node positions are exact integers however long the run.
+
+    >>> import numpy as np
+    >>> h = History(np.array([0.0]), depth=2)
+    >>> h.push(np.array([1.0]), 0.1)
+    >>> float(h.extrapolate(1, 0.1).sum())           # the line through 0 and 1 reaches 2
+    2.0
+    """
+
+    def __init__(self, value: Vector, depth: int) -> None:
+        self.depth = depth
+        self.values: list[Vector] = [value]
+        self.steps: list[float] = []
+
+    def copy(self) -> History:
+        """An independent history with the same content (the arrays are never changed in place)."""
+        twin = History(self.values[0], self.depth)
+        twin.values, twin.steps = list(self.values), list(self.steps)
+        return twin
+
+    def push(self, value: Vector, H: float) -> None:
+        """Append the value at the new macro point, `H` after the newest one."""
+        self.values.insert(0, value)
+        self.steps.insert(0, H)
+        del self.values[self.depth + 1 :]
+        del self.steps[self.depth :]
+
+    def append_past(self, value: Vector, H: float) -> None:
+        """Append an older value, `H` before the oldest one (known history at the start)."""
+        self.values.append(value)
+        self.steps.append(H)
+
+    @property
+    def newest(self) -> Vector:
+        """Values at the newest macro point."""
+        return self.values[0]
+
+    def _past_nodes(self, count: int, H: float) -> tuple[float, ...]:
+        """Positions `(T_{n-j} - T_n) / H` of the `count` newest points."""
+        nodes, back = [0.0], 0.0
+        for step in self.steps[: count - 1]:
+            back += step
+            nodes.append(-back / H)
+        return tuple(nodes)
+
+    def extrapolation_degree(self, degree: int) -> int:
+        """The degree that the stored points allow: `min(degree, points - 1)`."""
+        return min(degree, len(self.values) - 1)
+
+    def interpolation_degree(self, degree: int) -> int:
+        """As above when the end value of the step is a further node."""
+        return min(degree, len(self.values))
+
+    def extrapolate(self, degree: int, H: float) -> Matrix:
+        """Coefficients (degree + 1, n) of the polynomial through `T_n, ..., T_{n-degree}`, in `s = (t - T_n)/H`."""
+        degree = self.extrapolation_degree(degree)
+        if degree == 0:
+            return self.values[0][np.newaxis, :]
+        return lagrange_weights(self._past_nodes(degree + 1, H)) @ np.array(self.values[: degree + 1])
+
+    def interpolation(self, degree: int, H: float) -> tuple[Matrix, Vector]:
+        """The polynomials through `(T_n + H, end), T_n, ..., T_{n-degree+1}` as `base + outer(weight, end)`.
+
+        `weight` is the basis polynomial of the end value: the shape of an input perturbation. For degree 0 the
+        signal is the constant `end` (not the value at `T_n`).
+        """
+        degree = self.interpolation_degree(degree)
+        if degree == 0:
+            return np.zeros((1, len(self.values[0]))), np.ones(1)
+        W = lagrange_weights((1.0, *self._past_nodes(degree, H)))
+        return W[:, 1:] @ np.array(self.values[:degree]), W[:, 0]

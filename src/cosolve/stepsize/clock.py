@@ -1,0 +1,104 @@
+"""Time as an index: macro points are computed from integers, never summed up, so a run ends exactly at `t_end`."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from cosolve.errors import SetupError
+
+#: Resolution of the clock of variable steps: the run's span in equal ticks.
+_TICKS = 2**52
+
+
+def refuse_bad_span(t_start: float, t_end: float) -> None:
+    """A run needs a finite start and a later, finite end."""
+    if not (np.isfinite(t_start) and np.isfinite(t_end)):
+        raise SetupError(f"t_start and t_end must be finite, not {t_start} and {t_end}")
+    if not t_end > t_start:
+        raise SetupError(f"t_end = {t_end:g} is not after the start at t = {t_start:g}")
+
+
+def refuse_bad_step(H: float, name: str = "step") -> None:
+    """A macro step is a positive, finite number."""
+    if not isinstance(H, (int, float, np.floating, np.integer)) or isinstance(H, bool):
+        raise SetupError(f"{name} must be a number or a step control such as Adaptive(rtol=1e-6), not {H!r}")
+    if not (np.isfinite(H) and H > 0):
+        raise SetupError(f"{name} must be a positive, finite number, not {H}")
+
+
+class UniformClock:
+    """Equal macro steps `H`; the last one is shorter when `H` does not divide the span.
+
+    >>> clock = UniformClock(0.0, 1.0, 0.1)
+    >>> clock.count, clock.time(10)
+    (10, 1.0)
+    """
+
+    def __init__(self, t_start: float, t_end: float, H: float) -> None:
+        refuse_bad_span(t_start, t_end)
+        refuse_bad_step(H)
+        self.t_start, self.t_end = t_start, t_end
+        ratio = (t_end - t_start) / H
+        if ratio > 1e15:
+            raise SetupError(f"step = {H:g} would need {ratio:.1e} macro steps to reach t_end = {t_end:g}")
+        nearest = max(1, round(ratio))
+        self.divides = abs(ratio - nearest) <= 1e-9 * nearest
+        self.count = nearest if self.divides else ceil(ratio)
+        self.H = (t_end - t_start) / nearest if self.divides else H
+
+    def time(self, n: int) -> float:
+        """Macro point `n`."""
+        if n >= self.count:
+            return self.t_end
+        if self.divides:
+            return self.t_start + (self.t_end - self.t_start) * (n / self.count)
+        return self.t_start + n * self.H
+
+    def step(self, n: int) -> float:
+        """Nominal length of the step from point `n`."""
+        if self.divides or n < self.count - 1:
+            return self.H
+        return self.t_end - self.time(n)
+
+
+class TickClock:
+    """Variable steps on a grid of integer ticks, fine enough to be invisible and exact at both ends.
+
+    >>> clock = TickClock(0.0, 0.3)
+    >>> clock.advance(clock.fit(0.1)); clock.advance(clock.fit(1.0)); clock.time
+    0.3
+    """
+
+    def __init__(self, t_start: float, t_end: float) -> None:
+        refuse_bad_span(t_start, t_end)
+        self.t_start, self.span, self.tick = t_start, t_end - t_start, 0
+
+    def fit(self, H: float) -> int:
+        """Ticks of a step of about `H` from here, clipped to the end (which swallows a negligible rest)."""
+        left = _TICKS - self.tick
+        ticks = max(1, round(min(1.0, H / self.span) * _TICKS))
+        return left if left - ticks < 1e-6 * ticks else min(ticks, left)
+
+    def length(self, ticks: int) -> float:
+        """Length of a step of so many ticks."""
+        return self.span * (ticks / _TICKS)
+
+    def at(self, tick: int) -> float:
+        """Time of a tick."""
+        return self.t_start + self.span if tick >= _TICKS else self.t_start + self.span * (tick / _TICKS)
+
+    def advance(self, ticks: int) -> None:
+        """Move on."""
+        self.tick += ticks
+
+    @property
+    def time(self) -> float:
+        """Time now."""
+        return self.at(self.tick)
+
+    @property
+    def done(self) -> bool:
+        """True at the end."""
+        return self.tick >= _TICKS

@@ -1,0 +1,85 @@
+"""Macro-step control from the predictor/corrector difference (spec: cosimulation 2.8).
+
+The extrapolated and the computed coupling variables at the end of a step differ by `O(H^(p+1))`: a free estimate.
+Explicit methods use it for the next step only; where every subsystem can go back, a bad step is repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cosolve.errors import SetupError
+from cosolve.stepsize.clock import refuse_bad_step
+from cosolve.subsystem.port import Vector
+
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Error-controlled macro steps.
+
+    The estimate is the root mean square over all coupling variables of
+    `(z - predicted) / (atol * nominal + rtol * max(|z|, |predicted|))`; steps aim at 1. With `atol = rtol` (the
+    default) and nominal values 1 that is Eq. 2.29. `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30).
+    `H_next = min(H_max, q_max H, max(H_min, q_min H, q * proposal))` (Eq. 2.32). `reject`: `None` repeats steps whose
+    estimate exceeds 1 where all subsystems can roll back; `True` insists on it, `False` never repeats.
+
+    >>> import cosolve as cs
+    >>> control = cs.Adaptive(rtol=1e-4, H_init=1e-3, H_max=1e-2)
+    >>> round(control.next_step(1e-3, 1.0, None, degree=1), 9)       # the estimate hits the tolerance: H * q
+    0.00095
+    """
+
+    rtol: float = 1e-6
+    atol: float | None = None
+    H_init: float | None = None
+    H_min: float = 0.0
+    H_max: float = np.inf
+    controller: Literal["I", "PI"] = "PI"
+    q: float = 0.95
+    q_min: float = 0.25
+    q_max: float = 4.0
+    alpha: float = 0.7
+    beta: float = 0.4
+    reject: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rtol) and self.rtol > 0):
+            raise SetupError(f"Adaptive: rtol must be positive, not {self.rtol!r}")
+        if self.atol is not None and not (np.isfinite(self.atol) and self.atol >= 0):
+            raise SetupError(f"Adaptive: atol must not be negative, got {self.atol!r}")
+        if self.controller not in ("I", "PI"):
+            raise SetupError(f"Adaptive: controller must be 'I' or 'PI', not {self.controller!r}")
+        if self.H_init is not None:
+            refuse_bad_step(self.H_init, "H_init")
+        if not 0 <= self.H_min <= self.H_max or self.H_max <= 0:
+            raise SetupError(f"Adaptive: needs 0 <= H_min <= H_max, got {self.H_min} and {self.H_max}")
+        if not (0 < self.q_min < 1 < self.q_max and 0 < self.q <= 1):
+            raise SetupError("Adaptive: needs 0 < q_min < 1 < q_max and 0 < q <= 1")
+
+    def estimate(self, z: Vector, predicted: Vector, nominal: Vector) -> float:
+        """The weighted error estimate; 1 is just acceptable."""
+        if not len(z):
+            return 0.0
+        atol = self.rtol if self.atol is None else self.atol
+        weight = atol * nominal + self.rtol * np.maximum(np.abs(z), np.abs(predicted))
+        return float(np.sqrt(np.mean(((z - predicted) / np.maximum(weight, _TINY)) ** 2)))
+
+    def next_step(self, H: float, error: float, previous: float | None, degree: int) -> float:
+        """Length of the step after one of length `H` with this estimate (`previous`: that of the step before)."""
+        error = max(error, _TINY)
+        order = degree + 1
+        if self.controller == "I" or previous is None:
+            power = 1.0 if self.controller == "I" else self.alpha
+            proposal = H * error ** (-power / order)
+        else:
+            proposal = H * error ** (-self.alpha / order) * max(previous, _TINY) ** (self.beta / order)
+        return min(self.H_max, self.q_max * H, max(self.H_min, self.q_min * H, self.q * proposal))
+
+    def shorter_step(self, H: float, error: float, degree: int) -> float:
+        """Length of the repetition of a rejected step."""
+        return max(self.H_min, H * max(self.q_min, self.q * error ** (-1.0 / (degree + 1))))

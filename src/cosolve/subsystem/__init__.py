@@ -1,0 +1,24 @@
+"""What is coupled: the subsystem contract and one kind per file. Imports nothing from the rest of cosolve but errors."""
+
+from cosolve.subsystem.base import InputSignal, Subsystem, capabilities, has_capability
+from cosolve.subsystem.free_running import FreeRunning, SelfDriven
+from cosolve.subsystem.linear import Linear
+from cosolve.subsystem.ode import Ode
+from cosolve.subsystem.port import Matrix, Port, Ports, Vector
+from cosolve.subsystem.static import Static
+
+__all__ = [
+    "FreeRunning",
+    "InputSignal",
+    "Linear",
+    "Matrix",
+    "Ode",
+    "Port",
+    "Ports",
+    "SelfDriven",
+    "Static",
+    "Subsystem",
+    "Vector",
+    "capabilities",
+    "has_capability",
+]

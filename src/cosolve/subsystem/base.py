@@ -1,0 +1,135 @@
+"""The subsystem contract: what a solver must offer to be coupled, and what it may offer beyond that.
+
+A subsystem implements two methods and declares its ports:
+
+1. `inputs`, `outputs`: lists of port names (or `(name, size)`, or `Port`);
+2. `start(t0)`: go to the initial state and give the outputs at `t0`;
+3. `advance(t0, t1, u)`: cross the macro step with the input signal `u(t)` and give the outputs at `t1`.
+
+Everything else is a capability: a method a subsystem *may* define. Coupling methods ask for capabilities, never
+for kinds; `capabilities(subsystem)` lists what is there. Outputs are returned as a flat array, one value per
+port, or a dict by port name.
+
+Guaranteed call order: `start` once per run (again for every new run: it must reset), then for each macro step
+any number of `advance`/`replay`/`jacobian` calls, each but the first preceded by `restore` to the state saved at
+the start of the step, the last `advance` being the accepted one. `output` may be called after `start` or `advance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from cosolve.subsystem.port import Matrix, PortLike, Vector
+
+
+class InputSignal(Protocol):
+    """The inputs of one subsystem as functions of time inside a macro step.
+
+    A polynomial in `s = (t - t0) / H`: `coefficients[j]` multiplies `s**j` (shape: degree + 1, number of inputs).
+    `H` is the exact nominal step; `t1 - t0` may differ from it by rounding.
+    """
+
+    @property
+    def t0(self) -> float: ...
+    @property
+    def H(self) -> float: ...
+    @property
+    def coefficients(self) -> Matrix: ...
+    @property
+    def degree(self) -> int: ...
+    @property
+    def end(self) -> Vector:
+        """Values at the end of the step, free of rounding in the time."""
+        ...
+
+    def __call__(self, t: float) -> Vector:
+        """Values of all inputs at time `t`, flat, in port order."""
+        ...
+
+
+class Subsystem:
+    """Base class of everything that can be coupled. Subclass it to bring your own solver.
+
+    >>> import cosolve as cs
+    >>> class Tank(cs.Subsystem):
+    ...     inputs, outputs = ["inflow"], ["level"]
+    ...     def start(self, t0):
+    ...         self.level = 1.0
+    ...         return self.level
+    ...     def advance(self, t0, t1, u):
+    ...         self.level += (t1 - t0) * (u(t0)[0] - 0.5 * self.level)
+    ...         return self.level
+    ...     def save(self):                 # optional: makes semi-implicit and implicit methods possible
+    ...         return self.level
+    ...     def restore(self, state):
+    ...         self.level = state
+    >>> sorted(cs.capabilities(Tank()))
+    ['rollback']
+    """
+
+    inputs: Sequence[PortLike] = ()
+    outputs: Sequence[PortLike] = ()
+
+    #: Relative accuracy of the outputs; difference quotients choose their increments above it.
+    noise: float = 0.0
+    #: True when the solver ends a step where *it* wants, so that `advance` back-interpolates (see FreeRunning).
+    overshoots: bool = False
+
+    def start(self, t0: float) -> Any:
+        """Go to the initial state at `t0` and return the outputs there."""
+        raise NotImplementedError(f"{type(self).__name__} must define start(t0)")
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        """Integrate from `t0` to `t1` with inputs `u(t)` and return the outputs at `t1`."""
+        raise NotImplementedError(f"{type(self).__name__} must define advance(t0, t1, u)")
+
+    # -- capabilities: a subclass defines those it has ------------------------------------------------
+
+    save: Callable[[], Any]
+    """save() -> state: everything needed to continue from here bit for bit."""
+    restore: Callable[[Any], None]
+    """restore(state): go back to a saved state, which must stay usable."""
+    output: Callable[[float, Vector], Any]
+    """output(t, u) -> outputs of the current state when the inputs have the values `u` (direct feed-through)."""
+    feedthrough: Callable[[], Any]
+    """feedthrough() -> Boolean matrix (outputs x inputs); found by probing `output` where it is not given."""
+    jacobian: Callable[[float, float, InputSignal, Vector], Matrix]
+    """jacobian(t0, t1, u, weight) -> d outputs(t1) / d eps for inputs u(t) + eps * weight(s), column by column.
+
+    `weight` holds the coefficients of a polynomial in s; called with the subsystem at its state at `t0`, which the
+    caller restores afterwards."""
+    replay: Callable[[float, float, InputSignal], Any]
+    """replay(t0, t1, u): like advance, on the internal time grid of the last advance (noise-free differences)."""
+    step: Callable[[float, float, InputSignal], tuple[float, Any]]
+    """step(t0, t_max, u) -> (t1, outputs): exactly one accepted internal step of the subsystem's own size."""
+    get_state: Callable[[], Vector]
+    """get_state() -> the state as a flat array; lets the analysis linearise the macro step."""
+    set_state: Callable[[Vector], None]
+    """set_state(x): put the subsystem into state `x`."""
+
+
+#: capability -> the methods that make it up, and what it is good for.
+CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
+    "rollback": (("save", "restore"), "repeating a macro step"),
+    "output": (("output",), "re-evaluating outputs for new inputs at the same time"),
+    "jacobian": (("jacobian",), "exact output Jacobians over the macro step"),
+    "replay": (("replay",), "noise-free difference quotients"),
+    "own steps": (("step",), "leading a master/slave run with its internal steps"),
+    "state": (("get_state", "set_state"), "stability analysis before the run"),
+}
+
+
+def has_capability(subsystem: Subsystem, capability: str) -> bool:
+    """True when `subsystem` defines all methods of `capability`."""
+    return all(callable(getattr(subsystem, name, None)) for name in CAPABILITIES[capability][0])
+
+
+def capabilities(subsystem: Subsystem) -> frozenset[str]:
+    """The capabilities that a subsystem has beyond `start` and `advance`.
+
+    >>> import cosolve as cs
+    >>> sorted(cs.capabilities(cs.Static(lambda t, u: 2 * u, inputs=["u"], outputs=["y"])))
+    ['output', 'rollback', 'state']
+    """
+    return frozenset(name for name in CAPABILITIES if has_capability(subsystem, name))

@@ -1,0 +1,132 @@
+"""Linear state space `x' = A x + B u`, `y = C x + D u`, propagated exactly for polynomial inputs.
+
+One matrix exponential per step size and degree gives the flow and the response to every power of time
+(spec: semi-implicit 10.2); after that a macro step is one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector
+
+_KEPT_STEP_SIZES = 64
+
+
+class Linear(Subsystem):
+    """A linear time-invariant subsystem with exact propagation.
+
+    >>> import cosolve as cs
+    >>> mass = cs.Linear([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["force"], outputs=["x"])
+    >>> mass.start(0.0)
+    array([1.])
+    """
+
+    def __init__(
+        self,
+        A: npt.ArrayLike,
+        B: npt.ArrayLike,
+        C: npt.ArrayLike,
+        D: npt.ArrayLike | None = None,
+        *,
+        x0: npt.ArrayLike,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
+    ) -> None:
+        self.inputs, self.outputs = inputs, outputs
+        p, q = Ports(inputs).length, Ports(outputs).length
+        self.x0 = np.array(x0, dtype=np.float64).reshape(-1)
+        n = self.x0.size
+        self.A = _matrix("A", A, (n, n))
+        self.B = _matrix("B", B, (n, p))
+        self.C = _matrix("C", C, (q, n))
+        self.D = np.zeros((q, p)) if D is None else _matrix("D", D, (q, p))
+        self.x = self.x0.copy()
+        self._flows: OrderedDict[tuple[float, int], tuple[Matrix, Matrix]] = OrderedDict()
+
+    def start(self, t0: float) -> Vector:
+        self.x = self.x0.copy()
+        return self.C @ self.x
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        c = u.coefficients
+        flow, response = self._flow(u.H, len(c) - 1)
+        self.x = flow @ self.x + response @ c.ravel()
+        y: Vector = self.C @ self.x
+        if self._has_feedthrough:
+            y += self.D @ c.sum(axis=0)
+        return y
+
+    def save(self) -> Vector:
+        return self.x
+
+    def restore(self, state: Vector) -> None:
+        self.x = state
+
+    get_state = save
+
+    def set_state(self, x: Vector) -> None:
+        self.x = np.array(x, dtype=np.float64)
+
+    def output(self, t: float, u: Vector) -> Vector:
+        y: Vector = self.C @ self.x
+        if self._has_feedthrough:
+            y += np.where(self.D != 0.0, self.D * u, 0.0).sum(axis=1)  # an unknown (NaN) input reaches only its outputs
+        return y
+
+    def feedthrough(self) -> npt.NDArray[np.bool_]:
+        return self.D != 0.0
+
+    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        _, response = self._flow(u.H, len(weight) - 1)
+        dx_du = np.tensordot(weight, response.reshape(len(self.x), len(weight), -1), axes=(0, 1))
+        return self.C @ dx_du + self.D * weight.sum()
+
+    @property
+    def _has_feedthrough(self) -> bool:
+        return bool(self.D.any())
+
+    def _flow(self, H: float, degree: int) -> tuple[Matrix, Matrix]:
+        """`x1 = flow @ x0 + response @ coefficients.ravel()` over a step of length `H`."""
+        key = (H, degree)
+        found = self._flows.get(key)
+        if found is not None:
+            return found
+        from scipy.linalg import expm
+
+        n, p = self.B.shape
+        chain = np.zeros((n + p * (degree + 1),) * 2)  # states, then u and its derivatives with respect to s
+        chain[:n, :n] = self.A * H
+        chain[:n, n : n + p] = self.B * H
+        chain[n : n + p * degree, n + p :] = np.eye(p * degree)
+        grown = expm(chain)[:n]
+        scale = np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
+        self._flows[key] = (np.ascontiguousarray(grown[:, :n]), grown[:, n:] * scale)
+        if len(self._flows) > _KEPT_STEP_SIZES:
+            self._flows.popitem(last=False)
+        return self._flows[key]
+
+
+def _matrix(name: str, value: Any, shape: tuple[int, int]) -> Matrix:
+    try:
+        matrix = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SetupError(f"Linear: {name} is not a matrix of numbers") from None
+    if matrix.ndim < 2 and matrix.size == shape[0] * shape[1]:
+        matrix = matrix.reshape(shape)
+    if matrix.shape != shape:
+        raise SetupError(
+            f"Linear: {name} has shape {matrix.shape}, expected {shape} "
+            "(states from x0, inputs and outputs from the port lists)"
+        )
+    if not np.isfinite(matrix).all():
+        raise SetupError(f"Linear: {name} holds a NaN or an infinity")
+    return matrix

@@ -1,0 +1,153 @@
+"""Ordinary differential equations given by a Python right-hand side, with a choice of real solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
+from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
+from cosolve.subsystem.integrator.tableaus import FIXED
+from cosolve.subsystem.port import PortLike, Vector
+
+SOLVERS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS, "cvode")
+
+# An explicit solver that needs more internal steps than this for one macro step makes "auto" turn stiff.
+_AUTO_MAX_STEPS = 1000
+
+
+class Ode(Subsystem):
+    """`x' = rhs(t, x, u)`, `y = output(t, x, u)`; `x` and `u` are flat arrays.
+
+    `solver`: `"auto"` (adaptive Dormand-Prince, turns to SciPy's Radau where the problem is stiff), `"dopri5"`,
+    fixed steps `"ode1"` ... `"ode5"` with step `h`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`,
+    `"LSODA"`, or `"cvode"` (SUNDIALS, stiff). A right-hand side jitted by numba runs compiled in the native solvers.
+
+    >>> import cosolve as cs
+    >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
+    >>> decay.start(0.0)
+    array([1.])
+    """
+
+    def __init__(
+        self,
+        rhs: Callable[[float, Vector, Vector], Any],
+        output: Callable[[float, Vector, Vector], Any],
+        *,
+        x0: npt.ArrayLike,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
+        solver: str = "auto",
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        h: float | None = None,
+    ) -> None:
+        self.rhs, self.output_function = rhs, output
+        self.inputs, self.outputs = inputs, outputs
+        self.x0 = np.array(x0, dtype=np.float64).reshape(-1)
+        if not np.isfinite(self.x0).all():
+            raise SetupError("Ode: x0 holds a NaN or an infinity")
+        self.solver_name = solver
+        self._first_solver = self._solver = _make_solver(solver, rtol, atol, h)
+        self._first_memory = self._solver.memory
+        self._stiff = SciPy("Radau", rtol, atol) if solver == "auto" else None
+        self.h = h
+        self.x = self.x0
+        self._t_start = 0.0
+        self._count = 0  # own fixed steps since the start: time as an index
+        self._checked = False
+        if isinstance(self._solver, (FixedStep, DormandPrince)):
+            self.replay = self._replay
+            self.step = self._step
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """Relative accuracy of one crossing."""
+        return self._solver.noise
+
+    def start(self, t0: float) -> Any:
+        self.x = self.x0
+        self._t_start, self._count = t0, 0
+        self._solver = self._first_solver
+        self._solver.memory = self._first_memory
+        return None
+
+    def output(self, t: float, u: Vector) -> Any:
+        return self.output_function(t, self.x, u)
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        self._check_rhs(t0, u)
+        try:
+            self.x = self._solver.integrate(self.rhs, t0, t1, self.x, u)
+        except StiffError:
+            if self._stiff is None:
+                raise
+            self._solver = self._stiff  # stays there: stiffness seldom goes away
+            self.x = self._stiff.integrate(self.rhs, t0, t1, self.x, u)
+        return self.output_function(t1, self.x, u.end)
+
+    def save(self) -> Any:
+        return self.x, self._solver, self._solver.memory, self._count
+
+    def restore(self, state: Any) -> None:
+        self.x, self._solver, self._solver.memory, self._count = state
+
+    def get_state(self) -> Vector:
+        return self.x
+
+    def set_state(self, x: Vector) -> None:
+        self.x = np.array(x, dtype=np.float64)
+
+    def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
+        if not isinstance(self._solver, (FixedStep, DormandPrince)):
+            return self.advance(t0, t1, u)
+        self.x = self._solver.replay(self.rhs, t0, t1, self.x, u)
+        return self.output_function(t1, self.x, u.end)
+
+    def _step(self, t0: float, t_max: float, u: InputSignal) -> tuple[float, Any]:
+        solver = self._solver
+        if not isinstance(solver, (FixedStep, DormandPrince)):
+            raise RuntimeError("turned stiff, so it has no internal steps of its own; use solver='dopri5' or 'ode4'")
+        self._check_rhs(t0, u)
+        t_stop = t_max
+        if isinstance(solver, FixedStep):
+            t_next = self._t_start + (self._count + 1) * solver.h
+            t_stop = t_next if t_next < t_max - 1e-9 * solver.h else t_max
+        t1, self.x = solver.one_step(self.rhs, t0, t_stop, self.x, u)
+        self._count += 1
+        return t1, self.output_function(t1, self.x, u(t1))
+
+    def _check_rhs(self, t: float, u: InputSignal) -> None:
+        """One sentence about a wrong right-hand side instead of a broadcasting error from inside a kernel."""
+        if self._checked:
+            return
+        slope = np.asarray(self.rhs(t, self.x, u(t)))
+        if slope.dtype == object or slope.shape != self.x.shape:
+            raise ValueError(
+                f"rhs returned shape {slope.shape}, expected {self.x.shape}: one number per state "
+                "(u is an array: write u[0] for the first input)"
+            )
+        self._checked = True
+
+
+def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
+    if name in FIXED:
+        if h is None or not (np.isfinite(h) and h > 0):
+            raise SetupError(f"Ode: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h}")
+        return FixedStep(name, h)
+    if h is not None:
+        raise SetupError(f"Ode: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
+    if name == "auto":
+        return DormandPrince(rtol, atol, _AUTO_MAX_STEPS)
+    if name == "dopri5":
+        return DormandPrince(rtol, atol)
+    if name in SCIPY_METHODS:
+        return SciPy(name, rtol, atol)
+    if name == "cvode":
+        return Cvode(rtol, atol)
+    raise SetupError(f"Ode: unknown solver {name!r}; choose one of {', '.join(SOLVERS)}")

@@ -1,0 +1,50 @@
+"""Static (algebraic, memoryless) subsystems: outputs follow from time and inputs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.port import PortLike, Ports, Vector
+
+
+class Static(Subsystem):
+    """`y = function(t, u)` with `u` the flat array of inputs. Without inputs it is a source.
+
+    >>> import cosolve as cs
+    >>> gain = cs.Static(lambda t, u: 3.0 * u[0], inputs=["u"], outputs=["y"])
+    >>> import numpy as np
+    >>> float(gain.output(0.0, np.array([2.0])))
+    6.0
+    """
+
+    def __init__(
+        self, function: Callable[[float, Vector], Any], *, inputs: Sequence[PortLike], outputs: Sequence[PortLike]
+    ) -> None:
+        self.function = function
+        self.inputs, self.outputs = inputs, outputs
+        self._n_inputs = Ports(inputs).length
+
+    def start(self, t0: float) -> Any:
+        return self.function(t0, np.zeros(self._n_inputs)) if self._n_inputs == 0 else None
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        return self.function(t1, u.end)
+
+    def output(self, t: float, u: Vector) -> Any:
+        return self.function(t, u)
+
+    def save(self) -> None:
+        return None
+
+    def restore(self, state: None) -> None:
+        pass
+
+    def get_state(self) -> Vector:
+        return np.zeros(0)
+
+    def set_state(self, x: Vector) -> None:
+        pass
