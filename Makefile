@@ -29,10 +29,10 @@ test-all: $(STAMP)  ## also the long studies
 	@$(BIN)/pytest -n 2 -m ""
 
 check: $(STAMP)  ## lint, format, types, layers, coverage table
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
 
 docs-coverage: $(STAMP)  ## rewrite docs/coverage.md from the markers in tests/

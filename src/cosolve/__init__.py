@@ -1,5 +1,19 @@
 """cosolve couples simulation solvers: say how they touch, and run them together in time."""
 
+from cosolve.analysis import (
+    check,
+    convergence,
+    critical_step,
+    local_values,
+    macro_map,
+    nrmse,
+    slope,
+    spectral_radius,
+    stability_map,
+    structure,
+    wrmse,
+)
+from cosolve.corrector import Corrector, Newton
 from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
@@ -12,7 +26,6 @@ from cosolve.errors import (
     StepSizeError,
     SubsystemError,
 )
-from cosolve.corrector import Corrector, Newton
 from cosolve.interface import System
 from cosolve.method import GaussSeidel, Implicit, Jacobi, MasterSlave, Method, SemiImplicit
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
@@ -22,3 +35,50 @@ from cosolve.stepsize import Adaptive
 from cosolve.subsystem import FreeRunning, Linear, Ode, Port, SelfDriven, Static, Subsystem, capabilities
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Adaptive",
+    "CapabilityError",
+    "ConvergenceError",
+    "Corrector",
+    "CosolveError",
+    "FreeRunning",
+    "GaussSeidel",
+    "Implicit",
+    "Jacobi",
+    "KnownHistory",
+    "Linear",
+    "MasterSlave",
+    "MasterSlaveStart",
+    "Method",
+    "Newton",
+    "NonFiniteError",
+    "Ode",
+    "OutputFileError",
+    "Port",
+    "Result",
+    "RisingDegree",
+    "SelfDriven",
+    "SemiImplicit",
+    "SetupError",
+    "SimulationError",
+    "SingularInterfaceError",
+    "Static",
+    "StepSizeError",
+    "Subsystem",
+    "SubsystemError",
+    "System",
+    "capabilities",
+    "check",
+    "convergence",
+    "critical_step",
+    "local_values",
+    "macro_map",
+    "nrmse",
+    "simulate",
+    "slope",
+    "spectral_radius",
+    "stability_map",
+    "structure",
+    "wrmse",
+]

@@ -11,6 +11,7 @@ import numpy as np
 
 from cosolve.errors import SetupError, SimulationError, StepSizeError
 from cosolve.interface import Plan, System
+from cosolve.interface.graph import graph
 from cosolve.method import Crew, Method, Outcome, Window
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Channel, Layout, Memory, Recorder, Result, Row, Stats
@@ -61,7 +62,14 @@ def simulate(
     plan = system.plan()
     method.refuse_unfit(plan)
     windows = _windows(method, step, t_start, t_end, plan)
-    meta = {"method": repr(method), "step": repr(step), "t_start": t_start, "t_end": t_end, "system": str(system)}
+    meta = {
+        "method": repr(method),
+        "step": repr(step),
+        "t_start": t_start,
+        "t_end": t_end,
+        "system": str(system),
+        "graph": graph(system),
+    }
     recorder = _recorder(plan, save, meta)
     run = _Run(plan, method, startup or RisingDegree(), windows, recorder, workers, every, progress)
     return run.result(t_start, meta)
@@ -245,7 +253,7 @@ class _Controlled(_Windows):
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         control = self.control
         error = control.estimate(outcome.z, outcome.predicted, self.nominal)
-        if self.may_reject and error > 1.0 and window.H > control.H_min * (1 + 1e-9):
+        if self.may_reject and error > 1.0 and control.H_min * (1 + 1e-9) < window.H:
             self.H = control.shorter_step(window.H, error, outcome.degree)
             self.previous = None
             if self.clock.fit(self.H) <= 4 or window.t0 + self.H == window.t0:
@@ -261,9 +269,7 @@ class _Controlled(_Windows):
         return error
 
 
-def _windows(
-    method: Method, step: float | Adaptive | None, t_start: float, t_end: float, plan: Plan
-) -> _Windows:
+def _windows(method: Method, step: float | Adaptive | None, t_start: float, t_end: float, plan: Plan) -> _Windows:
     if method.chooses_step:
         if isinstance(step, Adaptive):
             raise SetupError(f"{method.name} follows its master's steps; give no step, or a number that limits them")
@@ -293,7 +299,12 @@ def channels(plan: Plan) -> dict[str, Channel]:
             into = slice(base + inside.start, base + inside.stop)
             part = tuple(max(0, int(k)) for k in plan.u_source[into])
             found[f"{name}.{port.name}"] = Channel(
-                "z", part, port.size is None, tuple(plan.u_factor[into]), tuple(plan.u_offset[into]), port.unit
+                "z",
+                part,
+                port.size is None,
+                tuple(plan.u_factor[into]),
+                tuple(plan.u_offset[into]),
+                port.unit,
             )
     for name, (entries, scalar) in plan.z_ports.items():
         found.setdefault(name, Channel("z", tuple(range(entries.start, entries.stop)), scalar))

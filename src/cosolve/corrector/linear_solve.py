@@ -33,7 +33,9 @@ class Factorised:
         rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
         columns = np.asarray(size.max(axis=0).todense()).ravel() if self._sparse else size.max(axis=0)
         if not rows.all():
-            raise self._singular(f"the equation of '{labels[int(np.argmin(rows))]}' does not react to any coupling variable")
+            raise self._singular(
+                f"the equation of '{labels[int(np.argmin(rows))]}' does not react to any coupling variable"
+            )
         if not columns.all():
             raise self._singular(f"no equation reacts to the coupling variable '{labels[int(np.argmin(columns))]}'")
         if self._sparse:
@@ -47,14 +49,17 @@ class Factorised:
         scaled = G / rows[:, np.newaxis]
         columns = np.abs(scaled).max(axis=0)
         scaled /= columns
-        getrf, gecon, self._getrs = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
+        lapack: Any = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
+        getrf, gecon, self._getrs = lapack
         norm = np.abs(scaled).sum(axis=0).max()
         self._lu, self._pivots, info = getrf(scaled)
         rcond = 0.0 if info > 0 else gecon(self._lu, norm)[0]
         if not rcond > _RCOND:
             null = np.abs(np.linalg.svd(scaled)[2][-1]) if np.isfinite(scaled).all() else np.ones(len(rows))
             involved = [self.labels[m] for m in np.argsort(-null) if null[m] > 0.1 * null.max()][:4]
-            raise self._singular(f"the equations do not determine {', '.join(repr(v) for v in involved)} (rcond {rcond:.1e})")
+            raise self._singular(
+                f"the equations do not determine {', '.join(repr(v) for v in involved)} (rcond {rcond:.1e})"
+            )
         self._rows, self._columns = rows, columns
 
     def _factor_sparse(self, G: Any, rows: Vector) -> None:
@@ -74,7 +79,9 @@ class Factorised:
         x: Vector = self._splu.solve(scaled) if self._sparse else self._getrs(self._lu, self._pivots, scaled)[0]
         x = x / self._columns
         if not np.isfinite(x).all():
-            raise self._singular(f"the correction of '{self.labels[int(np.flatnonzero(~np.isfinite(x))[0])]}' is not finite")
+            raise self._singular(
+                f"the correction of '{self.labels[int(np.flatnonzero(~np.isfinite(x))[0])]}' is not finite"
+            )
         return x
 
     @staticmethod

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import Port, Ports
+from cosolve.subsystem.port import Port, Ports, is_number
 
 Drives = Mapping[str, float] | Sequence[str] | str
 
@@ -50,6 +51,10 @@ class System:
     """
 
     def __init__(self, subsystems: Mapping[str, Subsystem]) -> None:
+        if not isinstance(subsystems, Mapping):
+            raise SetupError(
+                f"System takes a dict of names and subsystems such as {{'left': left}}, not a {type(subsystems).__name__}"
+            )
         self.subsystems = dict(subsystems)
         self.inputs: dict[str, Ports] = {}
         self.outputs: dict[str, Ports] = {}
@@ -107,7 +112,7 @@ class System:
                 raise SetupError(
                     f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}; use a law that converts"
                 )
-            self._feed(target, f"the connection from {source}")
+        self._feed(targets, f"the connection from {source}")
         self._joins.append(_Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
         self._plan = None
 
@@ -140,8 +145,7 @@ class System:
             if name is not None:
                 raise SetupError("law: name belongs to a law with one value; give the inputs as {input: factor}")
             variables = tuple((p, self._port(p, "input", "law").size, {p: 1.0}) for p in drives)
-        for target in drives:
-            self._feed(target, "a law")
+        self._feed(drives, "a law")
         self._joins.append(_Join("law", variables, tuple(of), function, jacobian))
         self._plan = None
 
@@ -168,19 +172,27 @@ class System:
         for source in of:
             self._port(source, "output", "equations")
         self._callable(residual, "equations")
-        if not unknowns:
-            raise SetupError("equations: no unknowns given; nothing could satisfy the residual")
+        if not isinstance(unknowns, Mapping) or not unknowns:
+            raise SetupError("equations: no unknowns given as {name: inputs}; nothing could satisfy the residual")
         variables = []
         for unknown, inputs in unknowns.items():
             if "." in unknown:
                 raise SetupError(f"equations: '{unknown}' is not a name for an unknown; use a name without a dot")
             drives = self._drives(inputs, "equations")
             variables.append((unknown, self._same_size(drives, "equations"), drives))
-            for target in drives:
-                self._feed(target, f"the unknown '{unknown}'")
-        for key in initial or {}:
+        for key, given in (initial or {}).items():
             if key not in unknowns:
-                raise SetupError(f"equations: initial value for '{key}', which is not among the unknowns {list(unknowns)}")
+                raise SetupError(
+                    f"equations: initial value for '{key}', which is not among the unknowns {list(unknowns)}"
+                )
+            length = self._length(unknowns[key])
+            try:
+                value = np.broadcast_to(np.asarray(given, dtype=np.float64), (length,))
+            except (TypeError, ValueError):
+                value = np.array([np.nan])
+            if not np.isfinite(value).all():
+                raise SetupError(f"equations: initial value of '{key}' must be {length} finite numbers, not {given!r}")
+        self._feed([t for _, _, drives in variables for t in drives], f"the unknowns {', '.join(unknowns)}")
         self._joins.append(_Join("equations", tuple(variables), tuple(of), residual, None, initial))
         self._plan = None
 
@@ -192,13 +204,17 @@ class System:
         >>> system.set("a.u", 2.0)
         """
         port = self._port(target, "input", "set")
-        constant = np.asarray(value, dtype=np.float64).reshape(-1)
+        try:
+            constant = np.asarray(value, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            constant = np.array([np.nan])
         if constant.size == 1:
             constant = np.full(port.length, constant[0])
         if constant.size != port.length or not np.isfinite(constant).all():
-            raise SetupError(f"set: '{target}' takes {port.length} finite numbers, not {value!r}")
+            many = "one finite number" if port.length == 1 else f"{port.length} finite numbers"
+            raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
         if target not in self._constants:
-            self._feed(target, "a constant")
+            self._feed([target], "a constant")
         self._constants[target] = constant
         self._plan = None
 
@@ -268,7 +284,10 @@ class System:
             if join.kind != "connect":
                 assert join.function is not None
                 of = tuple(
-                    (entries(source, self.outputs, y_slices), self._port(source, "output", join.kind).size is None)
+                    (
+                        entries(source, self.outputs, y_slices),
+                        self._port(source, "output", join.kind).size is None,
+                    )
                     for source in join.of
                 )
                 layout = Ports([Port(variable.replace(".", ":"), size) for variable, size, _ in join.variables])
@@ -328,20 +347,28 @@ class System:
         if port not in here[name]:
             if port in there[name]:
                 other = "an output" if kind == "input" else "an input"
-                raise SetupError(f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here")
+                raise SetupError(
+                    f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here"
+                )
             raise SetupError(
                 f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
             )
         return here[name].by_name[port]
 
     def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
-        factors = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys([inputs] if isinstance(inputs, str) else inputs, 1.0)
+        factors = (
+            dict(inputs)
+            if isinstance(inputs, Mapping)
+            else dict.fromkeys([inputs] if isinstance(inputs, str) else inputs, 1.0)
+        )
         if not factors:
             raise SetupError(f"{where}: no inputs given")
         for target, factor in factors.items():
             self._port(target, "input", where)
-            if not np.isfinite(factor) or factor == 0:
-                raise SetupError(f"{where}: the factor of '{target}' must be a finite number other than 0, not {factor}")
+            if not is_number(factor) or factor == 0:
+                raise SetupError(
+                    f"{where}: the factor of '{target}' must be a finite number other than 0, not {factor!r}"
+                )
         return {target: float(factor) for target, factor in factors.items()}
 
     def _same_size(self, drives: Mapping[str, float], where: str) -> int | None:
@@ -350,13 +377,22 @@ class System:
             raise SetupError(f"{where}: one value cannot drive inputs of different sizes {sizes}")
         return next(iter(sizes.values()))
 
-    def _feed(self, target: str, by: str) -> None:
-        if target in self._fed:
-            raise SetupError(
-                f"input '{target}' is fed twice, by {self._fed[target]} and by {by}; remove one of them "
-                "(to add two contributions, use one law of both)"
-            )
-        self._fed[target] = by
+    def _feed(self, targets: Iterable[str], by: str) -> None:
+        """Note that `by` feeds these inputs; all or none, so that a refused call leaves no trace."""
+        new: dict[str, str] = {}
+        for target in targets:
+            other = new.get(target, self._fed.get(target))
+            if other is not None:
+                raise SetupError(
+                    f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
+                    "(to add two contributions, use one law of both)"
+                )
+            new[target] = by
+        self._fed.update(new)
+
+    def _length(self, inputs: Drives) -> int:
+        """How many numbers an unknown holds that drives these inputs."""
+        return self._port(next(iter(self._drives(inputs, "equations"))), "input", "equations").length
 
     @staticmethod
     def _callable(function: object, where: str) -> None:
@@ -370,7 +406,11 @@ class System:
             into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
             lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
         for join in self._joins:
-            driven = [("" if f == 1 else "-" if f == -1 else f"{f:g} ") + t for _, _, d in join.variables for t, f in d.items()]
+            driven = [
+                ("" if f == 1 else "-" if f == -1 else f"{f:g} ") + t
+                for _, _, d in join.variables
+                for t, f in d.items()
+            ]
             what = join.of[0] if join.kind == "connect" else f"{join.kind}({', '.join(join.of)})"
             named = [v for v, _, d in join.variables if join.kind == "equations" or (join.kind == "law" and v not in d)]
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
@@ -381,7 +421,7 @@ class System:
 def _stack(lengths: Sequence[int]) -> tuple[tuple[slice, ...], int]:
     """Consecutive slices of the given lengths, and their total."""
     ends = np.cumsum([0, *lengths])
-    return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)), int(ends[-1])
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(ends)), int(ends[-1])
 
 
 def _suggest(word: str, known: Sequence[str], intro: str) -> str:

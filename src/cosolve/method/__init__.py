@@ -6,4 +6,14 @@ from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
 from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
 
-__all__ = ["Crew", "GaussSeidel", "Implicit", "Jacobi", "MasterSlave", "Method", "Outcome", "SemiImplicit", "Window"]
+__all__ = [
+    "Crew",
+    "GaussSeidel",
+    "Implicit",
+    "Jacobi",
+    "MasterSlave",
+    "Method",
+    "Outcome",
+    "SemiImplicit",
+    "Window",
+]

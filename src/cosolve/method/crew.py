@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -63,9 +64,9 @@ class Crew:
         plan = self.plan
         y = np.full(plan.n_y, np.nan)
         for i, subsystem in enumerate(plan.subsystems):
-            first = self._guarded(i, t0, "starting", lambda s=subsystem: s.start(t0), packed=False)
+            first = self._guarded(i, t0, "starting", partial(subsystem.start, t0), packed=False)
             if first is not None:
-                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", lambda v=first: v)
+                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
             elif not has_capability(subsystem, "output"):
                 raise SubsystemError(
                     f"'{plan.names[i]}': start returned None; return the outputs at the start",
@@ -73,9 +74,7 @@ class Crew:
                     subsystem=plan.names[i],
                 )
             elif not self._can_output[i]:
-                y[plan.y_slices[i]] = self._guarded(
-                    i, t0, "starting", lambda s=subsystem: s.output(t0, np.zeros(0))
-                )
+                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(subsystem.output, t0, np.zeros(0)))
         z = self._spread(t0, y)
         unknown = np.isnan(z)
         z[unknown] = plan.z_initial[unknown]
@@ -123,7 +122,7 @@ class Crew:
             if can:
                 subsystem, u = self.plan.subsystems[i], self.plan.inputs(z, i)
                 y[self.plan.y_slices[i]] = self._guarded(
-                    i, t, "evaluating outputs of", lambda s=subsystem, u=u: s.output(t, u)
+                    i, t, "evaluating its outputs", partial(subsystem.output, t, u)
                 )
 
     def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
@@ -172,14 +171,19 @@ class Crew:
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         cross = subsystem.replay if replay and self._can_replay[i] else subsystem.advance
         self.calls[i] += 1
-        return self._guarded(i, window.t0, "crossing the step", lambda: cross(window.t0, window.t1, u))
+        y: Vector = self._guarded(i, window.t0, "crossing the step", partial(cross, window.t0, window.t1, u))
+        return y
 
     def own_step(self, i: int, window: Window, coefficients: Matrix) -> tuple[float, Vector]:
         """Subsystem `i` takes one step of its own size, at most to the end of the window."""
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         self.calls[i] += 1
         t1, outputs = self._guarded(
-            i, window.t0, "taking its own step", lambda: subsystem.step(window.t0, window.t1, u), packed=False
+            i,
+            window.t0,
+            "taking its own step",
+            partial(subsystem.step, window.t0, window.t1, u),
+            packed=False,
         )
         if not window.t0 < t1 <= window.t1:
             raise SubsystemError(
@@ -187,7 +191,7 @@ class Crew:
                 time=window.t0,
                 subsystem=self.plan.names[i],
             )
-        return t1, self._guarded(i, window.t0, "taking its own step", lambda: outputs)
+        return t1, self._guarded(i, window.t0, "taking its own step", partial(_same, outputs))
 
     def sweep(self, window: Window, coefficients: Matrix) -> Vector:
         """All subsystems cross the step independently of each other (Jacobi); all outputs at its end."""
@@ -264,3 +268,7 @@ class Crew:
                 subsystem=name,
             )
         return value
+
+
+def _same(value: Any) -> Any:
+    return value

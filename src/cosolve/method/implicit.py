@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -68,7 +69,7 @@ class Implicit(Method):
             while norms[-1] > self.tol:
                 if iterations == self.max_iterations or norms[-1] > 1e6 * max(norms[0], 1.0):
                     raise self._not_converged(plan, window, r, z, norms, measure)
-                z_new = corrector.correct(z, r, lambda z=z, y=y: trial.jacobian(z, y))
+                z_new = corrector.correct(z, r, partial(trial.jacobian, z, y))
                 moved = float((np.abs(z_new - z) / measure.size).max())
                 z = z_new
                 y = trial.run(z)
@@ -91,8 +92,8 @@ class Implicit(Method):
         worst = int(np.argmax(np.abs(r) / measure.row_size))
         trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
         return ConvergenceError(
-            f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): after "
-            f"{len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
+            f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
+            f"after {len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
             f"(tol {self.tol:g}, last norms {trend}); try a smaller step, Newton(refresh='iteration'), "
             "or looser tol if the norms stand still",
             time=window.t0,

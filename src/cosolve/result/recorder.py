@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.subsystem.port import Vector
 
@@ -51,7 +53,7 @@ class Row:
     residual: float = np.nan
     error: float = np.nan
     rejected: int = 0
-    calls: Vector | None = None
+    calls: npt.NDArray[np.int64] | None = None
     seconds: Vector | None = None
 
 
@@ -59,7 +61,7 @@ class Recorder(Protocol):
     """Where rows go. `columns()` gives everything recorded so far."""
 
     def append(self, row: Row) -> None: ...
-    def columns(self) -> dict[str, np.ndarray]: ...
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
     def close(self) -> None: ...
 
 
@@ -67,7 +69,7 @@ class Memory:
     """Rows in growing arrays."""
 
     def __init__(self, layout: Layout) -> None:
-        self._data = {
+        self._data: dict[str, npt.NDArray[Any]] = {
             name: np.empty((_FIRST_ROWS,) if width is None else (_FIRST_ROWS, width), dtype)
             for name, (width, dtype) in layout.columns().items()
         }
@@ -91,9 +93,13 @@ class Memory:
         data["seconds"][n] = 0.0 if row.seconds is None else row.seconds
         self._count = n + 1
 
-    def columns(self) -> dict[str, np.ndarray]:
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Views of what is there."""
         return {name: array[: self._count] for name, array in self._data.items()}
+
+    def clear(self) -> None:
+        """Forget the rows (a stream does so after writing a block)."""
+        self._count = 0
 
     def close(self) -> None:
         """Nothing to do."""

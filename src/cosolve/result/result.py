@@ -80,7 +80,7 @@ class Result:
 
     def __init__(
         self,
-        columns: Callable[[], dict[str, npt.NDArray[Any]]],
+        columns: Callable[[], Mapping[str, npt.NDArray[Any]]],
         channels: Mapping[str, Channel],
         subsystems: tuple[str, ...],
         *,

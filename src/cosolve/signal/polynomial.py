@@ -38,12 +38,13 @@ class Polynomial:
     @property
     def end(self) -> Vector:
         """Values at the end of the step (`s = 1`)."""
-        return self.coefficients.sum(axis=0)
+        end: Vector = self.coefficients.sum(axis=0)
+        return end
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t` (outside the step too: the same polynomial)."""
         coefficients = self.coefficients
-        value = coefficients[-1]
+        value: Vector = coefficients[-1]
         if len(coefficients) == 1:
             return value.copy()
         s = (t - self.t0) / self.H
@@ -59,8 +60,8 @@ def lagrange_weights(nodes: tuple[float, ...]) -> Matrix:
     Column `j` holds the coefficients of the j-th Lagrange basis polynomial.
 
     >>> lagrange_weights((1.0, 0.0))          # through the values at s = 1 and s = 0
-    array([[0., 1.],
-           [1., -1.]])
+    array([[ 0.,  1.],
+           [ 1., -1.]])
     """
     n = len(nodes)
     weights = np.zeros((n, n))
@@ -72,5 +73,6 @@ def lagrange_weights(nodes: tuple[float, ...]) -> Matrix:
             grown[:-1] -= other * basis
             basis = grown / (node - other)
         weights[:, j] = basis
-    weights.flags.writeable = False
-    return weights + 0.0
+    weights += 0.0  # no negative zeros
+    weights.flags.writeable = False  # shared through the cache
+    return weights

@@ -75,11 +75,11 @@ class Adaptive:
         order = degree + 1
         if self.controller == "I" or previous is None:
             power = 1.0 if self.controller == "I" else self.alpha
-            proposal = H * error ** (-power / order)
+            proposal: float = H * error ** (-power / order)
         else:
             proposal = H * error ** (-self.alpha / order) * max(previous, _TINY) ** (self.beta / order)
-        return min(self.H_max, self.q_max * H, max(self.H_min, self.q_min * H, self.q * proposal))
+        return min(float(self.H_max), self.q_max * H, max(self.H_min, self.q_min * H, self.q * proposal))
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
         """Length of the repetition of a rejected step."""
-        return max(self.H_min, H * max(self.q_min, self.q * error ** (-1.0 / (degree + 1))))
+        return max(self.H_min, H * max(self.q_min, self.q * float(error) ** (-1.0 / (degree + 1))))

@@ -1,4 +1,4 @@
-"""What is coupled: the subsystem contract and one kind per file. Imports nothing from the rest of cosolve but errors."""
+"""What is coupled: the subsystem contract, then one kind per file. Of cosolve it imports only the errors."""
 
 from cosolve.subsystem.base import InputSignal, Subsystem, capabilities, has_capability
 from cosolve.subsystem.free_running import FreeRunning, SelfDriven

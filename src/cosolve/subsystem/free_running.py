@@ -45,7 +45,7 @@ class AcceptedSteps:
     def accept(self, t: float, y: Vector) -> None:
         """Append a point that is known to be accepted."""
         self.times.append(t)
-        self.values.append(y)
+        self.values.append(np.array(y))  # a copy: a solver may hand out the same array again and again
         del self.times[: -self.keep], self.values[: -self.keep]
 
     def copy(self) -> AcceptedSteps:
@@ -94,6 +94,7 @@ class FreeRunning(Subsystem):
                 "use an Ode with a fixed-step solver or 'dopri5'"
             )
         self.subsystem, self.degree = subsystem, degree
+        self.noise = subsystem.noise
         self.inputs, self.outputs = subsystem.inputs, subsystem.outputs
         self._ports = Ports(subsystem.outputs)
         self._steps = AcceptedSteps()
@@ -114,7 +115,9 @@ class FreeRunning(Subsystem):
     def _output(self, t: float, u: Vector) -> Vector:
         """Outputs for given inputs, possible only where the solver stands: at the start of a run."""
         if t != self._t:
-            raise RuntimeError(f"stands at t = {self._t:.6g}, past t = {t:.6g}, and cannot re-evaluate its outputs there")
+            raise RuntimeError(
+                f"stands at t = {self._t:.6g}, past t = {t:.6g}, and cannot re-evaluate its outputs there"
+            )
         self._steps = AcceptedSteps()
         self._steps.accept(t, self._ports.pack(self.subsystem.output(t, u)))
         return self._steps.values[0]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector
+from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state
 
 _KEPT_STEP_SIZES = 64
 
@@ -43,7 +43,7 @@ class Linear(Subsystem):
     ) -> None:
         self.inputs, self.outputs = inputs, outputs
         p, q = Ports(inputs).length, Ports(outputs).length
-        self.x0 = np.array(x0, dtype=np.float64).reshape(-1)
+        self.x0 = initial_state("Linear", x0)
         n = self.x0.size
         self.A = _matrix("A", A, (n, n))
         self.B = _matrix("B", B, (n, p))
@@ -83,12 +83,13 @@ class Linear(Subsystem):
         return y
 
     def feedthrough(self) -> npt.NDArray[np.bool_]:
-        return self.D != 0.0
+        return np.asarray(self.D != 0.0)
 
     def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         _, response = self._flow(u.H, len(weight) - 1)
         dx_du = np.tensordot(weight, response.reshape(len(self.x), len(weight), -1), axes=(0, 1))
-        return self.C @ dx_du + self.D * weight.sum()
+        J: Matrix = self.C @ dx_du + self.D * weight.sum()
+        return J
 
     @property
     def _has_feedthrough(self) -> bool:

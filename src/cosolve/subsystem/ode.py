@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import SetupError
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.subsystem.integrator.tableaus import FIXED
-from cosolve.subsystem.port import PortLike, Vector
+from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
 
 SOLVERS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS, "cvode")
 
@@ -30,8 +30,8 @@ class Ode(Subsystem):
 
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
-    >>> decay.start(0.0)
-    array([1.])
+    >>> sorted(cs.capabilities(decay))
+    ['output', 'own steps', 'replay', 'rollback', 'state']
     """
 
     def __init__(
@@ -47,11 +47,15 @@ class Ode(Subsystem):
         atol: float = 1e-10,
         h: float | None = None,
     ) -> None:
+        for what, function in (("rhs", rhs), ("output", output)):
+            if not callable(function):
+                raise SetupError(f"Ode: {what} must be a function of (t, x, u), not {function!r}")
+        for what, value in (("rtol", rtol), ("atol", atol)):
+            if not (is_number(value) and value > 0):
+                raise SetupError(f"Ode: {what} must be a positive number, not {value!r}")
         self.rhs, self.output_function = rhs, output
         self.inputs, self.outputs = inputs, outputs
-        self.x0 = np.array(x0, dtype=np.float64).reshape(-1)
-        if not np.isfinite(self.x0).all():
-            raise SetupError("Ode: x0 holds a NaN or an infinity")
+        self.x0 = initial_state("Ode", x0)
         self.solver_name = solver
         self._first_solver = self._solver = _make_solver(solver, rtol, atol, h)
         self._first_memory = self._solver.memory
@@ -59,7 +63,8 @@ class Ode(Subsystem):
         self.h = h
         self.x = self.x0
         self._t_start = 0.0
-        self._count = 0  # own fixed steps since the start: time as an index
+        self._count = 0  # own fixed steps since then: time as an index
+        self._crossed_with = self._solver  # the solver of the last advance, which a replay must repeat
         self._checked = False
         if isinstance(self._solver, (FixedStep, DormandPrince)):
             self.replay = self._replay
@@ -68,7 +73,7 @@ class Ode(Subsystem):
     @property
     def noise(self) -> float:  # type: ignore[override]
         """Relative accuracy of one crossing."""
-        return self._solver.noise
+        return float(self._solver.noise)
 
     def start(self, t0: float) -> Any:
         self.x = self.x0
@@ -78,24 +83,33 @@ class Ode(Subsystem):
         return None
 
     def output(self, t: float, u: Vector) -> Any:
-        return self.output_function(t, self.x, u)
+        return self.output_function(t, self.x.copy(), u)  # a copy: users may write into what they are given
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         self._check_rhs(t0, u)
         try:
-            self.x = self._solver.integrate(self.rhs, t0, t1, self.x, u)
+            x = self._solver.integrate(self.rhs, t0, t1, self.x, u)
         except StiffError:
             if self._stiff is None:
                 raise
             self._solver = self._stiff  # stays there: stiffness seldom goes away
-            self.x = self._stiff.integrate(self.rhs, t0, t1, self.x, u)
-        return self.output_function(t1, self.x, u.end)
+            x = self._stiff.integrate(self.rhs, t0, t1, self.x, u)
+        self._crossed_with = self._solver
+        return self._arrive(t1, x, u.end)
+
+    def _arrive(self, t: float, x: Vector, u: Vector) -> Any:
+        """Outputs of the new state `x`; a NaN is refused even where no output shows it."""
+        if not np.isfinite(x).all():
+            k = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise NonFiniteError(f"state {k} became {x[k]} before t = {t:.9g}")
+        self.x = x
+        return self.output_function(t, x.copy(), u)
 
     def save(self) -> Any:
-        return self.x, self._solver, self._solver.memory, self._count
+        return self.x, self._solver, self._solver.memory, self._t_start, self._count
 
     def restore(self, state: Any) -> None:
-        self.x, self._solver, self._solver.memory, self._count = state
+        self.x, self._solver, self._solver.memory, self._t_start, self._count = state
 
     def get_state(self) -> Vector:
         return self.x
@@ -104,10 +118,10 @@ class Ode(Subsystem):
         self.x = np.array(x, dtype=np.float64)
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
-        if not isinstance(self._solver, (FixedStep, DormandPrince)):
-            return self.advance(t0, t1, u)
-        self.x = self._solver.replay(self.rhs, t0, t1, self.x, u)
-        return self.output_function(t1, self.x, u.end)
+        solver = self._crossed_with  # not self._solver: a rollback undoes the turn to the stiff solver
+        native = isinstance(solver, (FixedStep, DormandPrince))
+        repeat = solver.replay if native else solver.integrate
+        return self._arrive(t1, repeat(self.rhs, t0, t1, self.x, u), u.end)
 
     def _step(self, t0: float, t_max: float, u: InputSignal) -> tuple[float, Any]:
         solver = self._solver
@@ -118,17 +132,25 @@ class Ode(Subsystem):
         if isinstance(solver, FixedStep):
             t_next = self._t_start + (self._count + 1) * solver.h
             t_stop = t_next if t_next < t_max - 1e-9 * solver.h else t_max
-        t1, self.x = solver.one_step(self.rhs, t0, t_stop, self.x, u)
+        t1, x = solver.one_step(self.rhs, t0, t_stop, self.x, u)
         self._count += 1
-        return t1, self.output_function(t1, self.x, u(t1))
+        if t_stop == t_max:  # cut short: own steps count from here
+            self._t_start, self._count = t1, 0
+        return t1, self._arrive(t1, x, u(t1))
 
     def _check_rhs(self, t: float, u: InputSignal) -> None:
         """One sentence about a wrong right-hand side instead of a broadcasting error from inside a kernel."""
         if self._checked:
             return
-        slope = np.asarray(self.rhs(t, self.x, u(t)))
-        if slope.dtype == object or slope.shape != self.x.shape:
-            raise ValueError(
+        value = self.rhs(t, self.x.copy(), u(t))
+        try:
+            slope = np.asarray(value)
+        except ValueError:  # ragged
+            slope = np.asarray(None)
+        if slope.dtype.kind not in "fiub":
+            raise SubsystemError(f"rhs returned {value!r}, expected {self.x.size} real numbers, one per state")
+        if slope.shape != self.x.shape:
+            raise SubsystemError(
                 f"rhs returned shape {slope.shape}, expected {self.x.shape}: one number per state "
                 "(u is an array: write u[0] for the first input)"
             )
@@ -137,8 +159,8 @@ class Ode(Subsystem):
 
 def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
     if name in FIXED:
-        if h is None or not (np.isfinite(h) and h > 0):
-            raise SetupError(f"Ode: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h}")
+        if h is None or not (is_number(h) and h > 0):
+            raise SetupError(f"Ode: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
         return FixedStep(name, h)
     if h is not None:
         raise SetupError(f"Ode: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import SetupError
+from cosolve.errors import SetupError, SubsystemError
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Matrix: TypeAlias = npt.NDArray[np.float64]
+
+
+def is_number(value: object) -> bool:
+    """True for one finite real number (not a Boolean, not a string).
+
+    >>> is_number(0.1), is_number(float("nan")), is_number("0.1"), is_number(True)
+    (True, False, False, False)
+    """
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and bool(np.isfinite(value))
+
+
+def initial_state(kind: str, x0: Any) -> Vector:
+    """The initial state as a flat array of its own; refuses what is not a row of finite numbers."""
+    try:
+        x = np.array(x0, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SetupError(f"{kind}: x0 must be a list of numbers, one per state, not {_shown(x0)}") from None
+    if not np.isfinite(x).all():
+        raise SetupError(f"{kind}: x0 holds a NaN or an infinity; give a finite start value for every state")
+    return x.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -35,10 +56,14 @@ class Port:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "." in self.name:
             raise SetupError(f"a port needs a non-empty name without a dot, not {self.name!r}")
-        if self.size is not None and self.size < 1:
-            raise SetupError(f"port '{self.name}': size must be at least 1 (or None for a scalar), not {self.size}")
-        if not (np.isfinite(self.nominal) and self.nominal > 0):
-            raise SetupError(f"port '{self.name}': nominal must be a positive number, not {self.nominal}")
+        whole = isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)
+        if self.size is not None and not (whole and self.size >= 1):
+            raise SetupError(
+                f"port '{self.name}': size must be a whole number of at least 1 (or None for a scalar), "
+                f"not {self.size!r}"
+            )
+        if not (is_number(self.nominal) and self.nominal > 0):
+            raise SetupError(f"port '{self.name}': nominal must be a positive number, not {self.nominal!r}")
 
     @property
     def length(self) -> int:
@@ -60,6 +85,8 @@ class Ports:
     def __init__(self, ports: Iterable[PortLike]) -> None:
         if isinstance(ports, str):
             raise SetupError(f"ports are given as a list of names; write [{ports!r}] instead of {ports!r}")
+        if not isinstance(ports, Iterable):
+            raise SetupError(f"ports are given as a list of names, not as {ports!r}")
         self.ports = tuple(_as_port(port) for port in ports)
         self.slices: dict[str, slice] = {}
         start = 0
@@ -106,24 +133,48 @@ class Ports:
         if isinstance(values, Mapping):
             missing, extra = set(self.slices) - set(values), set(values) - set(self.slices)
             if missing or extra:
-                raise ValueError(
+                raise SubsystemError(
                     f"returned values for {sorted(map(str, values))}, expected exactly the ports {self.names}"
                 )
-            values = [values[name] for name in self.slices]
+            return self._pack_each([values[name] for name in self.slices])
         if values is None:
-            raise ValueError(f"returned None, expected values for the ports {self.names}")
-        try:
-            flat = np.asarray(values, dtype=np.float64).reshape(-1)
-        except (ValueError, TypeError):
-            try:
-                flat = np.concatenate([np.asarray(value, dtype=np.float64).reshape(-1) for value in values])
-            except (ValueError, TypeError):
-                raise ValueError(
-                    f"returned {values!r}, which is not a set of numbers for the ports {self.names}"
-                ) from None
+            if not self.length:
+                return np.zeros(0)
+            raise SubsystemError(f"returned None, expected values for the ports {self.names}")
+        flat = _numbers(values)
+        if flat is None and isinstance(values, (list, tuple)) and len(values) == len(self.ports):
+            return self._pack_each(values)
+        if flat is None:
+            raise SubsystemError(f"returned {_shown(values)}, expected real numbers for the ports {self.names}")
         if flat.size != self.length:
-            raise ValueError(f"returned {flat.size} numbers, expected {self.length} for the ports {self.names}")
+            raise SubsystemError(f"returned {flat.size} numbers, expected {self.length} for the ports {self.names}")
         return flat
+
+    def _pack_each(self, values: Sequence[Any]) -> Vector:
+        """One value per port, each of its port's length."""
+        whole = np.empty(self.length)
+        for port, value in zip(self.ports, values, strict=True):
+            flat = _numbers(value)
+            if flat is None:
+                raise SubsystemError(f"returned {_shown(value)} for '{port.name}', expected real numbers")
+            if flat.size != port.length:
+                raise SubsystemError(f"returned {flat.size} numbers for '{port.name}', expected {port.length}")
+            whole[self.slices[port.name]] = flat
+        return whole
+
+
+def _numbers(values: Any) -> Vector | None:
+    """A flat array of doubles, or None for anything that is not plainly real numbers (text, complex, ragged)."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        return None
+    return array.astype(np.float64).reshape(-1) if array.dtype.kind in "fiub" else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _as_port(port: PortLike) -> Port:
@@ -132,5 +183,5 @@ def _as_port(port: PortLike) -> Port:
     if isinstance(port, str):
         return Port(port)
     if isinstance(port, (tuple, list)) and len(port) == 2:
-        return Port(port[0], int(port[1]))
+        return Port(port[0], port[1])
     raise SetupError(f"a port is a name, a (name, size) pair or a Port, not {port!r}")

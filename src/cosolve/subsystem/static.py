@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.errors import SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.port import PortLike, Ports, Vector
 
@@ -22,8 +23,14 @@ class Static(Subsystem):
     """
 
     def __init__(
-        self, function: Callable[[float, Vector], Any], *, inputs: Sequence[PortLike], outputs: Sequence[PortLike]
+        self,
+        function: Callable[[float, Vector], Any],
+        *,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
     ) -> None:
+        if not callable(function):
+            raise SetupError(f"Static: needs a function of (t, u), not {function!r}")
         self.function = function
         self.inputs, self.outputs = inputs, outputs
         self._n_inputs = Ports(inputs).length

@@ -20,7 +20,7 @@ class Kernels(NamedTuple):
     adaptive: Callable[..., Any]
 
 
-OK, TOO_MANY_STEPS, STUCK = 0, 1, 2
+OK, TOO_MANY_STEPS, STUCK, NOT_FINITE = 0, 1, 2, 3
 
 
 def _build(jit: Callable[[Any], Any]) -> Kernels:
@@ -60,19 +60,21 @@ def _build(jit: Callable[[Any], Any]) -> Kernels:
         t = t0
         tried = 0
         shrunk = False
-        K[0] = rhs(t, x, inputs(coef, (t - u_t0) / u_H))
+        finite = True
+        span = t1 - t0 if np.isfinite(t1) else u_H  # a free-running solver has no end in sight
+        K[0] = rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H))
         if h <= 0.0:  # first guess from the size of the state and its slope (Hairer, Norsett, Wanner II.4)
             scale = atol + rtol * np.abs(x)
             d0 = np.sqrt(np.mean((x / scale) ** 2)) if len(x) > 0 else 0.0
             d1 = np.sqrt(np.mean((K[0] / scale) ** 2)) if len(x) > 0 else 0.0
-            h = 0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-3 * (t1 - t0)
-            h = min(h, t1 - t0)
+            h = 0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-3 * span
+            h = min(h, span)
         proposed = h
         while t < t1 and accepted < max_accepted:
             if tried >= max_steps:
                 return x, t, proposed, grid[:accepted], TOO_MANY_STEPS
-            if h < 1e-14 * max(abs(t), abs(t1 - t0)):
-                return x, t, proposed, grid[:accepted], STUCK
+            if h < 1e-14 * max(abs(t), abs(span)):
+                return x, t, proposed, grid[:accepted], STUCK if finite else NOT_FINITE
             last = t + h * (1.0 + 1e-10) >= t1
             step = t1 - t if last else h
             tried += 1
@@ -90,7 +92,8 @@ def _build(jit: Callable[[Any], Any]) -> Kernels:
                 error = error + (step * e[i]) * K[i]
             scale = atol + rtol * np.maximum(np.abs(x), np.abs(x_new))
             size = np.sqrt(np.mean((error / scale) ** 2)) if len(x) > 0 else 0.0
-            if not np.isfinite(size):
+            finite = np.isfinite(size)
+            if not finite:
                 h = 0.1 * step
                 shrunk = True
                 continue

@@ -6,11 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.errors import NonFiniteError
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.integrator.runge_kutta import Rhs
 from cosolve.subsystem.port import Vector
 
 SCIPY_METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+
+
+class _Slope:
+    """`rhs` with its inputs filled in. Remembers where it was not finite, for the message if the solver gives up."""
+
+    def __init__(self, rhs: Rhs, u: InputSignal) -> None:
+        self.rhs, self.u = rhs, u
+        self.bad: tuple[float, Vector] | None = None
+
+    def __call__(self, t: float, x: Vector) -> Vector:
+        slope = np.array(self.rhs(t, x.copy(), self.u(t)), dtype=np.float64)  # copies: users may reuse their arrays
+        if not np.isfinite(slope).all():
+            self.bad = (t, slope)
+        return slope
+
+    def refuse_bad(self) -> None:
+        """Say that the right-hand side was the reason."""
+        if self.bad is not None:
+            t, slope = self.bad
+            k = int(np.flatnonzero(~np.isfinite(slope))[0])
+            raise NonFiniteError(f"rhs returned {slope[k]} for state {k} at t = {t:.9g}") from None
 
 
 class SciPy:
@@ -25,17 +47,17 @@ class SciPy:
         """State at `t1`."""
         from scipy.integrate import solve_ivp
 
-        found = solve_ivp(
-            lambda t, x: np.asarray(rhs(t, x, u(t)), dtype=np.float64),
-            (t0, t1),
-            x,
-            method=self.method,
-            rtol=self.rtol,
-            atol=self.atol,
-            t_eval=[t1],
-        )
+        slope = _Slope(rhs, u)
+        try:
+            found: Any = solve_ivp(  # type: ignore[call-overload]
+                slope, (t0, t1), x, method=self.method, rtol=self.rtol, atol=self.atol, t_eval=np.array([t1])
+            )
+        except ValueError:  # SciPy's complaint about a NaN; anything the user's function raised passes on
+            slope.refuse_bad()
+            raise
         if not found.success:
-            raise RuntimeError(f"SciPy's {self.method} gave up: {found.message}")
+            slope.refuse_bad()
+            raise RuntimeError(f"SciPy's {self.method} gave up: {found.message.rstrip('.')}")
         end: Vector = np.ascontiguousarray(found.y[:, -1])
         return end
 
@@ -52,12 +74,15 @@ class Cvode:
         """State at `t1`."""
         from sksundae.cvode import CVODE
 
+        slope = _Slope(rhs, u)
+
         def fill(t: float, y: Vector, yp: Vector) -> None:
-            yp[:] = rhs(t, y, u(t))
+            yp[:] = slope(t, y)
 
         solver = CVODE(fill, rtol=self.rtol, atol=self.atol, max_num_steps=100_000)
         found = solver.solve(np.array([t0, t1]), x)
         if not found.success:
-            raise RuntimeError(f"CVODE gave up: {found.message}")
+            slope.refuse_bad()
+            raise RuntimeError(f"CVODE gave up: {found.message.rstrip('.')}")
         end: Vector = np.array(found.y[-1], dtype=np.float64)
         return end

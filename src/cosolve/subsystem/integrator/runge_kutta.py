@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.errors import NonFiniteError
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.integrator import kernels
 from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED
@@ -77,15 +78,18 @@ class DormandPrince:
         result: Vector = kernel.fixed(rhs, t0, self.grid, x, u.t0, u.H, u.coefficients, a, b, c)
         return result
 
-    def _run(
-        self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal, accepted: int
-    ) -> tuple[float, Vector]:
+    def _run(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal, accepted: int) -> tuple[float, Vector]:
         kernel = kernels.compiled() if kernels.is_compiled(rhs) else kernels.PYTHON
         x, t, self.memory, self.grid, status = kernel.adaptive(
             *(rhs, t0, t1, x, u.t0, u.H, u.coefficients, *DOPRI5),
             *(self.rtol, self.atol, self.memory, self.max_steps, accepted),
         )
+        if status == kernels.NOT_FINITE:
+            raise NonFiniteError(f"rhs returns a NaN or an infinity near t = {t:.9g}")
         if status != kernels.OK:
             reason = f"more than {self.max_steps} steps" if status == kernels.TOO_MANY_STEPS else "a vanishing step"
-            raise StiffError(f"the explicit solver needs {reason} at t = {t:.6g}")
+            raise StiffError(
+                f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='Radau' "
+                "or 'cvode', otherwise check rhs for a jump"
+            )
         return t, x

@@ -1,0 +1,24 @@
+"""Before and after a run: structure, stability, advice, convergence."""
+
+from cosolve.analysis.advice import Advice, check
+from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
+from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
+from cosolve.analysis.structure import Structure, structure
+
+__all__ = [
+    "Advice",
+    "Convergence",
+    "MacroMap",
+    "Structure",
+    "check",
+    "convergence",
+    "critical_step",
+    "local_values",
+    "macro_map",
+    "nrmse",
+    "slope",
+    "spectral_radius",
+    "stability_map",
+    "structure",
+    "wrmse",
+]

@@ -1,0 +1,217 @@
+"""Advice before a run, in plain words: whether a method with a step will work, and what would be better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from cosolve.analysis.stability import MacroMap, critical_step, macro_map
+from cosolve.analysis.structure import Structure, structure
+from cosolve.errors import CosolveError, SetupError
+from cosolve.interface import System
+from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
+from cosolve.stepsize import refuse_bad_step
+
+Level = Literal["good", "note", "warning", "error"]
+
+#: Larger interfaces and states are not analysed unasked: the map is dense and costs one macro step per column.
+_LARGEST_MAP = 400
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark: `code` for programs, `text` for people."""
+
+    level: Level
+    code: str
+    text: str
+
+
+@dataclass
+class Advice:
+    """What `check` found. `ok` is False when the run would be refused or is unstable; `radius` where it is known."""
+
+    findings: list[Finding] = field(default_factory=list)
+    radius: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing speaks against running."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+    def add(self, level: Level, code: str, text: str) -> None:
+        """Append a finding."""
+        self.findings.append(Finding(level, code, text))
+
+    def codes(self) -> set[str]:
+        """Codes of all findings."""
+        return {finding.code for finding in self.findings}
+
+    def __str__(self) -> str:
+        marks = {"good": "[ok]  ", "note": "[note]", "warning": "[warn]", "error": "[FAIL]"}
+        return "\n".join(f"{marks[f.level]} {f.text}" for f in self.findings)
+
+
+def check(system: System, method: Method | None = None, H: float | None = None) -> Advice:
+    """Say before the run whether a method and a macro step suit a system, and what to use instead.
+
+    Without a method the families are compared; without `H` only the structure is examined.
+
+    >>> import cosolve as cs
+    >>> def mass(x):
+    ...     return cs.Linear([[0, 1], [-1, -0.1]], [[0], [1]], [[1, 0]], x0=[x, 0], inputs=["f"], outputs=["x"])
+    >>> system = cs.System({"one": mass(0), "two": mass(1)})
+    >>> system.law({"one.f": 1, "two.f": -1}, lambda x1, x2: 9 * (x2 - x1), of=["one.x", "two.x"])
+    >>> print(cs.check(system, cs.SemiImplicit(degree=1), H=0.05))
+    [ok]   SemiImplicit(1) can run this system
+    [ok]   stable: spectral radius 0.9975 at H = 0.05
+    """
+    advice = Advice()
+    if H is not None:
+        refuse_bad_step(H, "H")
+    try:
+        plan = system.plan()
+    except SetupError as error:
+        advice.add("error", "incomplete-system", str(error))
+        return advice
+    try:
+        found = structure(system)
+    except CosolveError as error:
+        advice.add("error", "start-failed", f"the subsystems do not start: {error}")
+        return advice
+    if method is not None:
+        _check_capabilities(advice, method, found)
+    _check_loops(advice, method, found)
+    _check_held_copies(advice, method, found)
+    if not advice.ok or H is None:
+        return advice
+    if plan.n_z * 3 + plan.n_y > _LARGEST_MAP:
+        advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
+        return advice
+    if method is None:
+        _compare_families(advice, system, H)
+    elif method.chooses_step:
+        advice.add("note", "not-analysed", f"{method.name} chooses its own steps; analyse GaussSeidel instead")
+    else:
+        _check_stability(advice, system, method, H)
+    return advice
+
+
+def _check_capabilities(advice: Advice, method: Method, found: Structure) -> None:
+    complaints = method.complaints(found.plan)
+    for complaint in complaints:
+        advice.add("error", "capability", complaint)
+    if not complaints:
+        advice.add("good", "capability", f"{method.label} can run this system")
+
+
+def _check_loops(advice: Advice, method: Method | None, found: Structure) -> None:
+    for loop in found.loops:
+        path = " -> ".join((*loop, loop[0]))
+        text = f"algebraic loop (feed-through all the way round): {path}"
+        if method is not None and method.explicit:
+            advice.add(
+                "warning",
+                "algebraic-loop",
+                f"{text}; explicit methods lag one step in it and may be unstable however small the step; "
+                "use SemiImplicit or Implicit, or cut the loop by giving out a state instead "
+                "(an acceleration input is a typical cause)",
+            )
+        else:
+            advice.add("note", "algebraic-loop", f"{text}; SemiImplicit and Implicit methods solve it")
+
+
+def _check_held_copies(advice: Advice, method: Method | None, found: Structure) -> None:
+    """The trap of the spec (applied-force 3.1): held copies of states lead by half a step and take damping away."""
+    if method is None or method.degree > 0 or not isinstance(method, (SemiImplicit, Implicit)):
+        return
+    plan = found.plan
+    reacts = np.concatenate([pattern.any(axis=1) for pattern in found.feedthrough])
+    held = [
+        plan.y_label(int(source))
+        for row, source in zip(plan.copy_rows, plan.copy_from, strict=True)
+        if found.in_cycle[row] and not reacts[source]
+    ]
+    if held:
+        advice.add(
+            "warning",
+            "held-displacement",
+            f"degree 0 holds the copied state {', '.join(repr(h) for h in held[:3])} at its end value over the step: "
+            "it leads by half a step, which acts like negative damping (displacement-type coupling); use degree 1, or "
+            "couple by a force law",
+        )
+
+
+def _check_stability(advice: Advice, system: System, method: Method, H: float) -> None:
+    try:
+        here = macro_map(system, method, H)
+    except SetupError as error:
+        advice.add("note", "not-analysed", f"stability was not analysed: {error}")
+        return
+    advice.radius = here.radius
+    at = "" if here.linear else " (linearised at the initial state)"
+    if not here.unstable:
+        advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
+        return
+    tiny = macro_map(system, Jacobi(0) if method.explicit else method, H * 1e-6)
+    if tiny.unstable and np.log(tiny.radius) / (H * 1e-6) > 0.5 * np.log(here.radius) / H:
+        advice.add(
+            "warning",
+            "growing-system",
+            f"spectral radius {here.radius:.4g} at H = {H:g}{at}, but the coupled system itself grows about as fast: "
+            "this is the model, not the coupling",
+        )
+        return
+    advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
+    _suggest(advice, system, method, H, here)
+
+
+def _suggest(advice: Advice, system: System, method: Method, H: float, here: MacroMap) -> None:
+    limit = critical_step(system, method, H_range=(H * 1e-4, H))
+    if limit > 0.0 and np.isfinite(limit):
+        advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
+    stable = [
+        f"{other.label} (radius {radius:.4g})"
+        for other in _families()
+        if other.label != method.label and (radius := _stable_radius(system, other, H)) is not None
+    ]
+    if stable:
+        advice.add("note", "alternatives", f"stable at H = {H:g}: {', '.join(stable[:4])}")
+    else:
+        advice.add("note", "alternatives", "no other standard method is stable at this step; take a smaller one")
+
+
+def _compare_families(advice: Advice, system: System, H: float) -> None:
+    for method in _families():
+        if method.complaints(system.plan()):
+            continue
+        radius = _stable_radius(system, method, H)
+        if radius is not None:
+            advice.add("good", "stable", f"{method.label}: stable at H = {H:g}, spectral radius {radius:.4g}")
+        else:
+            advice.add("note", "unstable", f"{method.label}: not stable at H = {H:g}")
+    if not any(finding.code == "stable" for finding in advice.findings):
+        advice.add("error", "unstable", f"no standard method is stable at H = {H:g}; take a smaller step")
+
+
+def _families() -> list[Method]:
+    return [
+        SemiImplicit(1),
+        SemiImplicit(2),
+        SemiImplicit(0),
+        GaussSeidel(1),
+        GaussSeidel(2),
+        Jacobi(1),
+        Jacobi(2),
+        Jacobi(0),
+    ]
+
+
+def _stable_radius(system: System, method: Method, H: float) -> float | None:
+    try:
+        found = macro_map(system, method, H)
+    except CosolveError:
+        return None
+    return None if found.unstable else found.radius

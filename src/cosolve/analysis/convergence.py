@@ -1,0 +1,216 @@
+"""How good a result is: error measures and convergence studies (spec: cosimulation 4.2).
+
+*Global* error compares with a reference that started at the same initial state; *local* error compares each macro step
+with the reference restarted from the numerical values at its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError, SimulationError
+from cosolve.interface import System
+from cosolve.method import Method
+from cosolve.result import Result
+from cosolve.simulate import simulate
+from cosolve.subsystem.port import Matrix, Vector
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]]
+
+
+def nrmse(reference: npt.ArrayLike, values: npt.ArrayLike) -> float:
+    """Normalised root mean square error (Eqs. 2.33-2.34): rows are times, columns are variables.
+
+    Each variable's error is normalised by the variation of its reference; the result is the root of the *sum* over
+    variables, so predicting the mean of every variable gives `sqrt(number of variables)`.
+
+    >>> nrmse([[0.0], [2.0]], [[1.0], [1.0]])
+    1.0
+    """
+    exact, computed = _columns(reference), _columns(values)
+    if exact.shape != computed.shape:
+        raise SetupError(f"nrmse: reference has shape {exact.shape}, values have {computed.shape}")
+    variation = ((exact - exact.mean(axis=0)) ** 2).sum(axis=0)
+    if not variation.all():
+        raise SetupError(f"nrmse: variable {int(np.argmin(variation))} of the reference never changes; use wrmse")
+    return float(np.sqrt((((exact - computed) ** 2).sum(axis=0) / variation).sum()))
+
+
+def wrmse(reference: npt.ArrayLike, values: npt.ArrayLike, *, rho: float = 1.0, mean: bool = False) -> float:
+    """Weighted root mean square error (Eqs. 2.35-2.36): errors relative to `1 + rho * magnitude` at each time.
+
+    As printed it is a sum over times and grows with their number; `mean=True` divides by it.
+
+    >>> wrmse([0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], rho=0.0)
+    2.0
+    """
+    exact, computed = _columns(reference), _columns(values)
+    if exact.shape != computed.shape:
+        raise SetupError(f"wrmse: reference has shape {exact.shape}, values have {computed.shape}")
+    weight = 1.0 + rho * np.maximum(np.abs(exact), np.abs(computed))
+    per_time = (((exact - computed) / weight) ** 2).mean(axis=1)
+    return float(np.sqrt(per_time.mean() if mean else per_time.sum()))
+
+
+def slope(steps: Sequence[float] | Vector, errors: Sequence[float] | Vector) -> float:
+    """Observed order: the slope of log(error) over log(step), least squares.
+
+    >>> round(slope([0.1, 0.05, 0.025], [1e-2, 2.5e-3, 6.25e-4]), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(np.asarray(steps)), np.log(np.asarray(errors)), 1)[0])
+
+
+def local_values(
+    result: Result, names: Sequence[str], flow: Callable[[float, float, Mapping[str, Any]], Sequence[float]]
+) -> Matrix:
+    """Reference values for the local error: row `n` is `flow(t[n-1], t[n], values at t[n-1])`, row 0 the start.
+
+    `flow` returns the values of `names` at the end of the step when the reference starts from the recorded values (a
+    mapping from every name of the result to its value there).
+
+    >>> import cosolve as cs
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.2, method=cs.Jacobi(), step=0.1)
+    >>> local_values(result, ["clock.t"], lambda t0, t1, now: [now["clock.t"] + t1 - t0]).ravel()
+    array([0. , 0.1, 0.2])
+    """
+    t = result.t
+    series = {name: result[name] for name in result.names}
+    rows = [[float(series[name][0]) for name in names]]
+    for n in range(1, len(t)):
+        now = {name: values[n - 1] for name, values in series.items()}
+        rows.append(list(flow(float(t[n - 1]), float(t[n]), now)))
+    return np.array(rows)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """A study over macro steps: `errors[label][i]` belongs to `steps[i]` (NaN where the run failed)."""
+
+    steps: Vector
+    errors: dict[str, Vector]
+    calls: dict[str, Vector]
+    measure: str
+    failures: dict[str, list[str]] = field(default_factory=dict)
+
+    def orders(self, last: int = 2) -> dict[str, float]:
+        """Observed order of each method over the `last` smallest steps that finished."""
+        found = {}
+        for label, errors in self.errors.items():
+            good = np.flatnonzero(np.isfinite(errors) & (errors > 0))[-last:]
+            found[label] = slope(self.steps[good], errors[good]) if len(good) > 1 else np.nan
+        return found
+
+    def __str__(self) -> str:
+        lines = ["H".rjust(10) + "".join(label.rjust(max(18, len(label) + 2)) for label in self.errors)]
+        for i, H in enumerate(self.steps):
+            row = f"{H:10.3g}"
+            for label, errors in self.errors.items():
+                row += (f"{errors[i]:.3e}" if np.isfinite(errors[i]) else "failed").rjust(max(18, len(label) + 2))
+            lines.append(row)
+        orders = self.orders()
+        lines.append("order".rjust(10) + "".join(f"{orders[k]:.2f}".rjust(max(18, len(k) + 2)) for k in self.errors))
+        return "\n".join(lines)
+
+    def plot(self, path: Any = None) -> Figure:
+        """Error over macro step, doubly logarithmic."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7.0, 5.0), layout="constrained")
+        axis = figure.subplots()
+        for label, errors in self.errors.items():
+            axis.loglog(self.steps, errors, "o-", label=f"{label} (order {self.orders()[label]:.2f})", markersize=4)
+        axis.set_xlabel("macro step H")
+        axis.set_ylabel(self.measure)
+        axis.grid(which="both", alpha=0.25)
+        axis.legend(fontsize="small")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def convergence(
+    system: System,
+    methods: Method | Sequence[Method] | Mapping[str, Method],
+    *,
+    steps: Sequence[float],
+    t_end: float,
+    names: Sequence[str],
+    reference: Reference | None = None,
+    measure: str = "nrmse",
+    **options: Any,
+) -> Convergence:
+    """Errors of one or several methods over macro steps, with observed orders.
+
+    `reference(t)` returns `{name: values at the times t}`; without it the finest run of each method is refined
+    fourfold and taken instead. `measure`: `"nrmse"`, `"wrmse"` or `"max"`. Further options go to `simulate`.
+
+    >>> import numpy as np
+    >>> import cosolve as cs
+    >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(1), "two": tank(0)})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> exact = lambda t: {"one.h": (1 + np.exp(-2 * t)) / 2}
+    >>> study = cs.convergence(system, [cs.Jacobi(1), cs.SemiImplicit(2)], steps=[0.02, 0.01], t_end=1.0,
+    ...                        names=["one.h"], reference=exact)
+    >>> {label: round(order, 1) for label, order in study.orders().items()}
+    {'Jacobi(1)': 2.0, 'SemiImplicit(2)': 3.0}
+    """
+    measures: dict[str, Callable[[Matrix, Matrix], float]] = {
+        "nrmse": nrmse,
+        "wrmse": wrmse,
+        "max": lambda exact, values: float(np.abs(exact - values).max()),
+    }
+    if measure not in measures:
+        raise SetupError(f"convergence: measure must be one of {sorted(measures)}, not {measure!r}")
+    if isinstance(methods, Method):
+        methods = [methods]
+    labelled = dict(methods) if isinstance(methods, Mapping) else {method.label: method for method in methods}
+    sizes = np.sort(np.asarray(steps, dtype=np.float64))[::-1]
+    study = Convergence(sizes, {}, {}, measure.upper() if measure != "max" else "largest error", {})
+    for label, method in labelled.items():
+        exact = reference or _refined(system, method, float(sizes[-1]) / 4, t_end, names, options)
+        errors, calls, failed = np.full(len(sizes), np.nan), np.zeros(len(sizes)), []
+        for i, H in enumerate(sizes):
+            try:
+                result = simulate(system, t_end=t_end, method=method, step=float(H), **options)
+            except SimulationError as error:
+                failed.append(str(error))
+                continue
+            expected = exact(result.t)
+            errors[i] = measures[measure](
+                np.column_stack([_columns(expected[name]) for name in names]),
+                np.column_stack([_columns(result[name]) for name in names]),
+            )
+            calls[i] = result.stats.total_calls
+        study.errors[label], study.calls[label], study.failures[label] = errors, calls, failed
+    return study
+
+
+def _refined(
+    system: System, method: Method, H: float, t_end: float, names: Sequence[str], options: Mapping[str, Any]
+) -> Reference:
+    fine = simulate(system, t_end=t_end, method=method, step=H, **options)
+
+    def at(t: Vector) -> dict[str, Matrix]:
+        index = np.clip(np.searchsorted(fine.t, t - 0.25 * H), 0, len(fine.t) - 1)
+        if not np.allclose(fine.t[index], t, rtol=0, atol=1e-6 * H):
+            raise SetupError("convergence: without a reference, every step must be a multiple of the smallest one")
+        return {name: fine[name][index] for name in names}
+
+    return at
+
+
+def _columns(values: npt.ArrayLike) -> Matrix:
+    array = np.asarray(values, dtype=np.float64)
+    return array[:, np.newaxis] if array.ndim == 1 else array

@@ -1,0 +1,320 @@
+"""Stability before the run: the macro step as a linear map, its spectral radius, and the step where it passes 1.
+
+The map acts on all subsystem states and the stored coupling variables. It is found by crossing *one* macro step with
+the method's own code from unit states, so what is analysed is what will run; for linear systems it is exact up to
+rounding (spec: cosimulation 4.1 "recipe", semi-implicit 10.2). Nonlinear systems are differenced at a given state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import CosolveError, SetupError, SimulationError
+from cosolve.interface import Plan, System
+from cosolve.method import Crew, Method, Window
+from cosolve.signal import History
+from cosolve.stepsize import refuse_bad_step
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.port import Matrix, Vector
+
+#: Radii up to this far above 1 count as 1: rounding, and neutral modes of undamped systems.
+RADIUS_TOLERANCE = 1e-9
+_NEUTRAL = 1e-6
+
+
+@dataclass(frozen=True)
+class MacroMap:
+    """One macro step, linearised: `matrix` maps (states, z_N, ..., z_{N-degree}) one step on.
+
+    `linear` tells whether the step itself is linear, so that the matrix holds everywhere.
+    """
+
+    matrix: Matrix
+    n_states: int
+    linear: bool
+
+    @property
+    def eigenvalues(self) -> npt.NDArray[np.complex128]:
+        """Eigenvalues of the map."""
+        return np.linalg.eigvals(self.matrix).astype(np.complex128)
+
+    @property
+    def radius(self) -> float:
+        """Spectral radius."""
+        return float(np.abs(self.eigenvalues).max(initial=0.0))
+
+    @property
+    def unstable(self) -> bool:
+        """True when something grows (neutral modes at 1 do not count)."""
+        return self.grows(self.neutral)
+
+    @property
+    def neutral(self) -> int:
+        """Number of eigenvalues at 1: rigid-body motions and integrators, whose rounding is amplified."""
+        return int((np.abs(self.eigenvalues - 1.0) < _NEUTRAL).sum())
+
+    def grows(self, neutral: int) -> bool:
+        """True when an eigenvalue other than the `neutral` ones nearest to 1 lies outside the unit circle."""
+        mu = self.eigenvalues
+        mu = mu[np.argsort(np.abs(mu - 1.0))[neutral:]]
+        return bool(np.abs(mu).max(initial=0.0) > 1.0 + RADIUS_TOLERANCE)
+
+
+def macro_map(
+    system: System,
+    method: Method,
+    H: float,
+    *,
+    state: Mapping[str, npt.ArrayLike] | None = None,
+    t: float = 0.0,
+) -> MacroMap:
+    """The macro step of `method` with step `H` as a linear map, at `state` (subsystem name -> state vector).
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> cs.macro_map(system, cs.Jacobi(degree=0), 0.1).matrix.shape
+    (4, 4)
+    """
+    return _map(system, method, H, state, t)
+
+
+def _map(
+    system: System,
+    method: Method,
+    H: float,
+    state: Mapping[str, npt.ArrayLike] | None,
+    t: float = 0.0,
+    linear: bool | None = None,
+) -> MacroMap:
+    """`macro_map`, with the question whether the step is linear already answered or not."""
+    refuse_bad_step(H, "H")
+    plan = system.plan()
+    method.refuse_unfit(plan)
+    if method.chooses_step:
+        raise SetupError(f"{method.name} has no fixed macro step to analyse; analyse GaussSeidel with its step instead")
+    lacking = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if not has_capability(s, "state")]
+    if lacking:
+        raise SetupError(
+            f"the stability analysis needs the state of every subsystem, but '{lacking[0]}' does not give it; "
+            "define get_state() and set_state(x) there"
+        )
+    try:
+        return _linearise(_Step(plan, method, H, t, state), linear)
+    except SimulationError as error:
+        raise SetupError(f"the macro step cannot be linearised: {error}") from error
+
+
+def spectral_radius(
+    system: System,
+    method: Method,
+    H: float,
+    *,
+    state: Mapping[str, npt.ArrayLike] | None = None,
+    t: float = 0.0,
+) -> float:
+    """Spectral radius of the macro step: below 1 the coupled run decays, above 1 it grows.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[0.5]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> round(cs.spectral_radius(system, cs.Jacobi(degree=0), 0.1), 4)      # exact: exp(-0.05) = 0.9512
+    0.9524
+    """
+    return macro_map(system, method, H, state=state, t=t).radius
+
+
+def critical_step(
+    system: System,
+    method: Method,
+    *,
+    H_range: tuple[float, float] | None = None,
+    state: Mapping[str, npt.ArrayLike] | None = None,
+) -> float:
+    """The smallest macro step at which the spectral radius passes 1; `inf` if none does, 0 if all do.
+
+    Steps are scanned on a grid of 2 % spacing from far below the fastest to beyond the slowest time scale of the
+    coupled system (or over `H_range`), and the first crossing is located to 1e-8. Instability windows narrower
+    than the grid may be missed.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[-3]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> cs.critical_step(system, cs.Jacobi(degree=0))                    # the coupled system itself is unstable
+    0.0
+    """
+    slow_and_fast = _time_scales(system, method, state)
+    if slow_and_fast is None:  # nothing moves: an algebraic loop at most, whatever the step
+        return 0.0 if macro_map(system, method, 1.0, state=state).unstable else np.inf
+    slow, fast = slow_and_fast
+    sample = macro_map(system, method, 0.1 / fast, state=state)
+
+    def unstable(H: float) -> bool:
+        return _map(system, method, H, state, linear=sample.linear).grows(sample.neutral)
+
+    if H_range is None:
+        coarse = np.geomspace(1e-6 / fast, 1e-2 / fast, 40, endpoint=False)
+        grid = np.concatenate([coarse, _two_percent(1e-2 / fast, 20.0 / slow)])
+    else:
+        low, high = H_range
+        refuse_bad_step(low, "H_range")
+        refuse_bad_step(high, "H_range")
+        grid = _two_percent(low, high)
+    if unstable(float(grid[0])):
+        return 0.0
+    for below, above in pairwise(grid):
+        if unstable(float(above)):
+            return _bisect(unstable, float(below), float(above))
+    return np.inf
+
+
+def stability_map(
+    build: Callable[[float, float], System],
+    first: Sequence[float] | Vector,
+    second: Sequence[float] | Vector,
+    method: Method,
+    H: float,
+) -> Matrix:
+    """Spectral radii over two parameters: entry `[i, j]` belongs to `build(first[i], second[j])`.
+
+    >>> import cosolve as cs
+    >>> def build(a, b):
+    ...     tank = lambda k: cs.Linear([[-1]], [[k]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    ...     system = cs.System({"one": tank(a), "two": tank(b)})
+    ...     system.connect("one.h", "two.q")
+    ...     system.connect("two.h", "one.q")
+    ...     return system
+    >>> (cs.stability_map(build, [0.5, 5.0], [0.5, 5.0], cs.Jacobi(degree=0), 0.1) < 1).tolist()
+    [[True, False], [False, False]]
+    """
+    return np.array([[spectral_radius(build(float(a), float(b)), method, H) for b in second] for a in first])
+
+
+# -- inside ------------------------------------------------------------------------------------------------
+
+
+class _Step:
+    """One macro step as a function on the flat vector (states, z_N, ..., z_{N-degree})."""
+
+    def __init__(
+        self, plan: Plan, method: Method, H: float, t: float, state: Mapping[str, npt.ArrayLike] | None
+    ) -> None:
+        self.plan, self.H, self.t, self.depth = plan, H, t, method.degree
+        self.crew = Crew(plan)
+        _, z = self.crew.start(t)
+        if state is not None:
+            unknown = [name for name in state if name not in plan.names]
+            if unknown:
+                raise SetupError(f"state: there is no subsystem '{unknown[0]}'; there are {list(plan.names)}")
+            for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
+                if name in state:
+                    subsystem.set_state(np.asarray(state[name], dtype=np.float64))
+            z = self.crew.settle(t, np.zeros(plan.n_y), z)[1]
+        self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
+        self.sizes = [len(s.get_state()) for s in plan.subsystems]
+        self.n_states = sum(self.sizes)
+        self.step = method.bind(self.crew)
+        self.noise = max((s.noise for s in plan.subsystems), default=0.0)
+        states = np.concatenate([s.get_state() for s in plan.subsystems])
+        self.point = np.concatenate([states, np.tile(z, self.depth + 1)])
+
+    def __call__(self, vector: Vector) -> Vector:
+        plan = self.plan
+        if self.saved is not None:
+            self.crew.restore(self.saved)  # step-size memories and counters start alike
+        ends = np.cumsum([0, *self.sizes])
+        for subsystem, (a, b) in zip(plan.subsystems, pairwise(ends), strict=True):
+            subsystem.set_state(vector[a:b])
+        past = vector[self.n_states :].reshape(self.depth + 1, plan.n_z)
+        history = History(past[0], depth=self.depth)
+        for older in past[1:]:
+            history.append_past(older, self.H)
+        outcome = self.step(history, Window(self.t, self.t + self.H, self.H))
+        states = [subsystem.get_state() for subsystem in plan.subsystems]
+        return np.concatenate([*states, outcome.z, past[: self.depth].ravel()])
+
+
+def _linearise(step: _Step, linear: bool | None) -> MacroMap:
+    point = step.point
+    scale = np.maximum(np.abs(point), 1.0)
+    if _is_affine(step, point, scale) if linear is None else linear:
+        origin = np.zeros_like(point)
+        base = step(origin)
+        columns = []
+        for j in range(len(point)):
+            unit = origin.copy()
+            unit[j] = 1.0
+            columns.append(step(unit) - base)
+        return MacroMap(np.array(columns).T.reshape(len(point), len(point)), step.n_states, True)
+    relative = max(1e-6, step.noise**0.5)
+    columns = []
+    for j in range(len(point)):
+        plus, minus = point.copy(), point.copy()
+        plus[j] += relative * scale[j]
+        minus[j] -= relative * scale[j]
+        columns.append((step(plus) - step(minus)) / (plus[j] - minus[j]))
+    return MacroMap(np.array(columns).T.reshape(len(point), len(point)), step.n_states, False)
+
+
+def _is_affine(step: _Step, point: Vector, scale: Vector) -> bool:
+    """Superposition holds in random directions, also at the origin (to the accuracy of the subsystems)."""
+    random = np.random.default_rng(0)
+    try:
+        base, origin = step(point), step(np.zeros_like(point))
+        for _ in range(2):
+            v = random.standard_normal(len(point)) * scale
+            plus, minus, twice = step(point + v), step(point - v), step(2.0 * v)
+            change = np.abs(plus - base)
+            bend = np.maximum(np.abs(plus + minus - 2 * base), np.abs(twice - origin - 2 * (plus - base)))
+            size = change.max(initial=0.0) + np.abs(base).max(initial=0.0)
+            if bend.max(initial=0.0) > (1e-7 + 1e3 * step.noise) * size:
+                return False
+    except (CosolveError, ArithmeticError, ValueError):
+        return False
+    return True
+
+
+def _time_scales(
+    system: System, method: Method, state: Mapping[str, npt.ArrayLike] | None
+) -> tuple[float, float] | None:
+    """Smallest and largest angular frequency or rate of the coupled system, from the map at a tiny step."""
+    H = 1.0
+    for _ in range(24):
+        try:
+            found = macro_map(system, method, H, state=state)
+        except SetupError:
+            H *= 0.1
+            continue
+        distance = np.sort(np.abs(found.eigenvalues - 1.0))[: found.n_states]
+        moving = distance[distance > _NEUTRAL]
+        if not len(moving):
+            return None
+        if moving[-1] < 0.05:
+            return float(moving[0]) / H, float(moving[-1]) / H
+        H *= 0.1
+    return None
+
+
+def _two_percent(low: float, high: float) -> Vector:
+    return np.geomspace(low, high, max(2, int(np.log(high / low) / np.log(1.02)) + 1))
+
+
+def _bisect(unstable: Callable[[float], bool], below: float, above: float) -> float:
+    while above - below > 1e-8 * above:
+        middle = 0.5 * (below + above)
+        if unstable(middle):
+            above = middle
+        else:
+            below = middle
+    return above

@@ -1,0 +1,464 @@
+"""Results on disk: HDF5 while a run goes on and afterwards, CSV for spreadsheets.
+
+A file holds one resizable dataset per recorded column (`t`, `y`, `z`, `H`, ...), the number of `rows` that are valid,
+and JSON texts: `about` (channels, subsystems, meta; written first) and `outcome` (stats and error; written last). Rows
+are appended in single-writer-multiple-reader mode and `rows` is raised only after they were flushed, so a run that is
+killed at any moment leaves a file that `load` reads up to the last flush. Columns are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import OutputFileError, SetupError, SimulationError
+from cosolve.result.recorder import Layout, Memory, Row
+from cosolve.result.result import Channel, Result, Stats
+
+_FORMAT = "cosolve result 1"
+_HDF5 = (".h5", ".hdf5")
+_BLOCK_ROWS = 4096
+_BLOCK_BYTES = 8 << 20  # wide rows (fields) are flushed in smaller blocks
+_CHUNK_BYTES = 64 << 10
+_FLUSH_SECONDS = 1.0
+_CACHE_BYTES = 64 << 20
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+class Stream:
+    """A recorder that appends rows to an HDF5 file and keeps only the last block of them in memory.
+
+    `simulate(..., save=path)` makes one. The path is tried before anything runs; the first row, then blocks of 4096
+    rows (fewer where rows are wide), and whatever is there after a second, reach the file together.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> stream = Stream(Path(folder.name, "run.h5"), Layout(1, 0, 1), {"a.x": Channel("y", (0,), True)}, ("a",), {})
+    >>> for n in range(3):
+    ...     stream.append(Row(0.1 * n, np.array([n]), np.zeros(0)))
+    >>> stream.finish(Stats(steps=2), None)
+    >>> stream.close()
+    >>> load(folder.name + "/run.h5")["a.x"]
+    array([0., 1., 2.])
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        layout: Layout,
+        channels: Mapping[str, Channel],
+        subsystems: tuple[str, ...],
+        meta: Mapping[str, Any],
+    ) -> None:
+        if path.suffix.lower() not in _HDF5:
+            raise SetupError(
+                f"a run is streamed to an HDF5 file, so '{path}' must end in .h5; "
+                "result.save('....csv') writes CSV after the run"
+            )
+        self.path = path.absolute()  # the run may change the working directory
+        run = uuid4().hex
+        self._file: h5py.File | None = _create(self.path, layout, channels, subsystems, meta, run)
+        self._file.swmr_mode = True
+        self._block, self._rows, self._block_rows = Memory(layout), 0, _block_rows(layout)
+        self._flushed = 0.0  # so that the first row is flushed at once
+        self._columns = _FileColumns(self.path, run)
+
+    def append(self, row: Row) -> None:
+        """Add a macro point; a file that can no longer be written stops the run."""
+        self._block.append(row)
+        self._rows += 1
+        if self._rows == self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
+            self._flush(row.t)
+
+    def columns(self) -> Columns:
+        """What is on disk, read when it is asked for."""
+        return self._columns
+
+    def finish(self, stats: Stats, error: str | None) -> None:
+        """Write the last rows and how the run ended; the file is complete after that."""
+        if self._file is None:
+            return
+        if self._rows:
+            self._flush(float(self._block.columns()["t"][-1]))
+        try:
+            _write_outcome(self._file, stats, error)
+            self._file.flush()
+        except OSError as failure:
+            self._abandon()
+            raise _unwritable(self.path, _reason(failure)) from failure
+
+    def close(self) -> None:
+        """Close the file; what was flushed stays readable even without `finish`."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _flush(self, t: float) -> None:
+        if self._file is None:
+            return
+        try:
+            _extend(self._file, self._block.columns())
+        except OSError as failure:
+            self._abandon()
+            raise SimulationError(
+                f"the result file '{self.path}' could not be written any further at t = {t:.9g}: {_reason(failure)}; "
+                "what was written before is readable with cosolve.load; make room or save to another disk",
+                time=t,
+            ) from failure
+        self._block.clear()
+        self._rows, self._flushed = 0, monotonic()
+
+    def _abandon(self) -> None:
+        """Let go of a file that cannot be written any more, leaving on disk what is there."""
+        file, self._file = self._file, None
+        assert file is not None
+        try:
+            file.close()
+        except (OSError, RuntimeError):  # HDF5 tries to write its caches once more
+            pass
+
+
+def load(path: str | Path) -> Result:
+    """Read a result from an HDF5 file, also one whose run was killed or is still going on.
+
+    Columns are read when they are asked for, so files larger than the memory can be opened. An unfinished run gives
+    a result whose `error` says so.
+
+    >>> import tempfile
+    >>> import cosolve as cs
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.3, method=cs.Jacobi(), step=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(result.save(folder + "/run.h5"))["clock.t"]
+    array([0. , 0.1, 0.2, 0.3])
+    """
+    path = Path(path).absolute()
+    with _open(path) as file:
+        about = json.loads(file["about"].asstr()[()])
+        outcome = bytes(file["outcome"][:])
+        columns = _FileColumns(path, str(file.attrs["run"]))
+        channels = {name: _channel(entry) for name, entry in about["channels"].items()}
+        subsystems = tuple(about["subsystems"])
+    if outcome:
+        ending = json.loads(outcome)
+        stats, error = Stats(**ending["stats"]), ending["error"]
+    else:
+        stats = _recovered_stats(columns, subsystems)
+        last = f"it ends at t = {columns.last('t'):.9g}" if len(columns) and columns.rows else "it holds no macro point"
+        error = f"the run that wrote '{path.name}' did not finish (it was killed, or is still going on); {last}"
+    return Result(columns.columns, channels, subsystems, stats=stats, meta=about["meta"], error=error)
+
+
+def save_result(result: Result, path: Path) -> Path:
+    """Write a result to `.h5` (everything, bit for bit) or `.csv` (named quantities), block by block.
+
+    >>> import tempfile
+    >>> import cosolve as cs
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.2, method=cs.Jacobi(), step=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(save_result(result, Path(folder, "run.csv")).read_text().split())
+    ['t,clock.t', '0.0,0.0', '0.1,0.1', '0.2,0.2']
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        _save_csv(result, path)
+    elif path.suffix.lower() in _HDF5:
+        _save_hdf5(result, path)
+    else:
+        raise SetupError(
+            f"'{path}' is neither .h5 nor .csv; end the name in .h5 (everything) or .csv (named quantities)"
+        )
+    return path
+
+
+# -- writing -----------------------------------------------------------------------------------------------
+
+
+def _create(
+    path: Path,
+    layout: Layout,
+    channels: Mapping[str, Channel],
+    subsystems: tuple[str, ...],
+    meta: Mapping[str, Any],
+    run: str,
+) -> h5py.File:
+    """A new file with empty columns."""
+    _refuse_unwritable(path)
+    about = {
+        "channels": {name: _channel_entry(channel) for name, channel in channels.items()},
+        "subsystems": list(subsystems),
+        "meta": dict(meta),
+    }
+    try:
+        file = h5py.File(path, "w", libver="latest")
+    except OSError as failure:
+        raise _unwritable(path, _reason(failure)) from failure
+    file.attrs["format"], file.attrs["run"] = _FORMAT, run
+    file["about"] = json.dumps(about, default=_plain)
+    file["rows"] = np.int64(0)
+    file.create_dataset("outcome", (0,), np.uint8, maxshape=(None,), chunks=(1024,))
+    for name, (width, dtype) in layout.columns().items():
+        tail = () if width is None else (width,)
+        if 0 in tail:  # HDF5 has no chunks of width 0
+            file.create_dataset(name, (0, 0), dtype)
+            continue
+        rows = max(1, min(_BLOCK_ROWS, _CHUNK_BYTES // (np.dtype(dtype).itemsize * max((1, *tail)))))
+        file.create_dataset(name, (0, *tail), dtype, maxshape=(None, *tail), chunks=(rows, *tail))
+    file.flush()
+    return file
+
+
+def _extend(file: h5py.File, block: Columns) -> None:
+    """Append a block of rows; they count once all of them are on disk."""
+    old = int(file["rows"][()])
+    new = old + len(block["t"])
+    for name, values in block.items():
+        if values.ndim == 1 or values.shape[1]:
+            dataset = file[name]
+            dataset.resize(new, axis=0)
+            dataset[old:new] = values
+    file.flush()
+    file["rows"][()] = new
+    file.flush()
+
+
+def _write_outcome(file: h5py.File, stats: Stats, error: str | None) -> None:
+    text = json.dumps({"stats": asdict(stats), "error": error}, default=_plain).encode()
+    file["outcome"].resize((len(text),))
+    file["outcome"][:] = np.frombuffer(text, np.uint8)
+
+
+def _block_rows(layout: Layout) -> int:
+    row = sum(np.dtype(dtype).itemsize * (1 if width is None else width) for width, dtype in layout.columns().values())
+    return max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row))
+
+
+def _save_hdf5(result: Result, path: Path) -> None:
+    columns = result._columns()
+    if isinstance(columns, _FileColumns) and path.exists() and path.samefile(columns.path):
+        return
+    file = _create(path, _layout(columns), result.channels, result.subsystems, result.meta, uuid4().hex)
+    try:
+        with file:
+            for block in _blocks(columns):
+                _extend(file, block)
+            _write_outcome(file, result.stats, result.error)
+    except OSError as failure:
+        raise _unwritable(path, _reason(failure)) from failure
+
+
+def _save_csv(result: Result, path: Path) -> None:
+    _refuse_unwritable(path)
+    header = ["t"]
+    for name, channel in result.channels.items():
+        header += [name] if channel.scalar else [f"{name}[{i}]" for i in range(len(channel.part))]
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            for block in _blocks(result._columns()):
+                part = Result(lambda b=block: b, result.channels, result.subsystems, stats=result.stats, meta={})
+                values = [part.t, *(part[name] for name in result.channels)]
+                writer.writerows(
+                    np.column_stack(values).tolist()
+                )  # plain floats: shortest text that reads back exactly
+    except OSError as failure:
+        raise _unwritable(path, _reason(failure)) from failure
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+class _FileColumns(Mapping[str, npt.NDArray[Any]]):
+    """The columns of one run in a file, each read when asked for; small ones are kept."""
+
+    def __init__(self, path: Path, run: str) -> None:
+        self.path, self.run = path, run
+        self._kept: dict[str, npt.NDArray[Any]] = {}
+
+    def columns(self) -> Columns:
+        return self
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        kept = self._kept.get(name)
+        if kept is not None:
+            return kept
+        values = self.read(name, slice(None))
+        if values.nbytes + sum(array.nbytes for array in self._kept.values()) <= _CACHE_BYTES:
+            values.flags.writeable = False
+            self._kept[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Layout(0, 0, 0).columns())
+
+    def __len__(self) -> int:
+        return len(Layout(0, 0, 0).columns())
+
+    @property
+    def rows(self) -> int:
+        """Valid rows."""
+        with self._open() as file:
+            return int(file["rows"][()])
+
+    def width(self, name: str) -> int:
+        """Numbers per row of a column."""
+        with self._open() as file:
+            return int(file[name].shape[1])
+
+    def last(self, name: str) -> float:
+        """The last value of a scalar column."""
+        return float(self.read(name, slice(self.rows - 1, None))[0])
+
+    def read(self, name: str, rows: slice) -> npt.NDArray[Any]:
+        """Some rows of a column, as a new array."""
+        with self._open() as file:
+            if name not in self or name not in file:
+                raise KeyError(name)
+            dataset = file[name]
+            start, stop, _ = rows.indices(int(file["rows"][()]))
+            if 0 in dataset.shape[1:]:
+                return np.empty((stop - start, 0), dataset.dtype)
+            return np.asarray(dataset[start:stop])
+
+    def _open(self) -> h5py.File:
+        file = _open(self.path)
+        if file.attrs["run"] != self.run:
+            file.close()
+            raise OutputFileError(
+                f"'{self.path}' has been overwritten by another run, so this result is gone; save runs to different files"
+            )
+        return file
+
+
+def _open(path: Path) -> h5py.File:
+    """A result file for reading, whether its run finished or not."""
+    if not path.exists():
+        raise OutputFileError(f"there is no result file '{path}'; check the path")
+    if path.is_dir() or not h5py.is_hdf5(path):
+        what = "a folder" if path.is_dir() else "not an HDF5 file"
+        hint = "; read CSV with pandas.read_csv" if path.suffix.lower() == ".csv" else ""
+        raise OutputFileError(f"'{path}' is {what}; load reads the .h5 files that cosolve writes{hint}")
+    try:
+        try:
+            file = h5py.File(path, "r")
+        except OSError:  # still open for writing, or left so by a killed run
+            file = h5py.File(path, "r", libver="latest", swmr=True)
+    except OSError as failure:
+        raise OutputFileError(
+            f"'{path}' cannot be read: {_reason(failure)}; if a run is writing it, wait until it ends"
+        ) from failure
+    if file.attrs.get("format") != _FORMAT:
+        file.close()
+        raise OutputFileError(
+            f"'{path}' is an HDF5 file, but not a cosolve result (no mark '{_FORMAT}'); check the path"
+        )
+    return file
+
+
+def _blocks(columns: Columns) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """All columns in blocks of rows that fit in memory."""
+    total = columns.rows if isinstance(columns, _FileColumns) else len(columns["t"])
+    rows = _block_rows(_layout(columns))
+    for start in range(0, total, rows):
+        part = slice(start, start + rows)
+        if isinstance(columns, _FileColumns):
+            yield {name: columns.read(name, part) for name in columns}
+        else:
+            yield {name: array[part] for name, array in columns.items()}
+
+
+def _layout(columns: Columns) -> Layout:
+    wide = ("y", "z", "calls")
+    if isinstance(columns, _FileColumns):
+        return Layout(*(columns.width(name) for name in wide))
+    return Layout(*(columns[name].shape[1] for name in wide))
+
+
+def _recovered_stats(columns: _FileColumns, subsystems: tuple[str, ...]) -> Stats:
+    """Totals from the rows of a run that did not write its own."""
+    calls, seconds = np.zeros(len(subsystems), np.int64), np.zeros(len(subsystems))
+    stats = Stats(steps=max(0, columns.rows - 1), wall_seconds=np.nan)
+    for block in _blocks(columns):
+        stats.iterations += int(block["iterations"].sum())
+        stats.rejected += int(block["rejected"].sum())
+        stats.max_residual = float(np.fmax(stats.max_residual, np.fmax.reduce(block["residual"])))
+        calls += block["calls"].sum(axis=0)
+        seconds += block["seconds"].sum(axis=0)
+    stats.calls = dict(zip(subsystems, calls.tolist(), strict=True))
+    stats.seconds = dict(zip(subsystems, seconds.tolist(), strict=True))
+    return stats
+
+
+# -- small pieces ------------------------------------------------------------------------------------------
+
+
+def _channel_entry(channel: Channel) -> dict[str, Any]:
+    """A channel as JSON; a run of consecutive columns (a field) is two numbers."""
+    entry = {**asdict(channel), "part": list(channel.part)}
+    if len(channel.part) > 1 and channel.part == tuple(range(channel.part[0], channel.part[-1] + 1)):
+        entry["part"] = {"from": channel.part[0], "to": channel.part[-1]}
+    return entry
+
+
+def _channel(entry: Mapping[str, Any]) -> Channel:
+    part = entry["part"]
+    columns = range(part["from"], part["to"] + 1) if isinstance(part, dict) else part
+    return Channel(
+        entry["column"],
+        tuple(columns),
+        entry["scalar"],
+        tuple(entry["factor"]),
+        tuple(entry["offset"]),
+        entry["unit"],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers and arrays as JSON; anything else by its text."""
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Raise unless `path` can be opened for writing; an existing file is not touched."""
+    try:
+        existed = path.exists()
+        if path.is_dir():
+            raise _unwritable(path, "it is a folder")
+        if not path.parent.exists():
+            raise _unwritable(path, f"the folder '{path.parent}' does not exist")
+        with path.open("ab"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as failure:
+        if isinstance(failure, OutputFileError):
+            raise
+        raise _unwritable(path, failure.strerror or str(failure)) from failure
+
+
+def _unwritable(path: Path, why: str) -> OutputFileError:
+    return OutputFileError(f"cannot write the result to '{path}': {why}; choose a path in a folder you can write to")
+
+
+def _reason(failure: OSError) -> str:
+    """The operating system's words for an error of HDF5, which wraps them in a long text."""
+    if failure.errno:
+        return os.strerror(failure.errno)
+    text = str(failure)
+    marker = "error message = '"
+    return text[text.index(marker) + len(marker) :].split("'")[0] if marker in text else text
