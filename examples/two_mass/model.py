@@ -145,3 +145,13 @@ def _mass_with_spring_force(p: TwoMass) -> cs.Linear:
         inputs=["x1", "v1"],
         outputs=["F", "x", "v"],
     )
+
+
+def mass(m: float = 1.0, c: float = 1e4, d: float = 2.0, x: float = 0.0, v: float = 0.0) -> cs.Linear:
+    """A mass held by a spring and a damper, driven by a force; for system files."""
+    return _mass(m, c, d, x, v)
+
+
+def spring(c: float, d: float = 0.0) -> _Spring:
+    """The force of a spring and a damper between two masses, from x1, v1, x2, v2; for system files."""
+    return _Spring(c, d)

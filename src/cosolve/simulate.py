@@ -57,8 +57,9 @@ def simulate(
         raise SetupError(f"simulate runs a cosolve.System, not a {type(system).__name__}")
     if not isinstance(method, Method):
         raise SetupError(f"method must be a coupling method such as Jacobi(degree=1), not {method!r}")
-    if every < 1:
-        raise SetupError(f"every must be at least 1, not {every}")
+    for name, count in (("every", every), ("workers", workers)):
+        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+            raise SetupError(f"{name} must be a whole number of at least 1, not {count!r}")
     plan = system.plan()
     method.refuse_unfit(plan)
     windows = _windows(method, step, t_start, t_end, plan)
@@ -103,21 +104,30 @@ class _Run:
         self.crew = Crew(plan, workers)
         self.stats = Stats()
         self._residuals = 0.0
+        self._t = np.nan  # start of the macro step now under way
 
     def result(self, t_start: float, meta: dict[str, Any]) -> Result:
         """Run to the end; on failure attach what there is to the error."""
         began = perf_counter()
         failure: SimulationError | None = None
+        ending: str | None = None
         try:
             self._loop(t_start)
         except SimulationError as error:
             failure = error
+            if failure.time is None:  # from below the level that knows the time
+                failure.time = self._t
+                failure.args = (f"{failure} (in the macro step from t = {self._t:.9g})",)
+            ending = str(failure)
+        except BaseException as error:  # Ctrl-C, say: the file must not claim that the run finished
+            ending = f"the run was ended by {type(error).__name__} in the macro step from t = {self._t:.9g}"
+            raise
         finally:
             self.crew.close()
             self._close_books(perf_counter() - began)
             finish = getattr(self.recorder, "finish", None)
             if finish is not None:
-                finish(self.stats, None if failure is None else str(failure))
+                finish(self.stats, ending)
             self.recorder.close()
         result = Result(
             self.recorder.columns,
@@ -125,7 +135,7 @@ class _Run:
             self.plan.names,
             stats=self.stats,
             meta=meta,
-            error=None if failure is None else str(failure),
+            error=ending,
         )
         if failure is not None:
             failure.result = result
@@ -134,6 +144,7 @@ class _Run:
 
     def _loop(self, t_start: float) -> None:
         plan, crew = self.plan, self.crew
+        self._t = t_start
         y, z = crew.start(t_start)
         history = History(z, depth=max(self.method.degree, 1))
         self.startup.prepare(plan, self.method, history, t_start, self.windows.first_step)
@@ -142,6 +153,7 @@ class _Run:
         calls, seconds = crew.calls.copy(), crew.seconds.copy()
         rejected, shown = 0, perf_counter()
         for window, last in self.windows:
+            self._t = window.t0
             states = crew.save() if self.windows.may_reject else None
             outcome = step(history, window)
             error = self.windows.judge(window, outcome)
@@ -223,7 +235,9 @@ class _Followed(_Windows):
 
     def __iter__(self) -> Iterator[tuple[Window, bool]]:
         while self.t < self.t_end:
-            t1 = min(self.t_end, self.t + self.H_max)
+            t1 = self.t + self.H_max
+            if t1 > self.t_end - 1e-9 * self.H_max:  # no sliver of a step before the end
+                t1 = self.t_end
             yield Window(self.t, t1, t1 - self.t), t1 == self.t_end
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:

@@ -17,6 +17,9 @@ InterfaceMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSC array
 
 _RCOND = 1e-14
 
+#: Up to this size a singular sparse Jacobian is looked at again as a dense one, to name the variables.
+_NAMED_UP_TO = 3000
+
 
 class Factorised:
     """LU factors of an interface Jacobian, scaled row- and column-wise first because its units are mixed.
@@ -29,6 +32,8 @@ class Factorised:
     def __init__(self, G: InterfaceMatrix, labels: Sequence[str]) -> None:
         self.labels = labels
         self._sparse = not isinstance(G, np.ndarray)
+        if not np.isfinite(G.data if self._sparse else G).all():
+            raise self._singular("it holds a NaN or an infinity")
         size = abs(G)
         rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
         columns = np.asarray(size.max(axis=0).todense()).ravel() if self._sparse else size.max(axis=0)
@@ -70,8 +75,15 @@ class Factorised:
         self._rows, self._columns = rows, np.ones(len(rows))
         try:
             self._splu = splu(scaled)
+            pivots = np.abs(self._splu.U.diagonal())
+            singular = not pivots.min() > _RCOND * pivots.max()
         except RuntimeError:
-            raise self._singular("its sparse factorisation found no pivot") from None
+            singular = True
+        if singular and len(rows) > _NAMED_UP_TO:
+            raise self._singular("its sparse factorisation found no pivot")
+        if singular:
+            self._sparse = False
+            self._factor_dense(G.toarray(), rows)  # names what is not determined, or finds that all is well
 
     def solve(self, r: Vector) -> Vector:
         """`G^-1 r`."""

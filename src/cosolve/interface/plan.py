@@ -50,20 +50,48 @@ class Block:
             for port in self.row_ports:
                 part = z_rows[self.row_ports.slice(port.name)]
                 unknowns.append(float(part[0]) if port.size is None else part)
+        returned = self._guarded("", self.function, *unknowns, *self._arguments(y_read))
         try:
-            value = self.row_ports.pack(self.function(*unknowns, *self._arguments(y_read)))
-        except Exception as error:
-            raise SubsystemError(f"{self.label} failed: {error} ({type(error).__name__})") from error
+            value = self.row_ports.pack(returned)
+        except SubsystemError as error:
+            raise SubsystemError(f"{self.label} {self._addressed(str(error))}") from None
         if not np.isfinite(value).all():
-            bad = self.row_ports.labels()[int(np.flatnonzero(~np.isfinite(value))[0])]
-            raise NonFiniteError(f"{self.label} returned {value[~np.isfinite(value)][0]} for '{bad}'")
+            k = int(np.flatnonzero(~np.isfinite(value))[0])
+            bad = self._addressed(self.row_ports.labels()[k])
+            given = np.array2string(y_read, threshold=8)
+            raise NonFiniteError(
+                f"{self.label} returned {value[k]} for '{bad}' from the outputs {given}; check its formula there, or "
+                "take a smaller step if values grew before"
+            )
         return value
+
+    def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the user's function; one sentence about what it raises."""
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise SubsystemError(f"{what}{self.label} failed: {error} ({type(error).__name__})") from error
+
+    def _addressed(self, text: str) -> str:
+        """`text` with the addresses of inputs as the user wrote them (port names hold no dot)."""
+        for name in self.row_ports.names:
+            text = text.replace(name, name.replace(":", "."))
+        return text
 
     def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
         """Derivatives of the function's value by its unknowns and by its arguments."""
         if self.jacobian is not None and not self.implicit:
-            given = np.asarray(self.jacobian(*self._arguments(y_read)), dtype=np.float64)
-            return np.zeros((len(z_rows), 0)), given.reshape(len(z_rows), len(y_read))
+            given = self._guarded("the Jacobian of ", self.jacobian, *self._arguments(y_read))
+            try:
+                by_y = np.asarray(given, dtype=np.float64).reshape(len(z_rows), len(y_read))
+            except (TypeError, ValueError):
+                by_y = np.full((1, 1), np.nan)
+            if not np.isfinite(by_y).all():
+                raise SubsystemError(
+                    f"the Jacobian of {self.label} returned {given!r}; expected {len(z_rows)} x {len(y_read)} finite "
+                    "numbers: values by arguments"
+                )
+            return np.zeros((len(z_rows), 0)), by_y
         by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, len(z_rows))
         if not self.implicit:
             return np.zeros((len(z_rows), 0)), by_y

@@ -53,7 +53,8 @@ class System:
     def __init__(self, subsystems: Mapping[str, Subsystem]) -> None:
         if not isinstance(subsystems, Mapping):
             raise SetupError(
-                f"System takes a dict of names and subsystems such as {{'left': left}}, not a {type(subsystems).__name__}"
+                f"System takes a dict of names and subsystems such as {{'left': left}}, "
+                f"not a {type(subsystems).__name__}"
             )
         self.subsystems = dict(subsystems)
         self.inputs: dict[str, Ports] = {}

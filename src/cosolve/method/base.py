@@ -58,8 +58,12 @@ class Method:
     chooses_step: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, (int, np.integer)) or isinstance(self.degree, bool) or self.degree < 0:
-            raise SetupError(f"{self.name}: degree must be 0, 1, 2, ..., not {self.degree!r}")
+        self.refuse_bad_degree(self.degree, "degree")
+
+    def refuse_bad_degree(self, degree: object, what: str) -> None:
+        """A degree is a whole number from 0."""
+        if not isinstance(degree, (int, np.integer)) or isinstance(degree, bool) or degree < 0:
+            raise SetupError(f"{self.name}: {what} must be 0, 1, 2, ..., not {degree!r}")
 
     @property
     def name(self) -> str:
@@ -92,9 +96,11 @@ class Method:
             ]
             if lacking:
                 methods, purpose = CAPABILITIES[capability]
+                shown = ", ".join(lacking[:8]) + (f" and {len(lacking) - 8} more" if len(lacking) > 8 else "")
                 found.append(
-                    f"{self.name} needs {capability} ({purpose}) from every subsystem, but {', '.join(lacking)} "
-                    f"has none; define {' and '.join(methods)} there, or use {self.instead}"
+                    f"{self.name} needs {capability} ({purpose}) from every subsystem, but {shown} "
+                    f"{'has' if len(lacking) == 1 else 'have'} none; define {' and '.join(methods)} there, or use "
+                    f"{self.instead}"
                 )
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)

@@ -14,13 +14,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.errors import ConvergenceError, CosolveError, NonFiniteError, SubsystemError
-from cosolve.interface.plan import Plan
+from cosolve.interface.plan import Block, Index, Plan
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.feedthrough import try_outputs
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.port import Matrix, Vector, is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,22 @@ class Crew:
         self.seconds = np.zeros(plan.n_subsystems)
         self._can_replay = [has_capability(s, "replay") for s in plan.subsystems]
         self._can_output = [
-            has_capability(s, "output") and ports.length > 0
-            for s, ports in zip(plan.subsystems, plan.input_ports, strict=True)
+            has_capability(s, "output") and takes.length > 0 and gives.length > 0
+            for s, takes, gives in zip(plan.subsystems, plan.input_ports, plan.output_ports, strict=True)
         ]
+        self._u_owner = np.repeat(np.arange(plan.n_subsystems), [ports.length for ports in plan.input_ports])
+        self._laws = [block for block in plan.blocks if not block.implicit]
+        self._laws_of: list[list[Block]] = [[] for _ in plan.subsystems]  # the laws that read each subsystem
+        for block in self._laws:
+            for i in plan.owners(block):
+                self._laws_of[i].append(block)
+        # per subsystem: where its inputs come from, and factors and constants where there are any
+        self._feeds: list[tuple[Index, Vector | None, Vector | None]] = []
+        for part in plan.u_slices:
+            factor, offset = plan.u_factor[part], plan.u_offset[part]
+            self._feeds.append(
+                (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
+            )
         threads = min(workers, plan.n_subsystems)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
@@ -67,13 +81,13 @@ class Crew:
             first = self._guarded(i, t0, "starting", partial(subsystem.start, t0), packed=False)
             if first is not None:
                 y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
-            elif not has_capability(subsystem, "output"):
+            elif plan.output_ports[i].length and not has_capability(subsystem, "output"):
                 raise SubsystemError(
-                    f"'{plan.names[i]}': start returned None; return the outputs at the start",
+                    f"'{plan.names[i]}': start returned None; return the values of {plan.output_ports[i].names} at t0",
                     time=t0,
                     subsystem=plan.names[i],
                 )
-            elif not self._can_output[i]:
+            elif plan.output_ports[i].length and not self._can_output[i]:
                 y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(subsystem.output, t0, np.zeros(0)))
         z = self._spread(t0, y)
         unknown = np.isnan(z)
@@ -87,50 +101,65 @@ class Crew:
         for block in plan.blocks:
             if block.implicit:
                 z[block.rows] = plan.z_initial[block.rows]
-        for _ in range(sum(self._can_output) + 1):
-            known = int(np.isfinite(y).sum() + np.isfinite(z).sum())
+        laws, known = self._laws, np.zeros(0, dtype=bool)
+        while True:
             z[plan.copy_rows] = y[plan.copy_from]
-            for block in plan.blocks:
+            for block in laws:
                 arguments = y[block.y_index]
-                if not block.implicit and np.isfinite(arguments).all():
+                if np.isfinite(arguments).all():
                     z[block.rows] = block.call(z[block.rows], arguments)
-            for i, can in enumerate(self._can_output):
-                part = plan.y_slices[i]
-                if can and not np.isfinite(y[part]).all():
-                    y[part] = try_outputs(plan.subsystems[i], plan.output_ports[i], t, plan.inputs(z, i))
-            if int(np.isfinite(y).sum() + np.isfinite(z).sum()) == known:
-                break
-        return z
+            u = plan.inputs(z)
+            found = np.isfinite(u)
+            todo = self._reached(found & ~known if len(known) else np.ones(plan.n_u, dtype=bool))
+            todo = [i for i in todo if not np.isfinite(y[plan.y_slices[i]]).all()]
+            if not todo:
+                return z
+            for i in todo:
+                y[plan.y_slices[i]] = try_outputs(plan.subsystems[i], plan.output_ports[i], t, u[plan.u_slices[i]])
+            laws, known = self._laws_reading(todo), found
+
+    def _reached(self, changed: npt.NDArray[np.bool_]) -> list[int]:
+        """The subsystems with direct feed-through (perhaps) that have a changed input."""
+        return [int(i) for i in np.unique(self._u_owner[changed]) if self._can_output[i]]
+
+    def _laws_reading(self, subsystems: list[int]) -> list[Block]:
+        return list({id(block): block for i in subsystems for block in self._laws_of[i]}.values())
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states.
 
         Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop.
         """
-        y = y.copy()
+        plan = self.plan
+        y, laws = y.copy(), self._laws
+        seen = np.full(plan.n_u, np.nan)
         for _ in range(sum(self._can_output) + 2):
+            u = plan.inputs(z)
             before = y.copy()
-            self._outputs(t, y, z)
-            new = self.plan.evaluate(y, z)
+            todo = self._reached(u != seen)  # only what has new inputs: a long chain stays linear in its length
+            self._outputs(t, y, u, todo)
+            new = z.copy()
+            new[plan.copy_rows] = y[plan.copy_from]
+            for block in laws:
+                new[block.rows] = block.call(z[block.rows], y[block.y_index])
             if np.array_equal(new, z) and np.array_equal(y, before):
                 return y, z
-            z = new
+            z, seen, laws = new, u, self._laws_reading(todo)
         return self._close_loop(t, y, z)
 
-    def _outputs(self, t: float, y: Vector, z: Vector) -> None:
-        for i, can in enumerate(self._can_output):
-            if can:
-                subsystem, u = self.plan.subsystems[i], self.plan.inputs(z, i)
-                y[self.plan.y_slices[i]] = self._guarded(
-                    i, t, "evaluating its outputs", partial(subsystem.output, t, u)
-                )
+    def _outputs(self, t: float, y: Vector, u: Vector, subsystems: list[int]) -> None:
+        for i in subsystems:
+            evaluate = partial(self.plan.subsystems[i].output, t, u[self.plan.u_slices[i]].copy())
+            y[self.plan.y_slices[i]] = self._guarded(i, t, "evaluating its outputs", evaluate)
 
     def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Newton on `z = f(y(z))` at one instant (an algebraic loop)."""
         plan = self.plan
 
+        every = [i for i, can in enumerate(self._can_output) if can]
+
         def mismatch(z: Vector) -> Vector:
-            self._outputs(t, y, z)
+            self._outputs(t, y, plan.inputs(z), every)
             return z - plan.evaluate(y, z)
 
         scale = plan.z_nominal + np.abs(z)
@@ -157,13 +186,12 @@ class Crew:
 
     def signal(self, i: int, window: Window, coefficients: Matrix) -> Polynomial:
         """The input signal of subsystem `i` for coupling variables with these coefficients."""
-        plan = self.plan
-        part = plan.u_slices[i]
-        if plan.n_z == 0:
-            values = np.zeros((1, part.stop - part.start))
-        else:
-            values = coefficients[:, plan.u_source[part]] * plan.u_factor[part]
-        values[0] += plan.u_offset[part]
+        source, factor, offset = self._feeds[i]
+        values = coefficients[:, source] if self.plan.n_z else np.zeros((1, len(source)))
+        if factor is not None:
+            values *= factor
+        if offset is not None:
+            values[0] += offset
         return Polynomial(window.t0, window.H, values)
 
     def advance(self, i: int, window: Window, coefficients: Matrix, *, replay: bool = False) -> Vector:
@@ -178,16 +206,20 @@ class Crew:
         """Subsystem `i` takes one step of its own size, at most to the end of the window."""
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         self.calls[i] += 1
-        t1, outputs = self._guarded(
+        reached = self._guarded(
             i,
             window.t0,
             "taking its own step",
             partial(subsystem.step, window.t0, window.t1, u),
             packed=False,
         )
-        if not window.t0 < t1 <= window.t1:
+        pair = isinstance(reached, (tuple, list)) and len(reached) == 2
+        t1, outputs = reached if pair else (np.nan, None)
+        if not is_number(t1) or not window.t0 < t1 <= window.t1:
+            what = f"stepped from t = {window.t0:.6g} to t = {t1:.6g}" if is_number(t1) else f"returned {reached!r}"
             raise SubsystemError(
-                f"'{self.plan.names[i]}' stepped from t = {window.t0:.6g} to t = {t1:.6g}, outside the step",
+                f"'{self.plan.names[i]}' {what} from its step method; expected (t1, outputs) with "
+                f"{window.t0:.6g} < t1 <= {window.t1:.6g}",
                 time=window.t0,
                 subsystem=self.plan.names[i],
             )
@@ -232,12 +264,29 @@ class Crew:
 
     def save(self) -> list[Any]:
         """The states of all subsystems."""
-        return [subsystem.save() for subsystem in self.plan.subsystems]
+        states = []
+        try:
+            for subsystem in self.plan.subsystems:
+                states.append(subsystem.save())
+        except Exception as error:
+            raise self._rollback_failed(len(states), "save", error) from error
+        return states
 
     def restore(self, states: list[Any]) -> None:
         """Back to saved states."""
-        for subsystem, state in zip(self.plan.subsystems, states, strict=True):
-            subsystem.restore(state)
+        for i in range(self.plan.n_subsystems):
+            self.restore_one(i, states)
+
+    def restore_one(self, i: int, states: list[Any]) -> None:
+        """Subsystem `i` back to its saved state."""
+        try:
+            self.plan.subsystems[i].restore(states[i])
+        except Exception as error:
+            raise self._rollback_failed(i, "restore", error) from error
+
+    def _rollback_failed(self, i: int, call: str, error: Exception) -> SubsystemError:
+        name = self.plan.names[i]
+        return SubsystemError(f"'{name}' failed in {call}: {error} ({type(error).__name__})", subsystem=name)
 
     # -- guarding --------------------------------------------------------------------------------------
 
@@ -249,13 +298,12 @@ class Crew:
             value = call()
             if packed:
                 value = self.plan.output_ports[i].pack(value)
-        except CosolveError:
-            raise
         except Exception as error:
-            raise SubsystemError(
-                f"'{name}' failed while {doing} at t = {t:.9g}: {error} ({type(error).__name__})",
-                time=t,
-                subsystem=name,
+            kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
+            # our own complaints are sentences already; others are named by their type too
+            what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
+            raise kind(
+                f"'{name}' failed while {doing} at t = {t:.9g}: {what}", time=t, subsystem=name
             ) from error
         finally:
             self.seconds[i] += perf_counter() - began

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -87,20 +88,14 @@ class GaussSeidel(_Explicit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "order", tuple(self.order))
-        if len(set(self.order)) != len(self.order):
-            raise SetupError(f"{self.name}: order {list(self.order)} names a subsystem twice")
+        object.__setattr__(self, "order", _checked_order(self.name, self.order))
 
     def complaints(self, plan: Plan) -> list[str]:
-        unknown = [name for name in self.order if name not in plan.names]
-        if unknown:
-            return [f"{self.name}: order names '{unknown[0]}', but the subsystems are {list(plan.names)}"]
-        return super().complaints(plan)
+        return _unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
     def bind(self, crew: Crew) -> MacroStep:
-        rest = [name for name in crew.plan.names if name not in self.order]
-        sequence = [crew.plan.names.index(name) for name in (*self.order, *rest)]
-        serial = _Serial(crew, sequence)
+        place = {name: i for i, name in enumerate(crew.plan.names)}
+        serial = _Serial(crew, [place[name] for name in dict.fromkeys((*self.order, *place))])
 
         def step(history: History, window: Window) -> Outcome:
             degree = history.extrapolation_degree(self.degree)
@@ -129,9 +124,18 @@ class MasterSlave(_Explicit):
 
     chooses_step: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "order", _checked_order(self.name, self.order))
+
     def complaints(self, plan: Plan) -> list[str]:
         if self.master not in plan.names:
-            return [f"MasterSlave: master={self.master!r} is not among the subsystems {list(plan.names)}"]
+            return [
+                f"MasterSlave: master={self.master!r} is not among the subsystems {_listed(plan.names)}; "
+                "name the one whose steps the others follow"
+            ]
+        if unknown := _unknown_in_order(self.name, self.order, plan):
+            return unknown
         master = plan.subsystems[plan.names.index(self.master)]
         if not has_capability(master, "own steps"):
             return [
@@ -143,10 +147,9 @@ class MasterSlave(_Explicit):
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
-        first = plan.names.index(self.master)
-        others = [name for name in (*self.order, *plan.names) if name != self.master]
-        sequence = [first, *(plan.names.index(name) for name in dict.fromkeys(others))]
-        serial = _Serial(crew, sequence)
+        place = {name: i for i, name in enumerate(plan.names)}
+        first = place[self.master]
+        serial = _Serial(crew, [place[name] for name in dict.fromkeys((self.master, *self.order, *place))])
 
         def step(history: History, limit: Window) -> Outcome:
             degree = history.extrapolation_degree(self.degree)
@@ -165,6 +168,24 @@ class MasterSlave(_Explicit):
             raise CapabilityError(complaints[0])
 
 
+def _checked_order(method: str, order: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(order, str):
+        raise SetupError(f"{method}: order is a list of subsystem names; write order=[{order!r}]")
+    if len(set(order)) != len(order):
+        raise SetupError(f"{method}: order {list(order)} names a subsystem twice")
+    return tuple(order)
+
+
+def _unknown_in_order(method: str, order: Sequence[str], plan: Plan) -> list[str]:
+    known = set(plan.names)
+    unknown = [name for name in order if name not in known]
+    return [f"{method}: order names {name!r}, but the subsystems are {_listed(plan.names)}" for name in unknown]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
+
+
 class _Serial:
     """Running subsystems one after the other, interpolating whatever is known at the end of the step."""
 
@@ -174,7 +195,9 @@ class _Serial:
         place = {i: k for k, i in enumerate(sequence)}
         # after each subsystem: the connections and laws whose sources have then all run
         copies_at = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], dtype=np.intp)
-        self._copies = [np.flatnonzero(copies_at == k) for k in range(len(sequence))]
+        by_place = np.argsort(copies_at, kind="stable")
+        ends = np.searchsorted(copies_at[by_place], np.arange(len(sequence) + 1))
+        self._copies = [by_place[a:b] for a, b in pairwise(ends)]
         self._laws: list[list[Block]] = [[] for _ in sequence]
         for block in plan.blocks:
             owners = plan.owners(block)

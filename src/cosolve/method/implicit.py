@@ -17,7 +17,7 @@ from cosolve.method.crew import Crew, Window
 from cosolve.method.semi_implicit import refuse_bad_differencing
 from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History
-from cosolve.subsystem.port import Vector
+from cosolve.subsystem.port import Vector, is_number
 
 #: Corrections below this fraction of a variable's size are rounding: more iterations cannot help.
 _ROUNDING = 1e-14
@@ -47,10 +47,12 @@ class Implicit(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_bad_differencing(self.name, self.jacobian, self.increment)
-        if not (np.isfinite(self.tol) and self.tol > 0):
+        if not isinstance(self.corrector, Corrector):
+            raise SetupError(f"Implicit: corrector must be a Corrector such as Newton(), not {self.corrector!r}")
+        if not (is_number(self.tol) and self.tol > 0):
             raise SetupError(f"Implicit: tol must be a positive number, not {self.tol!r}")
-        if self.max_iterations < 1:
-            raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations}")
+        if not (is_number(self.max_iterations) and self.max_iterations >= 1):
+            raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations!r}")
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
@@ -67,7 +69,7 @@ class Implicit(Method):
             iterations = 0
             norms = [measure(r, z)]
             while norms[-1] > self.tol:
-                if iterations == self.max_iterations or norms[-1] > 1e6 * max(norms[0], 1.0):
+                if iterations >= self.max_iterations or norms[-1] > 1e6 * max(norms[0], 1.0):
                     raise self._not_converged(plan, window, r, z, norms, measure)
                 z_new = corrector.correct(z, r, partial(trial.jacobian, z, y))
                 moved = float((np.abs(z_new - z) / measure.size).max())

@@ -17,6 +17,7 @@ from cosolve.method.base import MacroStep, Method, Outcome
 from cosolve.method.crew import Crew, Window
 from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History
+from cosolve.subsystem.port import is_number
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class SemiImplicit(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_bad_differencing(self.name, self.jacobian, self.increment)
+        if self.predictor is not None:
+            self.refuse_bad_degree(self.predictor, "predictor")
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
@@ -80,5 +83,5 @@ def refuse_bad_differencing(name: str, jacobian: str, increment: float) -> None:
     """Check the arguments that semi-implicit and implicit methods share."""
     if jacobian not in ("auto", "difference"):
         raise SetupError(f"{name}: jacobian must be 'auto' or 'difference', not {jacobian!r}")
-    if not (np.isfinite(increment) and increment > 0):
+    if not (is_number(increment) and increment > 0):
         raise SetupError(f"{name}: increment must be a positive number, not {increment!r}")

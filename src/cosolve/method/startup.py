@@ -84,15 +84,20 @@ class MasterSlaveStart(RisingDegree):
         starter.refuse_unfit(crew.plan)
         small_step = starter.bind(crew)
         fine: History | None = None
-        macro_steps = 0
+        before: History | None = None  # what `fine` was at the start of this macro step, should it be repeated
+        macro_steps, t_last = 0, -np.inf
 
         def run(history: History, window: Window) -> Outcome:
-            nonlocal fine, macro_steps
-            macro_steps += 1
+            nonlocal fine, before, macro_steps, t_last
+            if window.t0 > t_last:
+                macro_steps, t_last = macro_steps + 1, window.t0
+            else:  # the step control rejected the last attempt
+                fine = before
             if macro_steps > method.degree + 1:
                 return step(history, window)
             if fine is None:
                 fine = History(history.newest, history.depth)
+            before = fine.copy()
             t = window.t0
             while t < window.t1:
                 outcome = small_step(fine, Window(t, window.t1, window.t1 - t))

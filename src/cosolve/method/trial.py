@@ -56,7 +56,8 @@ class Trial:
         """
         plan = self.crew.plan
         by_z, by_y = plan.partials(z, y)
-        response = [self._response(i, z, y) for i in range(plan.n_subsystems)]
+        coefficients = self.coefficients(z)
+        response = [self._response(i, z, y, coefficients) for i in range(plan.n_subsystems)]
         if plan.n_z < SPARSE_FROM:
             G, dr_dy = np.zeros((plan.n_z, plan.n_z)), np.zeros((plan.n_z, plan.n_y))
             for rows, columns, values in by_z:
@@ -80,22 +81,27 @@ class Trial:
         G_sparse = coo_array((values, (rows, columns)), shape=(plan.n_z, plan.n_z)).tocsc()
         return (G_sparse + dr_dy_sparse @ dy_dz_sparse).tocsc()
 
-    def _response(self, i: int, z: Vector, y: Vector) -> Matrix:
-        """`d y_i(T_{N+1}) / d z(T_{N+1})` for the coupling variables that subsystem `i` reads."""
+    def _response(self, i: int, z: Vector, y: Vector, coefficients: Matrix) -> Matrix:
+        """`d y_i(T_{N+1}) / d z(T_{N+1})` for the coupling variables that subsystem `i` reads.
+
+        `coefficients` (those of `z`) are changed column by column and put back: copies would cost `n_z` per run.
+        """
         crew, plan = self.crew, self.crew.plan
         subsystem, reads = plan.subsystems[i], plan.reads(i)
         if self.source == "auto" and has_capability(subsystem, "jacobian"):
-            subsystem.restore(self._states[i])
-            by_input = crew.jacobian(i, self.window, self.coefficients(z), self.weight)
+            crew.restore_one(i, self._states)
+            by_input = crew.jacobian(i, self.window, coefficients, self.weight)
             return by_input @ plan.input_map(i)
         y_i = y[plan.y_slices[i]]
         noise = 0.0 if has_capability(subsystem, "replay") else subsystem.noise
         relative = max(self.increment, noise**0.5)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):
-            shifted = z.copy()
-            shifted[m] += relative * max(plan.z_nominal[m], abs(z[m]))
-            subsystem.restore(self._states[i])
-            moved = crew.advance(i, self.window, self.coefficients(shifted), replay=True)
-            columns[:, k] = (moved - y_i) / (shifted[m] - z[m])
+            shifted = z[m] + relative * max(plan.z_nominal[m], abs(z[m]))
+            unshifted = coefficients[:, m].copy()
+            coefficients[:, m] = self.base[:, m] + self.weight * shifted
+            crew.restore_one(i, self._states)
+            moved = crew.advance(i, self.window, coefficients, replay=True)
+            coefficients[:, m] = unshifted
+            columns[:, k] = (moved - y_i) / (shifted - z[m])
         return columns

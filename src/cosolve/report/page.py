@@ -1,4 +1,4 @@
-"""The page a report is written on: one HTML file with its style inside, and the few pieces it is made of.
+"""The page a report is written on: one HTML file with its style (`style.css`) inside, and the pieces it is made of.
 
 Everything here returns strings of HTML. Colours are CSS variables, also inside the drawings, so that one file reads
 well on a light screen, on a dark one and on paper.
@@ -9,78 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from cosolve.errors import OutputFileError
 
-#: Okabe and Ito's colours, told apart by readers with any colour vision, darkened and lightened a little.
-LIGHT = ("#0072b2", "#d55e00", "#00886a", "#b0568f", "#a87400", "#3f97cc", "#6b6b00", "#5b4aa8")
-DARK = ("#5ab4ec", "#ff9150", "#3fcfa8", "#e79ac8", "#e8b84b", "#9ad3f5", "#cfcf55", "#a99bf0")
-
-_STYLE = """
-:root { --paper: #ffffff; --panel: #f6f7f9; --ink: #1c2430; --muted: #5d6877; --rule: #d9dee5; --accent: #0072b2;
-  --good: #00795c; --bad: #b3261e; --good-soft: #e4f4ef; --bad-soft: #fbeae8; LIGHT }
-@media (prefers-color-scheme: dark) { :root { --paper: #14181e; --panel: #1c222a; --ink: #e4e8ee; --muted: #9aa6b4;
-  --rule: #343d49; --accent: #5ab4ec; --good: #55d3a9; --bad: #ff9186; --good-soft: #16322b; --bad-soft: #3d201e; DARK } }
-@media print { :root { --paper: #ffffff; --panel: #ffffff; --ink: #000000; --muted: #444444; --rule: #bbbbbb;
-  --accent: #0072b2; --good: #00795c; --bad: #b3261e; --good-soft: #ffffff; --bad-soft: #ffffff; LIGHT }
-  body { font-size: 10pt } figure, table, .verdict { break-inside: avoid } h2, h3 { break-after: avoid } }
-* { box-sizing: border-box }
-body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
-  font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", Arial, sans-serif }
-header, main, footer { max-width: 68rem; margin: 0 auto; padding: 0 1.5rem }
-header { padding-top: 2.25rem }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; font-weight: 650; overflow-wrap: anywhere }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .5rem; padding-top: .9rem; border-top: 1px solid var(--rule); font-weight: 650 }
-h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; font-weight: 650 }
-p { margin: .4rem 0 .8rem; max-width: 46rem } .muted, figcaption { color: var(--muted) }
-code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .88em }
-pre { background: var(--panel); border: 1px solid var(--rule); border-radius: .4rem; padding: .8rem 1rem; overflow-x: auto }
-.verdict { border-left: .3rem solid var(--good); background: var(--good-soft); padding: .7rem 1rem; margin: 1.1rem 0;
-  border-radius: 0 .4rem .4rem 0; overflow-wrap: anywhere }
-.verdict.bad { border-color: var(--bad); background: var(--bad-soft) }
-.verdict strong { color: var(--good) } .verdict.bad strong { color: var(--bad) } .verdict p { margin: .2rem 0; max-width: none }
-dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: 1px; margin: 1rem 0;
-  background: var(--rule); border: 1px solid var(--rule); border-radius: .4rem; overflow: hidden }
-dl.facts div { background: var(--panel); padding: .55rem .8rem }
-dl.facts dt { color: var(--muted); font-size: .8rem }
-dl.facts dd { margin: 0; font-size: 1.1rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere }
-figure { margin: 1rem 0 } figcaption { font-size: .85rem; margin-top: .15rem }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(26rem, 100%), 1fr)); gap: .4rem 1.6rem }
-.grid figure { margin: .4rem 0; min-width: 0 }
-svg { display: block; width: 100%; height: auto; stroke-linejoin: round } svg text { font-family: inherit; fill: var(--ink) }
-.scroll { overflow-x: auto }
-table { border-collapse: collapse; width: 100%; margin: .6rem 0 1rem; font-size: .92rem; font-variant-numeric: tabular-nums }
-th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--rule); vertical-align: top }
-th { color: var(--muted); font-weight: 600; font-size: .82rem; vertical-align: bottom }
-td.number, th.number { text-align: right } tbody th { color: var(--ink); font-size: inherit }
-td.good { color: var(--good) } td.bad { color: var(--bad) }
-td.bar { width: 30%; min-width: 8rem; padding-right: 0 }
-td.bar span { display: block; height: .7rem; margin-top: .4rem; border-radius: .15rem; background: var(--accent);
-  min-width: 1px; print-color-adjust: exact; -webkit-print-color-adjust: exact }
-caption { text-align: left; color: var(--muted); font-size: .85rem; padding-bottom: .2rem }
-.key { display: inline-block; width: 1.4em; height: .3em; border-radius: .15em; vertical-align: .2em; margin-right: .5em;
-  print-color-adjust: exact; -webkit-print-color-adjust: exact }
-details { margin: .6rem 0 } summary { cursor: pointer; color: var(--accent) }
-footer { color: var(--muted); font-size: .82rem; padding-top: 2.5rem; padding-bottom: 2rem }
-.box { fill: var(--panel); stroke: var(--muted) } .pill { fill: var(--paper); stroke: var(--accent) }
-.wire { fill: none; stroke: var(--accent); stroke-width: 1.4 } .wire.law { stroke-dasharray: none }
-.head { fill: var(--accent) } .cells { fill: var(--accent) } .frame { fill: none; stroke: var(--rule) }
-svg text.name { font-weight: 600 } svg text.kind { fill: var(--muted) }
-svg text.tag { paint-order: stroke; stroke: var(--paper); stroke-width: 5px; stroke-linejoin: round }
-svg text.pilltext { fill: var(--accent); font-weight: 600 }
-"""
+#: How many series colours the style has (`--c0`, `--c1`, ...).
+COLOURS = 8
 
 
 def page(title: str, lead: str, sections: Iterable[str], footer: str) -> str:
     """The whole document; `lead` (the header below the title) and `sections` are HTML, the rest is text."""
-    colours = {
-        name: " ".join(f"--c{i}: {colour};" for i, colour in enumerate(palette))
-        for name, palette in (("LIGHT", LIGHT), ("DARK", DARK))
-    }
-    style = _STYLE.replace("LIGHT", colours["LIGHT"]).replace("DARK", colours["DARK"])
+    style = resources.files("cosolve.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -161,27 +103,33 @@ class Cell(str):
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", keys: bool = False) -> str:
     """A table; numbers are right-aligned, the first column heads its row (after a colour `key` per row if asked)."""
     body = [[_text(value) for value in row] for row in rows]
-    raw = [any(row[i] and _is_number(row[i]) for row in body) for i in range(len(columns))]
+    raw = [_is_number_column([row[i] for row in body]) for i in range(len(columns))]
     head = "".join(
         f'<th scope="col"{_class("number" if numeric else "")}>{escape(name)}</th>'
         for name, numeric in zip(columns, raw, strict=True)
     )
     lines = []
     for index, row in enumerate(body):
-        key = f'<span class="key" style="background: var(--c{index % len(LIGHT)})"></span>' if keys else ""
+        key = f'<span class="key" style="background: var(--c{index % COLOURS})"></span>' if keys else ""
         cells = [f'<th scope="row">{key}{escape(row[0])}</th>']
         for value, numeric in zip(row[1:], raw[1:], strict=True):
             if isinstance(value, Cell) and value.share is not None:
                 cells.append(f'<td class="bar"><span style="width: {100 * value.share:.1f}%"></span></td>')
             else:
                 kind = value.kind if isinstance(value, Cell) else ""
-                cells.append(f"<td{_class(' '.join(filter(None, ['number' if numeric else '', kind])))}>{escape(value)}</td>")
+                cells.append(
+                    f"<td{_class(' '.join(filter(None, ['number' if numeric else '', kind])))}>{escape(value)}</td>"
+                )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
+
+
+def listing(text: str) -> str:
+    """Text as it is, letter by letter."""
+    return f"<pre>{escape(text)}</pre>"
 
 
 def details(summary: str, *content: str) -> str:
@@ -197,6 +145,26 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def count(n: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def signature() -> str:
+    """The line at the foot of the page."""
+    from cosolve import __version__
+
+    return f"Written by cosolve {__version__}. This file needs nothing else to open."
+
+
 def tidy(text: str) -> str:
     """A representation without memory addresses: `<a.b.Newton object at 0x7f..>` becomes `Newton()`."""
     return re.sub(r"<(?:[\w.]*\.)?(\w+) object at 0x[0-9a-f]+>", r"\1()", text)
@@ -210,8 +178,10 @@ def _text(value: object) -> str:
     return number(value) if isinstance(value, (int, float, np.number)) else str(value)
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[-−+]?[\d\u202f.]+(e[-+]?\d+)?( ?(%|s|ms|µs))?|inf|–", text) is not None
+def _is_number_column(texts: Sequence[str]) -> bool:
+    pattern = r"[-−+]?[\d\u202f.]+(e[-+]?\d+)?( ?(%|s|ms|µs))?|inf|–"
+    filled = [text for text in texts if text]
+    return bool(filled) and all(re.fullmatch(pattern, text) for text in filled)
 
 
 def _class(kind: str) -> str:

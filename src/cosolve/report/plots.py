@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from zlib import crc32
 
 import numpy as np
 
-from cosolve.report.page import LIGHT
+from cosolve.report.page import COLOURS
 from cosolve.result.decimate import envelope
 from cosolve.subsystem.port import Vector
 
@@ -31,9 +31,11 @@ _LARGEST = 1e150
 #: A linear axis shows nothing but the blow-up when the largest value is this many times the typical one.
 _WILD = 1e4
 
-_INK, _RULE = "#010101", "#020202"
-_SERIES = tuple(f"#0304{i:02d}" for i in range(len(LIGHT)))
-_VARIABLES = {_INK: "var(--muted)", _RULE: "var(--rule)"} | {c: f"var(--c{i})" for i, c in enumerate(_SERIES)}
+_TITLE, _INK, _RULE = "#010100", "#010101", "#020202"
+_SERIES = tuple(f"#0304{i:02d}" for i in range(COLOURS))
+_VARIABLES = {_TITLE: "var(--ink)", _INK: "var(--muted)", _RULE: "var(--rule)"} | {
+    c: f"var(--c{i})" for i, c in enumerate(_SERIES)
+}
 _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "cosolve",
@@ -94,7 +96,7 @@ def plot(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(cast(Any, _SETTINGS)):
         drawing = Figure(figsize=size, layout="constrained")
         axes = drawing.add_subplot()
         for line in lines:
@@ -106,7 +108,7 @@ def plot(
         axes.set_xlabel("t")
         axes.set_ylabel(ylabel)
         if title:
-            axes.set_title(title, fontsize=9.5, loc="left", color=_INK)
+            axes.set_title(title, fontsize=10, loc="left", color=_TITLE)
         if any(line.label for line in lines):
             drawing.legend(loc="outside upper left", ncols=4, handlelength=1.6, columnspacing=1.2)
         return _inline(drawing, describe or _describe(lines, ylabel))
@@ -139,7 +141,7 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
 
 
 def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple[float, float] | None) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter, SymmetricalLogLocator
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     if limits is not None:
         axes.set_ylim(*limits)
@@ -152,11 +154,12 @@ def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple
     elif scale == "auto":
         threshold = wild(series)
         if threshold is not None:
-            axes.set_yscale("symlog", linthresh=threshold)
-            top = max(abs(bound) for bound in axes.get_ylim())
-            decades = max(1, int(np.ceil(np.log10(top / threshold) / 4)))
-            locator = SymmetricalLogLocator(base=10.0**decades, linthresh=threshold)
-            axes.yaxis.set_major_locator(locator)
+            axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
+            low, high = axes.get_ylim()
+            decades = max(1, int(np.ceil(np.log10(max(-low, high) / threshold) / 3)))
+            ticks = [threshold * 10.0 ** (decades * k) for k in range(1, 5)]
+            axes.set_yticks([v for v in (*(-tick for tick in ticks), 0.0, *ticks) if low <= v <= high])
+            axes.minorticks_off()
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
     elif limits is None and series and all(v.dtype.kind == "i" for v in series):
         from matplotlib.ticker import MaxNLocator

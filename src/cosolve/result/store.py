@@ -12,8 +12,11 @@ import csv
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from shutil import disk_usage
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -33,6 +36,8 @@ _BLOCK_BYTES = 8 << 20  # wide rows (fields) are flushed in smaller blocks
 _CHUNK_BYTES = 64 << 10
 _FLUSH_SECONDS = 1.0
 _CACHE_BYTES = 64 << 20
+
+_NAMES = tuple(Layout(0, 0, 0).columns())
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -70,9 +75,10 @@ class Stream:
             )
         self.path = path.absolute()  # the run may change the working directory
         run = uuid4().hex
-        self._file: h5py.File | None = _create(self.path, layout, channels, subsystems, meta, run)
+        self._file: h5py.File | None = _create(path, layout, channels, subsystems, meta, run)
         self._file.swmr_mode = True
         self._block, self._rows, self._block_rows = Memory(layout), 0, _block_rows(layout)
+        self._reserve = (1 << 20) + 2 * self._block_rows * _row_bytes(layout)
         self._flushed = 0.0  # so that the first row is flushed at once
         self._columns = _FileColumns(self.path, run)
 
@@ -82,6 +88,12 @@ class Stream:
         self._rows += 1
         if self._rows == self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
             self._flush(row.t)
+            if disk_usage(self.path.parent).free < self._reserve:  # HDF5 itself may crash on a full disk
+                raise SimulationError(
+                    f"the disk of '{self.path}' is full, so the run stopped at t = {row.t:.9g}; everything up to there "
+                    "is kept; make room, save to another disk, or record fewer points with every=...",
+                    time=row.t,
+                )
 
     def columns(self) -> Columns:
         """What is on disk, read when it is asked for."""
@@ -115,7 +127,7 @@ class Stream:
             self._abandon()
             raise SimulationError(
                 f"the result file '{self.path}' could not be written any further at t = {t:.9g}: {_reason(failure)}; "
-                "what was written before is readable with cosolve.load; make room or save to another disk",
+                "what was written before is readable with cosolve.load; save to another disk",
                 time=t,
             ) from failure
         self._block.clear()
@@ -125,10 +137,8 @@ class Stream:
         """Let go of a file that cannot be written any more, leaving on disk what is there."""
         file, self._file = self._file, None
         assert file is not None
-        try:
+        with suppress(OSError, RuntimeError):  # HDF5 tries to write its caches once more
             file.close()
-        except (OSError, RuntimeError):  # HDF5 tries to write its caches once more
-            pass
 
 
 def load(path: str | Path) -> Result:
@@ -157,7 +167,7 @@ def load(path: str | Path) -> Result:
         stats, error = Stats(**ending["stats"]), ending["error"]
     else:
         stats = _recovered_stats(columns, subsystems)
-        last = f"it ends at t = {columns.last('t'):.9g}" if len(columns) and columns.rows else "it holds no macro point"
+        last = f"it ends at t = {columns.last('t'):.9g}" if columns.rows else "it holds no macro point"
         error = f"the run that wrote '{path.name}' did not finish (it was killed, or is still going on); {last}"
     return Result(columns.columns, channels, subsystems, stats=stats, meta=about["meta"], error=error)
 
@@ -180,7 +190,7 @@ def save_result(result: Result, path: Path) -> Path:
         _save_hdf5(result, path)
     else:
         raise SetupError(
-            f"'{path}' is neither .h5 nor .csv; end the name in .h5 (everything) or .csv (named quantities)"
+            f"'{path}' ends neither in .h5 nor in .csv; choose .h5 (everything) or .csv (named quantities)"
         )
     return path
 
@@ -197,16 +207,14 @@ def _create(
     run: str,
 ) -> h5py.File:
     """A new file with empty columns."""
-    _refuse_unwritable(path)
+    refuse_unwritable(path)
     about = {
         "channels": {name: _channel_entry(channel) for name, channel in channels.items()},
         "subsystems": list(subsystems),
         "meta": dict(meta),
     }
-    try:
+    with _writing(path):
         file = h5py.File(path, "w", libver="latest")
-    except OSError as failure:
-        raise _unwritable(path, _reason(failure)) from failure
     file.attrs["format"], file.attrs["run"] = _FORMAT, run
     file["about"] = json.dumps(about, default=_plain)
     file["rows"] = np.int64(0)
@@ -242,9 +250,12 @@ def _write_outcome(file: h5py.File, stats: Stats, error: str | None) -> None:
     file["outcome"][:] = np.frombuffer(text, np.uint8)
 
 
+def _row_bytes(layout: Layout) -> int:
+    return sum(np.dtype(dtype).itemsize * (1 if width is None else width) for width, dtype in layout.columns().values())
+
+
 def _block_rows(layout: Layout) -> int:
-    row = sum(np.dtype(dtype).itemsize * (1 if width is None else width) for width, dtype in layout.columns().values())
-    return max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row))
+    return max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // _row_bytes(layout)))
 
 
 def _save_hdf5(result: Result, path: Path) -> None:
@@ -252,32 +263,24 @@ def _save_hdf5(result: Result, path: Path) -> None:
     if isinstance(columns, _FileColumns) and path.exists() and path.samefile(columns.path):
         return
     file = _create(path, _layout(columns), result.channels, result.subsystems, result.meta, uuid4().hex)
-    try:
-        with file:
-            for block in _blocks(columns):
-                _extend(file, block)
-            _write_outcome(file, result.stats, result.error)
-    except OSError as failure:
-        raise _unwritable(path, _reason(failure)) from failure
+    with _writing(path), file:
+        for block in _blocks(columns):
+            _extend(file, block)
+        _write_outcome(file, result.stats, result.error)
 
 
 def _save_csv(result: Result, path: Path) -> None:
-    _refuse_unwritable(path)
+    refuse_unwritable(path)
     header = ["t"]
     for name, channel in result.channels.items():
         header += [name] if channel.scalar else [f"{name}[{i}]" for i in range(len(channel.part))]
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            for block in _blocks(result._columns()):
-                part = Result(lambda b=block: b, result.channels, result.subsystems, stats=result.stats, meta={})
-                values = [part.t, *(part[name] for name in result.channels)]
-                writer.writerows(
-                    np.column_stack(values).tolist()
-                )  # plain floats: shortest text that reads back exactly
-    except OSError as failure:
-        raise _unwritable(path, _reason(failure)) from failure
+    with _writing(path), path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for block in _blocks(result._columns()):
+            part = Result(partial(dict, block), result.channels, result.subsystems, stats=result.stats, meta={})
+            values = np.column_stack([part.t, *(part[name] for name in result.channels)])
+            writer.writerows(values.tolist())  # Python floats: the shortest text that reads back exactly
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -304,10 +307,10 @@ class _FileColumns(Mapping[str, npt.NDArray[Any]]):
         return values
 
     def __iter__(self) -> Iterator[str]:
-        return iter(Layout(0, 0, 0).columns())
+        return iter(_NAMES)
 
     def __len__(self) -> int:
-        return len(Layout(0, 0, 0).columns())
+        return len(_NAMES)
 
     @property
     def rows(self) -> int:
@@ -327,7 +330,7 @@ class _FileColumns(Mapping[str, npt.NDArray[Any]]):
     def read(self, name: str, rows: slice) -> npt.NDArray[Any]:
         """Some rows of a column, as a new array."""
         with self._open() as file:
-            if name not in self or name not in file:
+            if name not in _NAMES:
                 raise KeyError(name)
             dataset = file[name]
             start, stop, _ = rows.indices(int(file["rows"][()]))
@@ -340,7 +343,7 @@ class _FileColumns(Mapping[str, npt.NDArray[Any]]):
         if file.attrs["run"] != self.run:
             file.close()
             raise OutputFileError(
-                f"'{self.path}' has been overwritten by another run, so this result is gone; save runs to different files"
+                f"'{self.path}' now holds another run, so this result is gone; save each run to its own file"
             )
         return file
 
@@ -364,9 +367,7 @@ def _open(path: Path) -> h5py.File:
         ) from failure
     if file.attrs.get("format") != _FORMAT:
         file.close()
-        raise OutputFileError(
-            f"'{path}' is an HDF5 file, but not a cosolve result (no mark '{_FORMAT}'); check the path"
-        )
+        raise OutputFileError(f"'{path}' is an HDF5 file, but not a cosolve result; check the path")
     return file
 
 
@@ -433,9 +434,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
 
 
-def _refuse_unwritable(path: Path) -> None:
+def refuse_unwritable(path: Path) -> None:
     """Raise unless `path` can be opened for writing; an existing file is not touched."""
-    try:
+    with _writing(path):
         existed = path.exists()
         if path.is_dir():
             raise _unwritable(path, "it is a folder")
@@ -445,10 +446,17 @@ def _refuse_unwritable(path: Path) -> None:
             pass
         if not existed:
             path.unlink()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn failures of the operating system or of HDF5 into a sentence about `path`."""
+    try:
+        yield
+    except OutputFileError:
+        raise
     except OSError as failure:
-        if isinstance(failure, OutputFileError):
-            raise
-        raise _unwritable(path, failure.strerror or str(failure)) from failure
+        raise _unwritable(path, _reason(failure)) from failure
 
 
 def _unwritable(path: Path, why: str) -> OutputFileError:

@@ -7,6 +7,7 @@ from math import ceil
 import numpy as np
 
 from cosolve.errors import SetupError
+from cosolve.subsystem.port import is_number
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
 _TICKS = 2**52
@@ -14,17 +15,19 @@ _TICKS = 2**52
 
 def refuse_bad_span(t_start: float, t_end: float) -> None:
     """A run needs a finite start and a later, finite end."""
-    if not (np.isfinite(t_start) and np.isfinite(t_end)):
-        raise SetupError(f"t_start and t_end must be finite, not {t_start} and {t_end}")
+    for name, value in (("t_start", t_start), ("t_end", t_end)):
+        if not is_number(value):
+            raise SetupError(f"{name} must be a finite number, not {value!r}")
     if not t_end > t_start:
-        raise SetupError(f"t_end = {t_end:g} is not after the start at t = {t_start:g}")
+        raise SetupError(f"t_end = {t_end:g} is not after t_start = {t_start:g}; give a later t_end")
 
 
 def refuse_bad_step(H: float, name: str = "step") -> None:
     """A macro step is a positive, finite number."""
     if not isinstance(H, (int, float, np.floating, np.integer)) or isinstance(H, bool):
-        raise SetupError(f"{name} must be a number or a step control such as Adaptive(rtol=1e-6), not {H!r}")
-    if not (np.isfinite(H) and H > 0):
+        other = " or a step control such as Adaptive(rtol=1e-6)" if name == "step" else ""
+        raise SetupError(f"{name} must be a number{other}, not {H!r}")
+    if not (is_number(H) and H > 0):
         raise SetupError(f"{name} must be a positive, finite number, not {H}")
 
 
@@ -43,6 +46,8 @@ class UniformClock:
         ratio = (t_end - t_start) / H
         if ratio > 1e15:
             raise SetupError(f"step = {H:g} would need {ratio:.1e} macro steps to reach t_end = {t_end:g}")
+        if not t_start + H > t_start or not t_end > t_end - H:
+            raise SetupError(f"step = {H:g} is below the resolution of time between {t_start:g} and {t_end:g}")
         nearest = max(1, round(ratio))
         self.divides = abs(ratio - nearest) <= 1e-9 * nearest
         self.count = nearest if self.divides else ceil(ratio)
@@ -73,7 +78,7 @@ class TickClock:
 
     def __init__(self, t_start: float, t_end: float) -> None:
         refuse_bad_span(t_start, t_end)
-        self.t_start, self.span, self.tick = t_start, t_end - t_start, 0
+        self.t_start, self.t_end, self.span, self.tick = t_start, t_end, t_end - t_start, 0
 
     def fit(self, H: float) -> int:
         """Ticks of a step of about `H` from here, clipped to the end (which swallows a negligible rest)."""
@@ -87,7 +92,7 @@ class TickClock:
 
     def at(self, tick: int) -> float:
         """Time of a tick."""
-        return self.t_start + self.span if tick >= _TICKS else self.t_start + self.span * (tick / _TICKS)
+        return self.t_end if tick >= _TICKS else min(self.t_end, self.t_start + self.span * (tick / _TICKS))
 
     def advance(self, ticks: int) -> None:
         """Move on."""

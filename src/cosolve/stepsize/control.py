@@ -13,7 +13,7 @@ import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.stepsize.clock import refuse_bad_step
-from cosolve.subsystem.port import Vector
+from cosolve.subsystem.port import Vector, is_number
 
 _TINY = 1e-300
 
@@ -48,18 +48,28 @@ class Adaptive:
     reject: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rtol) and self.rtol > 0):
-            raise SetupError(f"Adaptive: rtol must be positive, not {self.rtol!r}")
-        if self.atol is not None and not (np.isfinite(self.atol) and self.atol >= 0):
-            raise SetupError(f"Adaptive: atol must not be negative, got {self.atol!r}")
+        if not (is_number(self.rtol) and self.rtol > 0):
+            raise SetupError(f"Adaptive: rtol must be a positive number, not {self.rtol!r}")
+        if self.atol is not None and not (is_number(self.atol) and self.atol >= 0):
+            raise SetupError(f"Adaptive: atol must be a number of at least 0, not {self.atol!r}")
         if self.controller not in ("I", "PI"):
             raise SetupError(f"Adaptive: controller must be 'I' or 'PI', not {self.controller!r}")
         if self.H_init is not None:
-            refuse_bad_step(self.H_init, "H_init")
+            refuse_bad_step(self.H_init, "Adaptive: H_init")
+        for name in ("H_min", "q", "q_min", "q_max", "alpha", "beta"):
+            if not is_number(getattr(self, name)):
+                raise SetupError(f"Adaptive: {name} must be a finite number, not {getattr(self, name)!r}")
+        if not is_number(self.H_max) and self.H_max != np.inf:
+            raise SetupError(f"Adaptive: H_max must be a positive number, not {self.H_max!r}")
+        if self.reject not in (None, True, False):
+            raise SetupError(f"Adaptive: reject must be True, False or None, not {self.reject!r}")
         if not 0 <= self.H_min <= self.H_max or self.H_max <= 0:
             raise SetupError(f"Adaptive: needs 0 <= H_min <= H_max, got {self.H_min} and {self.H_max}")
         if not (0 < self.q_min < 1 < self.q_max and 0 < self.q <= 1):
-            raise SetupError("Adaptive: needs 0 < q_min < 1 < q_max and 0 < q <= 1")
+            raise SetupError(
+                f"Adaptive: needs 0 < q_min < 1 < q_max and 0 < q <= 1, got q_min = {self.q_min}, q_max = {self.q_max} "
+                f"and q = {self.q}"
+            )
 
     def estimate(self, z: Vector, predicted: Vector, nominal: Vector) -> float:
         """The weighted error estimate; 1 is just acceptable."""
@@ -82,4 +92,5 @@ class Adaptive:
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
         """Length of the repetition of a rejected step."""
-        return max(self.H_min, H * max(self.q_min, self.q * float(error) ** (-1.0 / (degree + 1))))
+        shrink: float = max(self.q_min, self.q * error ** (-1.0 / (degree + 1)))
+        return max(self.H_min, H * shrink)

@@ -49,6 +49,7 @@ class Linear(Subsystem):
         self.B = _matrix("B", B, (n, p))
         self.C = _matrix("C", C, (q, n))
         self.D = np.zeros((q, p)) if D is None else _matrix("D", D, (q, p))
+        self._has_feedthrough = bool(self.D.any())
         self.x = self.x0.copy()
         self._flows: OrderedDict[tuple[float, int], tuple[Matrix, Matrix]] = OrderedDict()
 
@@ -90,10 +91,6 @@ class Linear(Subsystem):
         dx_du = np.tensordot(weight, response.reshape(len(self.x), len(weight), -1), axes=(0, 1))
         J: Matrix = self.C @ dx_du + self.D * weight.sum()
         return J
-
-    @property
-    def _has_feedthrough(self) -> bool:
-        return bool(self.D.any())
 
     def _flow(self, H: float, degree: int) -> tuple[Matrix, Matrix]:
         """`x1 = flow @ x0 + response @ coefficients.ravel()` over a step of length `H`."""

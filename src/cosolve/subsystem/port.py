@@ -21,8 +21,9 @@ def is_number(value: object) -> bool:
     >>> is_number(0.1), is_number(float("nan")), is_number("0.1"), is_number(True)
     (True, False, False, False)
     """
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return real and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(np.isfinite(value))
 
 
 def initial_state(kind: str, x0: Any) -> Vector:

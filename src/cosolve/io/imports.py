@@ -1,0 +1,114 @@
+"""The user's own functions, named in a system file as `package.module:name`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cosolve.errors import SetupError
+from cosolve.io.toml_text import suggest
+
+
+def import_callable(address: str, folder: Path) -> Callable[..., Any]:
+    """The callable behind `package.module:name`; modules are looked for in `folder` and the current folder first.
+
+    >>> import_callable("math:hypot", Path("."))(3, 4)
+    5.0
+    """
+    module_name, colon, name = address.partition(":")
+    if not (module_name and colon and name):
+        raise SetupError(f"'{address}' does not name a function; write it as 'package.module:function'")
+    with _importable(folder):
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
+                raise SetupError(
+                    f"there is no module '{error.name}' for '{address}'; modules are looked for in '{folder}', "
+                    "in the current folder, and among the installed packages"
+                ) from None
+            raise _failed_import(module_name, error) from error
+        except Exception as error:
+            raise _failed_import(module_name, error) from error
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            public = [n for n, value in vars(found).items() if callable(value) and not n.startswith("_")]
+            raise SetupError(f"'{module_name}' has no '{part}'; {suggest(part, public)}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise SetupError(f"'{address}' is a {type(found).__name__}, which cannot be called")
+    return found  # type: ignore[no-any-return]
+
+
+def refuse_bad_arguments(address: str, function: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+    """Raise when keyword arguments do not fit a function that is called with nothing else."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    for name in parameters:
+        if name not in signature.parameters and inspect.Parameter.VAR_KEYWORD not in kinds:
+            raise SetupError(f"'{address}' has no parameter '{name}'; {suggest(name, list(signature.parameters))}")
+    try:
+        signature.bind(**parameters)
+    except TypeError as error:
+        raise SetupError(f"the parameters do not fit '{address}{signature}': {error}") from None
+
+
+def call(address: str, function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """What a factory makes of its parameters."""
+    refuse_bad_arguments(address, function, parameters)
+    try:
+        return function(**parameters)
+    except SetupError:
+        raise
+    except Exception as error:
+        raise SetupError(f"'{address}' raised {type(error).__name__}: {error} ({_origin(error)})") from error
+
+
+def _failed_import(module_name: str, error: Exception) -> SetupError:
+    return SetupError(f"importing '{module_name}' raised {type(error).__name__}: {error} ({_origin(error)})")
+
+
+def _origin(error: Exception) -> str:
+    """File and line where an error came from."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}, line {error.lineno}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}"
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """`folder` and the current folder come first while importing.
+
+    Modules of another system file that happen to have the same name (`model.py` is a popular one) are forgotten, so
+    that each file gets its own.
+    """
+    for name in [n for n, module in sys.modules.items() if _is_homonym(n, module, folder)]:
+        for loaded in [n for n in sys.modules if n == name or n.startswith(name + ".")]:
+            del sys.modules[loaded]
+    before = list(sys.path)
+    sys.path[:0] = [str(folder), str(Path.cwd())]
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _is_homonym(name: str, module: Any, folder: Path) -> bool:
+    """True for a loaded top-level module, not an installed one, that `folder` has another file for."""
+    file = getattr(module, "__file__", None)
+    if "." in name or file is None or name in sys.stdlib_module_names or "site-packages" in file:
+        return False
+    here = [path for path in (folder / f"{name}.py", folder / name / "__init__.py") if path.exists()]
+    return bool(here) and Path(file).resolve() not in [path.resolve() for path in here]

@@ -1,0 +1,144 @@
+"""What may stand in a system file, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+
+class Table(BaseModel):
+    """A table without other keys, whose numbers are numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _by_address(value: Any, prefix: str = "") -> Any:
+    """`{one = {f = 1}}`, which TOML makes of the unquoted key `one.f`, means `{"one.f" = 1}`."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for name, inside in value.items():
+        flat.update(_by_address(inside, f"{prefix}{name}.") if isinstance(inside, Mapping) else {prefix + name: inside})
+    return flat
+
+
+Factors = Annotated[dict[str, float], BeforeValidator(_by_address)]
+Drives = str | list[str] | Factors
+Addresses = str | list[str]
+
+
+class PortTable(Table):
+    """A port with more than a name."""
+
+    name: str
+    size: int | None = None
+    unit: str = ""
+    nominal: float = 1.0
+
+
+class FactoryTable(Table):
+    """[subsystems.NAME] made by a function of the user."""
+
+    factory: str
+    parameters: dict[str, Any] = {}
+
+
+class LinearTable(Table):
+    """[subsystems.NAME] with `kind = "linear"`."""
+
+    kind: Literal["linear"]
+    A: list[list[float]]
+    B: list[list[float]]
+    C: list[list[float]]
+    D: list[list[float]] | None = None
+    x0: list[float]
+    inputs: list[str | PortTable]
+    outputs: list[str | PortTable]
+
+
+class ConnectionTable(Table):
+    """[[connections]]."""
+
+    source: str = Field(alias="from")
+    to: Addresses
+
+
+class LawTable(Table):
+    """[[laws]]: `function` (with parameters as keywords), `factory` (called with them), or `linear` coefficients."""
+
+    inputs: Drives
+    function: str | None = None
+    factory: str | None = None
+    linear: Factors | None = None
+    parameters: dict[str, Any] = {}
+    of: Addresses | None = None
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> LawTable:
+        given = [key for key in ("function", "factory", "linear") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError("law", "a law needs exactly one of function, factory and linear")
+        if self.linear is None and self.of is None:
+            raise PydanticCustomError("law", "a law needs 'of', the outputs that its function takes as arguments")
+        if self.linear is not None and (self.of is not None or self.parameters):
+            raise PydanticCustomError(
+                "law", "a linear law names its outputs itself, so it takes no 'of' and no parameters"
+            )
+        return self
+
+
+class EquationsTable(Table):
+    """[[equations]]."""
+
+    unknowns: dict[str, Drives]
+    residual: str
+    parameters: dict[str, Any] = {}
+    of: Addresses
+    initial: dict[str, float | list[float]] = {}
+
+
+class SimulationTable(Table):
+    """[simulation]."""
+
+    t_end: float
+    t_start: float = 0.0
+    method: str | dict[str, Any]
+    step: float | dict[str, Any] | None = None
+    startup: str | dict[str, Any] | None = None
+    workers: Annotated[int, Field(ge=1)] = 1
+
+
+class OutputTable(Table):
+    """[output]: `file` and the flags that put a CSV, a picture and a report next to it."""
+
+    file: str | None = None
+    csv: bool = False
+    plot: list[str] = []
+    report: bool = False
+    every: Annotated[int, Field(ge=1)] = 1
+
+
+class SystemTable(Table):
+    """The whole file."""
+
+    subsystems: dict[str, dict[str, Any]]
+    connections: list[ConnectionTable] = []
+    laws: list[LawTable] = []
+    equations: list[EquationsTable] = []
+    constants: Annotated[dict[str, float | list[float]], BeforeValidator(_by_address)] = {}
+    simulation: SimulationTable
+    output: OutputTable = OutputTable()
+
+
+#: which table a complaint below a top-level name is about
+TABLES: dict[str, type[Table]] = {
+    "connections": ConnectionTable,
+    "laws": LawTable,
+    "equations": EquationsTable,
+    "simulation": SimulationTable,
+    "output": OutputTable,
+}

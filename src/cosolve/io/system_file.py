@@ -1,0 +1,300 @@
+"""System files: a coupled system and its run in TOML, read and run.
+
+    [subsystems.one]
+    factory = "model:mass"                    # module:function that returns a Subsystem
+    parameters = {m = 1.0, c = 1e4}
+
+    [subsystems.two]
+    kind = "linear"                           # matrices right here
+    ...
+
+    [[connections]]
+    from = "one.x"
+    to = "two.x1"
+
+    [[laws]]
+    inputs = {"one.f" = 1, "two.f" = -1}      # force and reaction
+    linear = {"two.x" = 1e6, "one.x" = -1e6}  # or function = "model:spring" and of = [...]
+
+    [simulation]
+    t_end = 1.0
+    method = {name = "semi-implicit", degree = 1}
+    step = 1e-3                               # or {rtol = 1e-6}
+
+    [output]
+    file = "result.h5"                        # relative to the current folder
+
+Python modules are looked for in the folder of the file first, then in the current folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import SetupError, SimulationError
+from cosolve.interface import System
+from cosolve.interface.graph import graph
+from cosolve.io import named
+from cosolve.io.imports import call, import_callable
+from cosolve.io.schema import (
+    TABLES,
+    EquationsTable,
+    FactoryTable,
+    LawTable,
+    LinearTable,
+    OutputTable,
+    PortTable,
+    SystemTable,
+)
+from cosolve.io.toml_text import TomlFile, suggest
+from cosolve.method import Method
+from cosolve.method.startup import RisingDegree
+from cosolve.result import Result
+from cosolve.result.store import refuse_unwritable
+from cosolve.simulate import channels, simulate
+from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
+from cosolve.subsystem import Linear, Matrix, Port, Subsystem
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a run leaves behind: the result file, and next to it a CSV, a picture, a report.
+
+    Without a `file` the result stays in memory.
+    """
+
+    file: Path | None = None
+    csv: bool = False
+    plot: tuple[str, ...] = ()
+    report: bool = False
+    every: int = 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """A coupled system and how to run it, read from a file."""
+
+    path: Path
+    system: System
+    method: Method
+    step: float | Adaptive | None
+    t_end: float
+    t_start: float = 0.0
+    startup: RisingDegree | None = None
+    workers: int = 1
+    output: Output = Output()
+
+    def beside(self, suffix: str) -> Path:
+        """The path of a file that goes with the result."""
+        return (self.output.file or Path(self.path.name)).with_suffix(suffix)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> Result:
+        """Simulate and write the result file, the CSV and the picture that the file asks for.
+
+        A run that stops early writes what it has, then raises its `SimulationError`.
+        """
+        csv = [self.beside(".csv")] if self.output.csv else []
+        picture = [self.beside(".png")] if self.output.plot else []
+        for path in csv + picture:
+            refuse_unwritable(path)
+        failure: SimulationError | None = None
+        try:
+            result = simulate(
+                self.system,
+                t_end=self.t_end,
+                method=self.method,
+                step=self.step,
+                t_start=self.t_start,
+                startup=self.startup,
+                workers=self.workers,
+                save=self.output.file,
+                every=self.output.every,
+                progress=progress,
+            )
+        except SimulationError as error:
+            if error.result is None:
+                raise
+            failure, result = error, error.result
+        for path in csv:
+            result.save(path)
+        for path in picture:
+            result.plot(*self.output.plot, path=path)
+        if failure is not None:
+            raise failure
+        return result
+
+
+def load_system(path: str | Path) -> Description:
+    """Read a system file; everything that can be wrong with it is refused here, with file, line and table.
+
+    >>> import tempfile
+    >>> text = '''
+    ... [subsystems.tank]
+    ... kind = "linear"
+    ... A = [[-1.0]]
+    ... B = [[1.0]]
+    ... C = [[1.0]]
+    ... x0 = [1.0]
+    ... inputs = ["inflow"]
+    ... outputs = ["level"]
+    ... [constants]
+    ... tank.inflow = 0.5
+    ... [simulation]
+    ... t_end = 10
+    ... method = "jacobi"
+    ... step = 0.1
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "tank.toml")
+    ...     _ = file.write_text(text)
+    ...     description = load_system(file)
+    >>> round(float(description.run()["tank.level"][-1]), 4)            # 0.5 + 0.5 exp(-10)
+    0.5
+    """
+    file = TomlFile(path)
+    described = file.validate(SystemTable, file.data, tables=TABLES)
+    simulation = described.simulation
+    system = _system(file, described)
+    with file.at(("simulation",), "method"):
+        method = named.method(simulation.method, file.folder)
+    with file.at(("simulation",), "step"):
+        step = simulation.step
+        control = named.step_control(step, file.folder) if isinstance(step, Mapping) else step
+        if isinstance(step, float):
+            refuse_bad_step(step)
+    with file.at(("simulation",), "t_end"):
+        refuse_bad_span(simulation.t_start, simulation.t_end)
+    with file.at(("simulation",), "startup"):
+        startup = None if simulation.startup is None else named.startup(simulation.startup, file.folder)
+    with file.at(("output",), "plot"):
+        _refuse_unknown(described.output.plot, list(channels(system.plan())))
+    return Description(
+        file.path,
+        system,
+        method,
+        control,
+        simulation.t_end,
+        simulation.t_start,
+        startup,
+        simulation.workers,
+        _output(described.output),
+    )
+
+
+def _system(file: TomlFile, described: SystemTable) -> System:
+    subsystems = {}
+    for name, table in described.subsystems.items():
+        subsystems[name] = _subsystem(file, name, table)
+    with file.at(("subsystems",)):
+        system = System(subsystems)
+    for n, connection in enumerate(described.connections):
+        with file.at(("connections", n)):
+            system.connect(connection.source, *_several(connection.to))
+    for n, law in enumerate(described.laws):
+        with file.at(("laws", n)):
+            _add_law(system, law, file.folder)
+    for n, equations in enumerate(described.equations):
+        with file.at(("equations", n)):
+            _add_equations(system, equations, file.folder)
+    for address, value in described.constants.items():
+        with file.at(("constants",), address):
+            system.set(address, value)
+    _refuse_unfed(file, system)
+    return system
+
+
+def _refuse_unfed(file: TomlFile, system: System) -> None:
+    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
+    for name, ports in system.inputs.items():
+        for address in (f"{name}.{port}" for port in ports.names):
+            if address not in fed:
+                raise file.refuse(
+                    ("subsystems", name),
+                    f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
+                    f"[constants] {address} = 0.0",
+                )
+
+
+def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:
+    where = ("subsystems", name)
+    if not any(key in table for key in ("kind", "A", "B", "C", "x0")):
+        if not set(table) - {"parameters"}:
+            raise file.refuse(where, "give factory = 'module:function', or kind = 'linear' with its matrices")
+        made = file.validate(FactoryTable, table, where)
+        with file.at(where, "factory"):
+            subsystem = call(made.factory, import_callable(made.factory, file.folder), made.parameters)
+            if not isinstance(subsystem, Subsystem):
+                raise SetupError(f"'{made.factory}' returned a {type(subsystem).__name__}, not a cosolve.Subsystem")
+        return subsystem
+    linear = file.validate(LinearTable, table, where)
+    with file.at(where):
+        return Linear(
+            linear.A,
+            linear.B,
+            linear.C,
+            linear.D,
+            x0=linear.x0,
+            inputs=[_port(port) for port in linear.inputs],
+            outputs=[_port(port) for port in linear.outputs],
+        )
+
+
+def _port(given: str | PortTable) -> Port:
+    return Port(given) if isinstance(given, str) else Port(**given.model_dump())
+
+
+def _add_law(system: System, law: LawTable, folder: Path) -> None:
+    if law.linear is not None:  # one value, which may drive several inputs
+        inputs = law.inputs if isinstance(law.inputs, dict) else dict.fromkeys(_several(law.inputs), 1.0)
+        weighted = _Weighted(tuple(law.linear.values()))
+        system.law(inputs, weighted, of=list(law.linear), jacobian=weighted.jacobian, name=law.name)
+        return
+    if law.factory is not None:
+        function = call(law.factory, import_callable(law.factory, folder), law.parameters)
+    else:
+        assert law.function is not None
+        function = _with_parameters(import_callable(law.function, folder), law.parameters)
+    system.law(law.inputs, function, of=_several(law.of or []), name=law.name)
+
+
+def _add_equations(system: System, equations: EquationsTable, folder: Path) -> None:
+    residual = _with_parameters(import_callable(equations.residual, folder), equations.parameters)
+    system.equations(equations.unknowns, residual, of=_several(equations.of), initial=equations.initial)
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """The sum of the arguments, each times its coefficient."""
+
+    coefficients: tuple[float, ...]
+
+    def __call__(self, *values: Any) -> Any:
+        return sum(c * value for c, value in zip(self.coefficients, values, strict=True))
+
+    def jacobian(self, *values: Any) -> Matrix:
+        return np.kron(np.array([self.coefficients]), np.eye(np.size(values[0])))
+
+
+def _with_parameters(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
+    return partial(function, **parameters) if parameters else function
+
+
+def _several(addresses: str | list[str]) -> list[str]:
+    return [addresses] if isinstance(addresses, str) else addresses
+
+
+def _refuse_unknown(names: list[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
+
+
+def _output(table: OutputTable) -> Output:
+    file = None if table.file is None else Path(table.file)
+    return Output(file, table.csv, tuple(table.plot), table.report, table.every)

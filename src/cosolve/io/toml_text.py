@@ -1,0 +1,190 @@
+"""A TOML file that knows its lines, so that every complaint names the file, the line and the table.
+
+`tomllib` gives values without places; the places are found by reading the text once more, statement by statement, and
+only when there is something to complain about.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from cosolve.errors import SetupError
+
+#: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
+Where = tuple[str | int, ...]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class TomlFile:
+    """The parsed file as `data`, and the words for what is wrong with it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        self.folder = self.path.parent
+        try:
+            self.text = self.path.read_text(encoding="utf-8")
+            self.data = tomllib.loads(self.text)
+        except FileNotFoundError:
+            raise SetupError(f"there is no system file '{path}'; check the path") from None
+        except OSError as error:
+            raise SetupError(f"the system file '{path}' cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise SetupError(f"the system file '{path}' is not UTF-8 text; is it a TOML file?") from None
+        except tomllib.TOMLDecodeError as error:
+            raise SetupError(f"{self.path.name} is not valid TOML: {_lower(str(error))}") from None
+
+    def refuse(self, table: Where, what: str, key: str | None = None) -> SetupError:
+        """The error for a table, or for a key in it."""
+        known = line_numbers(self.text)
+        ways = [table[:n] for n in range(len(table), 0, -1)]
+        if key is not None:
+            ways = [(*table, key), (*table, *key.split(".")), *ways]  # an address may stand there without quotes
+        line = next((known[way] for way in ways if way in known), None)
+        parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
+        return SetupError(f"{', '.join(parts)}: {what}")
+
+    @contextmanager
+    def at(self, table: Where, key: str | None = None) -> Iterator[None]:
+        """Say where in the file it was that something inside failed."""
+        try:
+            yield
+        except SetupError as error:
+            raise self.refuse(table, str(error), key) from error.__cause__
+
+    def validate(
+        self,
+        model: type[_Model],
+        data: Mapping[str, Any],
+        table: Where = (),
+        tables: Mapping[str, type[BaseModel]] | None = None,
+    ) -> _Model:
+        """`data` as a `model`; the first complaint is raised, unknown keys before others (they explain them).
+
+        `tables` gives the models of the tables inside, by the name of their top-level table.
+        """
+        try:
+            return model.model_validate(data)
+        except ValidationError as failure:
+            errors = failure.errors()
+            errors = [error for error in errors if error["type"] == "extra_forbidden"] or errors
+            others = len({error["loc"][: len(table) + 3] for error in errors}) - 1
+            more = f" (and {others} more)" if others else ""
+            place = (*table, *errors[0]["loc"])
+            depth = len(table) or (0 if len(place) == 1 else 2 if isinstance(place[1], int) else 1)
+            owner = model if depth == len(table) else (tables or {}).get(str(place[0]))
+            raise self._complaint(errors[0], place, depth, owner, more) from None
+
+    def _complaint(
+        self, error: ErrorDetails, place: Where, depth: int, owner: type[BaseModel] | None, more: str
+    ) -> SetupError:
+        table, key = place[:depth], str(place[depth]) if len(place) > depth else None
+        noun = "key" if depth else "table"
+        if key is None:
+            what = error["msg"]
+        elif error["type"] == "extra_forbidden":
+            known = [field.alias or name for name, field in owner.model_fields.items()] if owner else []
+            what = f"unknown {noun} '{key}'; {suggest(key, known)}"
+        elif error["type"] == "missing":
+            what = f"the {noun} '{key}' is missing"
+        elif error["type"] == "list_type" and depth == 0:
+            what = f"there can be several of these tables, so write [[{key}]] instead of [{key}]"
+        else:
+            what = f"{key} {problem(error)}"
+        return self.refuse(table, what + more, key)
+
+
+def problem(error: ErrorDetails) -> str:
+    """What pydantic says, as the end of a sentence that begins with the key."""
+    shown = repr(error["input"])
+    return f"{_lower(error['msg']).removeprefix('input ')}, not {shown if len(shown) < 60 else shown[:57] + '...'}"
+
+
+def suggest(word: str, known: list[str]) -> str:
+    """The nearest known word, or all of them.
+
+    >>> suggest("tend", ["t_end", "t_start"])
+    "did you mean 't_end'?"
+    """
+    close = get_close_matches(word, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}" if known else "none is known"
+
+
+def line_numbers(text: str) -> dict[Where, int]:
+    r"""The line of every table and key of a valid TOML text.
+
+    >>> lines = line_numbers('[a]\nx = 1\n[[b]]\ny = [\n 1,\n 2]\n[[b]]\nz.u = {v = 1}')
+    >>> lines["a", "x"], lines["b", 0, "y"], lines["b", 1], lines["b", 1, "z", "u", "v"]
+    (2, 4, 7, 8)
+    """
+    found: dict[Where, int] = {}
+    counts: dict[Where, int] = {}
+    table: Where = ()
+    lines = text.splitlines()
+    start = 0
+    while start < len(lines):
+        first = lines[start].strip()
+        end = start + 1
+        if first and not first.startswith("#"):
+            while (statement := _parsed(lines[start:end])) is None:  # a value over several lines
+                end += 1
+            if first.startswith("["):
+                table = _table(_names(statement), first.startswith("[["), counts)
+                found.setdefault(table, start + 1)
+            else:
+                for path in _paths(statement):
+                    found.setdefault((*table, *path), start + 1)
+        start = end
+    return found
+
+
+def _parsed(lines: list[str]) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _names(header: Any) -> Iterator[str]:
+    """`{"a": {"b": [{}]}}`, the header `[[a.b]]` on its own, gives a, b."""
+    while header:
+        (name, header) = next(iter(header.items()))
+        yield name
+        header = header[0] if isinstance(header, list) else header
+
+
+def _table(names: Iterator[str], array: bool, counts: dict[Where, int]) -> Where:
+    path: Where = ()
+    for name in names:
+        if path in counts:
+            path = (*path, counts[path] - 1)
+        path = (*path, name)
+    if array:
+        counts[path] = counts.get(path, 0) + 1
+    return (*path, counts[path] - 1) if path in counts else path
+
+
+def _paths(value: Any) -> Iterator[Where]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inside in entries:
+        yield (name,)
+        yield from ((name, *path) for path in _paths(inside))
+
+
+def _header(table: Where) -> str:
+    """`[subsystems.one]`, or `[[laws]] number 2`."""
+    if isinstance(table[-1], int):
+        return f"[[{'.'.join(map(str, table[:-1]))}]] number {table[-1] + 1}"
+    return f"[{'.'.join(map(str, table))}]"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,258 @@
+"""Several runs side by side: a verdict table, the same quantities in one picture, errors and cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.report import page
+from cosolve.report.diagram import diagram
+from cosolve.report.plots import Line, plot
+from cosolve.result import Result
+from cosolve.subsystem.port import Vector
+
+#: The truth: a function of an array of times, arrays by name with their times under "t", or a finer run.
+Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]] | Mapping[str, npt.ArrayLike] | Result
+
+_MOST_PANELS = 6
+_REFERENCE_POINTS = 1500
+#: A run counts as gone when it leaves the range of the reference by this factor.
+_GONE = 10.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs of one model under several methods: what `write_comparison` puts on a page.
+
+    `verdicts` may add columns to the table, `{label: {column: value}}`.
+    """
+
+    results: Mapping[str, Result]
+    title: str = "Comparison"
+    text: str = ""
+    reference: Reference | None = None
+    quantities: Sequence[str] = ()
+    verdicts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.results:
+            raise SetupError("a comparison needs at least one result")
+        if not self.shown:
+            raise SetupError("the results share no scalar outputs; name the quantities to compare")
+        for label in self.verdicts:
+            if label not in self.results:
+                raise SetupError(f"verdicts: there is no result '{label}'; there are {list(self.results)}")
+
+    def errors(self, label: str, name: str) -> Vector:
+        """Distance of a run to the reference at its macro points (empty without a reference)."""
+        if self.reference is None:
+            return np.zeros(0)
+        result = self.results[label]
+        return np.abs(values_of(result, name) - reference_values(self.reference, name, result.t))
+
+    def largest_error(self, label: str) -> float:
+        """Largest distance to the reference in the first quantity (NaN without a reference)."""
+        return float(self.errors(label, self.shown[0]).max()) if self.reference is not None else np.nan
+
+    @property
+    def shown(self) -> list[str]:
+        """The quantities drawn: those asked for, or the first scalar outputs that all runs share."""
+        if self.quantities:
+            return list(self.quantities)
+        first, *others = self.results.values()
+        shared = [
+            name
+            for name, channel in first.channels.items()
+            if channel.column == "y" and channel.scalar and all(name in other for other in others)
+        ]
+        return shared[:_MOST_PANELS]
+
+
+def write_comparison(
+    results: Mapping[str, Result],
+    path: str | Path,
+    *,
+    reference: Reference | None = None,
+    quantities: Sequence[str] = (),
+    verdicts: Mapping[str, Mapping[str, object]] | None = None,
+    title: str = "Comparison",
+    text: str = "",
+) -> Path:
+    """Write one self-contained HTML file that shows several runs side by side, and return its path.
+
+    `reference` is the truth: a function of an array of times that gives arrays by name, a dict of such arrays with
+    their times under `"t"`, or a finer `Result`. `quantities` names what to draw (scalars, or entries of vectors such
+    as `"force[1]"`; the first scalar outputs by default); the table gives the largest error of the first one.
+    `verdicts` adds columns to the table: `{label: {column: value}}`.
+
+    >>> import cosolve as cs, numpy as np, tempfile
+    >>> from cosolve.report import write_comparison
+    >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(1.0), "two": tank(0.0)})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> runs = {m.label: cs.simulate(system, t_end=1.0, method=m, step=0.1) for m in (cs.Jacobi(), cs.SemiImplicit())}
+    >>> exact = lambda t: {"one.h": (1 + np.exp(-2 * t)) / 2}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_comparison(runs, folder + "/both.html", reference=exact, quantities=["one.h"])
+    ...     "SemiImplicit(1)" in path.read_text(encoding="utf-8")
+    True
+    """
+    comparison = Comparison(results, title, text, reference, quantities, verdicts or {})
+    return write_comparisons([comparison], path, title=title)
+
+
+def write_comparisons(comparisons: Sequence[Comparison], path: str | Path, *, title: str, text: str = "") -> Path:
+    """Several comparisons on one page."""
+    lead = page.paragraph(text) if text else ""
+    sections = [_section(c, "Verdict" if len(comparisons) == 1 else c.title) for c in comparisons]
+    return page.write_page(path, page.page(title, lead, sections, page.signature()))
+
+
+def values_of(result: Result, name: str) -> Vector:
+    """A scalar quantity of a result over time; `force[1]` is the second entry of a vector."""
+    port, entry = _split(name)
+    values = result[port]
+    if (values.ndim == 1) != (entry is None) or (entry is not None and entry >= values.shape[1]):
+        size = "a scalar" if values.ndim == 1 else f"a vector of {values.shape[1]}, name one entry as '{port}[0]'"
+        raise SetupError(f"quantities: '{name}' cannot be drawn, '{port}' is {size}")
+    return values if entry is None else values[:, entry]
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    found = re.fullmatch(r"(.+)\[(\d+)\]", name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def reference_values(reference: Reference, name: str, t: Vector) -> Vector:
+    """The reference for one quantity at the times `t` (cubic spline between the points of arrays and results)."""
+    values: npt.ArrayLike | None
+    if isinstance(reference, Result):
+        known, values = reference.t, values_of(reference, name) if _split(name)[0] in reference else None
+    elif callable(reference):
+        known, values = t, reference(t).get(name)
+    else:
+        if "t" not in reference:
+            raise SetupError("reference: give the times of the arrays under the key 't'")
+        known, values = np.asarray(reference["t"], dtype=np.float64), reference.get(name)
+    if values is None:
+        raise SetupError(f"reference: it has no '{name}'; give it, or name other quantities")
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != known.shape:
+        raise SetupError(f"reference: '{name}' has shape {array.shape}, but there are {known.size} times")
+    if np.array_equal(known, t):
+        return array
+    if t[0] < known[0] - 1e-12 or t[-1] > known[-1] * (1 + 1e-12):
+        raise SetupError(f"reference: it ends at t = {known[-1]:g}, before the runs do (t = {t[-1]:g})")
+    from scipy.interpolate import CubicSpline
+
+    return np.asarray(CubicSpline(known, array)(t), dtype=np.float64)
+
+
+# -- on the page -------------------------------------------------------------------------------------------
+
+
+def _section(comparison: Comparison, heading: str) -> str:
+    parts = [page.paragraph(comparison.text) if comparison.text else "", _table(comparison)]
+    graph = next((r.meta["graph"] for r in comparison.results.values() if r.meta.get("graph")), None)
+    if graph:
+        parts.append(page.figure(*diagram(graph)))
+    parts.append(page.grid([_overlay(comparison, name) for name in comparison.shown]))
+    if comparison.reference is not None:
+        parts += ["<h3>Error over time</h3>", page.grid([_error(comparison, name) for name in comparison.shown])]
+    parts += ["<h3>Cost</h3>", _cost(comparison)]
+    return page.section(heading, *parts)
+
+
+def _table(comparison: Comparison) -> str:
+    added = list(dict.fromkeys(column for row in comparison.verdicts.values() for column in row))
+    rows = []
+    for label, result in comparison.results.items():
+        error = comparison.largest_error(label)
+        cells: list[object] = [label, *(comparison.verdicts.get(label, {}).get(column, "") for column in added)]
+        end = f"stopped at t = {result.t[-1]:.4g}" if not result.finished else f"reached t = {result.t[-1]:.4g}"
+        cells.append(page.Cell.judged(end, result.finished))
+        if comparison.reference is not None:
+            cells.append(f"{error:.2e}")
+        stats = result.stats
+        cells += [stats.steps, stats.iterations, stats.total_calls, page.seconds(stats.wall_seconds)]
+        rows.append(cells)
+    columns = ["run", *added, "outcome"]
+    columns += [f"largest error of {comparison.shown[0]}"] if comparison.reference is not None else []
+    stopped = [f"{label}: {r.error}" for label, r in comparison.results.items() if not r.finished]
+    return page.table(
+        [*columns, "macro steps", "corrections", "subsystem calls", "wall time"], rows, keys=True
+    ) + "".join(page.paragraph(reason, "muted") for reason in stopped)
+
+
+def _overlay(comparison: Comparison, name: str) -> str:
+    lines, gone = [], []
+    results = comparison.results
+    limits = _limits(comparison, name)
+    if comparison.reference is not None:
+        t = _reference_times(comparison)
+        lines.append(Line(t, reference_values(comparison.reference, name, t), "reference", None))
+    for i, (label, result) in enumerate(results.items()):
+        values = values_of(result, name)
+        lines.append(Line(result.t, values, label, i, style=("-", "--", "-.", ":")[i % 4], marker=".ovs^"[i % 5]))
+        if limits is not None and np.abs(values).max() > _GONE * max(abs(limits[0]), abs(limits[1])):
+            gone.append(f"{label} leaves the picture and reaches {np.abs(values).max():.1e}")
+    unit = next(iter(results.values())).channels[_split(name)[0]].unit
+    title = f"{name} [{unit}]" if unit else name
+    return page.figure(plot(lines, title=title, limits=limits, size=(6.0, 2.9)), "; ".join(gone))
+
+
+def _reference_times(comparison: Comparison) -> Vector:
+    """Dense times for a function, its own points for anything else."""
+    reference = comparison.reference
+    last = max(result.t[-1] for result in comparison.results.values())
+    first = min(result.t[0] for result in comparison.results.values())
+    if isinstance(reference, Result):
+        return reference.t
+    if isinstance(reference, Mapping):
+        return np.asarray(reference["t"], dtype=np.float64)
+    return np.linspace(first, last, _REFERENCE_POINTS)
+
+
+def _limits(comparison: Comparison, name: str) -> tuple[float, float] | None:
+    """An axis that shows the reference (or, without one, the calmest run) even when another run blows up."""
+    if comparison.reference is not None:
+        calm = reference_values(comparison.reference, name, _reference_times(comparison))
+    else:
+        calm = min((values_of(r, name) for r in comparison.results.values()), key=lambda values: float(np.ptp(values)))
+    low, high = float(calm.min()), float(calm.max())
+    span = high - low or abs(high) or 1.0
+    every = [values_of(r, name) for r in comparison.results.values()]
+    reach = [(float(values.min()), float(values.max())) for values in every]
+    if all(low - span < a and b < high + span for a, b in reach):
+        return None
+    return low - 0.45 * span, high + 0.45 * span
+
+
+def _error(comparison: Comparison, name: str) -> str:
+    lines = [
+        Line(result.t, comparison.errors(label, name), label, i, style=("-", "--", "-.", ":")[i % 4])
+        for i, (label, result) in enumerate(comparison.results.items())
+    ]
+    return page.figure(plot(lines, title=f"error of {name}", scale="log", size=(6.0, 2.9)))
+
+
+def _cost(comparison: Comparison) -> str:
+    results = comparison.results
+    calls = {label: result.stats.total_calls for label, result in results.items()}
+    spent = {label: result.stats.wall_seconds for label, result in results.items()}
+    most_calls, most_spent = max(calls.values()) or 1, max(spent.values()) or 1.0
+    rows = [
+        (
+            *(label, calls[label], page.Cell.bar(calls[label] / most_calls)),
+            *(page.seconds(spent[label]), page.Cell.bar(spent[label] / most_spent)),
+        )
+        for label in results
+    ]
+    return page.table(("run", "subsystem calls", "", "wall time", ""), rows, keys=True)

@@ -1,0 +1,220 @@
+"""The report of one run: what was coupled, whether it finished, what came out and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosolve.report import page
+from cosolve.report.diagram import diagram, edge_text
+from cosolve.report.plots import Line, plot, wild
+from cosolve.report.series import Panel, coupling_panels, output_panels
+from cosolve.result import Result
+
+#: Outputs that end this many times larger than they began are reported as growth.
+_GROWTH = 1e5
+_MOST_COST_ROWS = 25
+_MOST_EDGE_ROWS = 200
+
+
+def write_report(result: Result, path: str | Path, *, title: str | None = None) -> Path:
+    """Write one self-contained HTML file about a run, finished or not, and return its path.
+
+    It holds the verdict, the coupling diagram, outputs and coupling variables over time, the macro steps, and the
+    cost of every subsystem; it needs nothing but a browser. Lines are thinned to what a screen can show, peaks stay.
+
+    >>> import cosolve as cs, tempfile
+    >>> from cosolve.report import write_report
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=1.0, method=cs.Jacobi(), step=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     "10 macro steps" in write_report(result, folder + "/report.html").read_text(encoding="utf-8")
+    True
+    """
+    method = page.tidy(str(result.meta.get("method", "unknown method")))
+    name = title or f"{method.split('(')[0]} run of {page.count(len(result.subsystems), 'subsystem')}"
+    outputs, rest = output_panels(result)
+    couplings, rest_z = coupling_panels(result)
+    sections = [
+        _coupling(result.meta),
+        page.section("Outputs", page.grid([_panel(result, p) for p in outputs]), _others(rest)) if outputs else "",
+        page.section("Coupling variables", page.grid([_panel(result, p) for p in couplings]), _others(rest_z))
+        if couplings
+        else "",
+        _steps(result),
+        _cost(result),
+        _setup(result, method),
+    ]
+    lead = _verdict(result, method) + _facts(result, method)
+    return page.write_page(path, page.page(name, lead, filter(None, sections), page.signature()))
+
+
+# -- header ------------------------------------------------------------------------------------------------
+
+
+def _verdict(result: Result, method: str) -> str:
+    stats, t = result.stats, result.t
+    took = (
+        f"{page.count(stats.steps, 'macro step')}, {stats.rejected} rejected, "
+        f"{page.count(stats.iterations, 'correction')}, {page.count(stats.total_calls, 'subsystem call')} "
+        f"in {page.seconds(stats.wall_seconds)}."
+    )
+    if not result.finished:
+        planned = result.meta.get("t_end")
+        goal = f" of {planned:g}" if isinstance(planned, (int, float)) else ""
+        return page.verdict(
+            f"Stopped early: the last good point is t = {t[-1]:.6g}{goal}.", str(result.error), took, good=False
+        )
+    growth = _growth(result)
+    if growth is not None:
+        return page.verdict(
+            f"Reached t = {t[-1]:.6g}, but the values blew up.",
+            f"'{growth[0]}' ended {growth[1]:.1e} times larger than anything at the beginning: most likely the coupling "
+            "is unstable with this method and step. Look at the spectral radius (cosolve check), shorten the step, or "
+            "use a semi-implicit or implicit method.",
+            took,
+            good=False,
+        )
+    return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", took, good=True)
+
+
+def _growth(result: Result) -> tuple[str, float] | None:
+    """The output that grew most between the first and the last tenth of the run, if it grew beyond all bounds."""
+    y = np.abs(result.column("y"))
+    tenth = max(1, len(y) // 10)
+    if len(y) < 10 or not y.shape[1]:
+        return None
+    begin, end = float(y[:tenth].max()), y[-tenth:].max(axis=0)
+    worst = int(np.argmax(end))
+    if begin == 0.0 or end[worst] < _GROWTH * begin:
+        return None
+    names = [n for n, c in result.channels.items() if c.column == "y" and worst in c.part]
+    return names[0], float(end[worst]) / begin
+
+
+def _facts(result: Result, method: str) -> str:
+    stats, t, H = result.stats, result.t, result.H
+    inside = sum(stats.seconds.values())
+    if not len(H):
+        step = str(result.meta.get("step", "–"))
+    elif np.ptp(H) <= 1e-9 * H.max():
+        step = f"{H[0]:.4g}"
+    else:
+        step = f"{H.min():.3g} … {H.max():.3g}"
+    return page.facts(
+        {
+            "method": method.split("(")[0],
+            "macro step": step,
+            "time span": f"{t[0]:.4g} … {t[-1]:.6g}",
+            "macro steps": page.number(stats.steps),
+            "rejected": page.number(stats.rejected),
+            "corrections": page.number(stats.iterations),
+            "subsystem calls": page.number(stats.total_calls),
+            "wall time": page.seconds(stats.wall_seconds),
+            "inside subsystems": f"{100 * inside / stats.wall_seconds:.0f} %" if stats.wall_seconds > 0 else "–",
+            "largest residual": "–" if np.isnan(stats.max_residual) else f"{stats.max_residual:.2e}",
+        }
+    )
+
+
+# -- sections ----------------------------------------------------------------------------------------------
+
+
+def _coupling(meta: Mapping[str, Any]) -> str:
+    graph = meta.get("graph")
+    if not graph:
+        return ""
+    drawing, caption = diagram(graph)
+    edges = graph["edges"]
+    rows = [(edge["label"], edge["kind"], edge_text(edge)) for edge in edges[:_MOST_EDGE_ROWS]]
+    more = f", the first {_MOST_EDGE_ROWS} of them" if len(edges) > _MOST_EDGE_ROWS else ""
+    listing = page.details(
+        f"{page.count(len(edges), 'coupling')} as a list{more}", page.table(("variable", "kind", "what"), rows)
+    )
+    return page.section("Coupling", page.figure(drawing, caption), listing if edges else "")
+
+
+def _panel(result: Result, panel: Panel) -> str:
+    t = result.t
+    lines = [Line(t, values, label, i) for i, (label, values) in enumerate(panel.lines)]
+    caption = panel.note
+    if wild([line.values for line in lines]) is not None:
+        caption = "; ".join(filter(None, [caption, "logarithmic axis away from zero"]))
+    title = f"{panel.name} [{panel.unit}]" if panel.unit else panel.name
+    return page.figure(plot(lines, title=title, scale="auto", describe=panel.describe()), caption)
+
+
+def _others(names: list[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:40]) + (" …" if len(names) > 40 else "")
+    return page.paragraph(f"Not drawn: {page.number(len(names))} more ({shown}).", "muted")
+
+
+def _steps(result: Result) -> str:
+    t, H = result.t[1:], result.H
+    if not len(t):
+        return ""
+    figures, notes = [], []
+    if np.ptp(H) <= 1e-9 * H.max():
+        notes.append(f"All recorded macro steps have the length H = {H[0]:.6g}.")
+    else:
+        log = H.max() > 10 * H.min()
+        steps = plot([Line(t, H)], title="macro step H", scale="log" if log else "linear", steps=True)
+        figures.append(page.figure(steps))
+    iterations, residual = result.iterations, result.residual
+    error, rejected = result.column("error")[1:], result.column("rejected")[1:]
+    if iterations.any() and np.ptp(iterations):
+        mean = f"{iterations.mean():.2f} per step on average, {int(iterations.max())} at most"
+        drawing = plot([Line(t, iterations)], title="corrections per macro step", steps=True)
+        figures.append(page.figure(drawing, mean))
+    elif iterations.any():
+        notes.append(f"Every macro step took {page.count(int(iterations[0]), 'correction')}.")
+    else:
+        notes.append("Nothing was iterated: an explicit method.")
+    if np.isfinite(residual).any() and np.nanmax(residual) > 0:
+        drawing = plot([Line(t, residual, colour=1)], title="interface residual left", scale="log")
+        figures.append(page.figure(drawing, f"at most {np.nanmax(residual):.2e}"))
+    if np.isfinite(error).any():
+        drawing = plot([Line(t, error, colour=2)], title="error estimate / tolerance", scale="log", mark=1.0)
+        figures.append(page.figure(drawing, "steps above 1 (dotted) are rejected where subsystems can roll back"))
+    if rejected.any():
+        drawing = plot([Line(t, rejected, colour=3)], title="rejected attempts before the step", steps=True)
+        figures.append(page.figure(drawing, f"{int(rejected.sum())} in all"))
+    return page.section("Macro steps", *(page.paragraph(note) for note in notes), page.grid(figures))
+
+
+def _cost(result: Result) -> str:
+    stats = result.stats
+    if not stats.calls:
+        return ""
+    order = sorted(stats.calls, key=lambda n: (-stats.seconds.get(n, 0.0), -stats.calls[n]))
+    most = max(max(stats.seconds.values(), default=0.0), 1e-300)
+    rows: list[tuple[object, ...]] = []
+    for name in order[:_MOST_COST_ROWS]:
+        spent, calls = stats.seconds.get(name, 0.0), stats.calls[name]
+        each = page.seconds(spent / calls) if calls else "–"
+        bar = page.Cell.bar(spent / most)
+        rows.append((name, calls, stats.jacobians.get(name, 0), page.seconds(spent), each, bar))
+    rest = order[_MOST_COST_ROWS:]
+    if rest:
+        spent = sum(stats.seconds.get(n, 0.0) for n in rest)
+        calls, jacobians = sum(stats.calls[n] for n in rest), sum(stats.jacobians.get(n, 0) for n in rest)
+        rows.append((f"{len(rest)} others", calls, jacobians, page.seconds(spent), "", page.Cell.bar(0.0)))
+    inside = sum(stats.seconds.values())
+    outside = page.seconds(max(0.0, stats.wall_seconds - inside))
+    text = f"{page.seconds(inside)} inside the subsystems, {outside} in the coupling itself."
+    columns = ("subsystem", "calls", "Jacobians", "time", "per call", "share of the slowest")
+    return page.section("Cost", page.paragraph(text), page.table(columns, rows))
+
+
+def _setup(result: Result, method: str) -> str:
+    known = {k: v for k, v in result.meta.items() if k not in ("system", "graph", "method") and v is not None}
+    rows = [("method", method), *((key, page.tidy(str(value))) for key, value in known.items())]
+    rows.append(("recorded macro points", page.number(len(result.t))))
+    text = str(result.meta.get("system", ""))
+    listing = page.details("The system as text", page.listing(text)) if text else ""
+    return page.section("What was run", page.table(("setting", "value"), rows), listing)

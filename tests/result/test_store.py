@@ -1,0 +1,278 @@
+"""Results on disk: bit for bit there and back, readable after a kill, bounded memory, clear refusals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import namedtuple
+from dataclasses import asdict
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import cosolve as cs
+from cosolve.result import Channel, Layout, Row, Stats
+from cosolve.result import store as store_module
+from cosolve.result.store import Stream, load, save_result
+from examples.two_mass.model import force_displacement
+
+COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "seconds")
+
+
+def _run(save=None, **options):
+    arguments = {"t_end": 0.01, "method": cs.SemiImplicit(degree=1), "step": 1e-4, **options}
+    return cs.simulate(force_displacement(), save=save, **arguments)
+
+
+def _same(one, other):
+    for name in COLUMNS:
+        a, b = one.column(name), other.column(name)
+        assert a.dtype == b.dtype
+        assert a.tobytes() == b.tobytes(), name
+    assert one.channels == other.channels
+    assert one.subsystems == other.subsystems
+    assert one.meta == other.meta
+    assert one.error == other.error
+    np.testing.assert_equal(asdict(one.stats), asdict(other.stats))  # NaN equals NaN here
+
+
+@pytest.mark.parametrize("method", [cs.SemiImplicit(degree=1), cs.Jacobi(degree=1)], ids=["residuals", "NaN residuals"])
+def test_saving_and_loading_keeps_every_bit(tmp_path, method):
+    result = _run(method=method)
+    _same(result, load(result.save(tmp_path / "run.h5")))
+
+
+def test_a_streamed_run_is_the_run_in_memory(tmp_path):
+    memory, streamed = _run(), _run(save=tmp_path / "run.h5")
+    for name in COLUMNS[:-1]:  # all but the seconds, which no two runs share
+        assert memory.column(name).tobytes() == streamed.column(name).tobytes()
+    _same(streamed, load(tmp_path / "run.h5"))
+
+
+def test_a_system_without_coupling_variables_and_a_vector_port(tmp_path):
+    clock = cs.Static(lambda t, u: [t, 2 * t, -t], inputs=[], outputs=[("r", 3)])
+    result = cs.simulate(cs.System({"clock": clock}), t_end=1.0, method=cs.Jacobi(), step=0.25, save=tmp_path / "run.h5")
+    again = load(tmp_path / "run.h5")
+    assert again.column("z").shape == (5, 0)
+    np.testing.assert_array_equal(again["clock.r"], np.outer([0, 0.25, 0.5, 0.75, 1.0], [1, 2, -1]))
+    _same(result, again)
+    header, *lines = result.save(tmp_path / "run.csv").read_text().splitlines()
+    assert header == "t,clock.r[0],clock.r[1],clock.r[2]"
+    assert lines[1] == "0.25,0.25,0.5,-0.25"
+
+
+def test_csv_reads_back_exactly(tmp_path):
+    result = _run()
+    path = result.save(tmp_path / "run.csv")
+    header = path.read_text().partition("\n")[0].split(",")
+    assert header == ["t", *result.names]
+    values = np.loadtxt(path, delimiter=",", skiprows=1)
+    for i, name in enumerate(result.names):  # the shortest exact decimals: equal, not close
+        np.testing.assert_array_equal(values[:, i + 1], result[name])
+
+
+def test_copying_a_loaded_result_to_another_file_and_onto_itself(tmp_path):
+    first = _run(save=tmp_path / "a.h5")
+    copy = load(load(tmp_path / "a.h5").save(tmp_path / "b.h5"))
+    _same(first, copy)
+    load(tmp_path / "a.h5").save(tmp_path / "a.h5")
+    _same(load(tmp_path / "a.h5"), copy)
+
+
+def test_a_run_that_stops_early_keeps_its_rows_and_its_reason(tmp_path):
+    def rhs(t, x, u):
+        if t > 0.5:
+            raise RuntimeError("valve stuck")
+        return -x
+
+    ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"], solver="ode4", h=0.1)
+    with pytest.raises(cs.SimulationError, match="valve stuck") as stopped:
+        cs.simulate(cs.System({"tank": ode}), t_end=1.0, method=cs.Jacobi(), step=0.1, save=tmp_path / "run.h5")
+    kept = load(tmp_path / "run.h5")
+    assert kept.t[-1] == pytest.approx(0.5)  # the last macro point before the right-hand side failed
+    assert not kept.finished
+    assert "valve stuck" in kept.error
+    _same(stopped.value.result, kept)
+
+
+def test_an_interrupted_run_does_not_claim_to_be_finished(tmp_path):
+    def stop(fraction):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _run(save=tmp_path / "run.h5", progress=stop)
+    kept = load(tmp_path / "run.h5")
+    assert "KeyboardInterrupt" in kept.error
+    assert len(kept) > 0
+
+
+KILLED = """
+import sys, numpy as np
+from pathlib import Path
+from cosolve.result import Channel, Layout, Row
+from cosolve.result.store import Stream
+stream = Stream(Path(sys.argv[1]), Layout(2, 1, 1), {"a.x": Channel("y", (1,), True)}, ("a",), {"method": "none"})
+for n in range(10_000_000):
+    stream.append(Row(n * 0.5, np.array([0.0, 3.0 * n]), np.array([1.0]), 0.5, 2, 1e-9, calls=np.array([3])))
+"""
+
+
+def test_a_killed_run_is_readable_up_to_the_last_flush(tmp_path):
+    path = tmp_path / "run.h5"
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(path)]) as process:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and (not path.exists() or path.stat().st_size < 2_000_000):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    result = load(path)
+    rows = len(result)
+    assert rows % 4096 == 1  # the first row, then whole blocks (or what a second held, which is more than a block)
+    assert rows > 4096
+    n = np.arange(rows)
+    np.testing.assert_array_equal(result.t, 0.5 * n)
+    np.testing.assert_array_equal(result["a.x"], 3.0 * n)
+    assert not result.finished
+    assert "did not finish" in result.error
+    assert f"t = {0.5 * (rows - 1):.9g}" in result.error
+    assert result.meta == {"method": "none"}
+    assert (result.stats.steps, result.stats.iterations, result.stats.calls) == (rows - 1, 2 * rows, {"a": 3 * rows})
+
+
+def test_a_running_file_can_be_watched_from_another_process(tmp_path):
+    stream = _stream(tmp_path / "run.h5")
+    stream.append(Row(0.0, np.zeros(1), np.zeros(1)))
+    code = f"from cosolve.result.store import load; print(len(load({str(tmp_path / 'run.h5')!r})))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "1"
+    stream.finish(Stats(), None)
+    stream.close()
+
+
+def _stream(path, n_y=1):
+    channels = {"a.x": Channel("y", (0,), True)}
+    return Stream(path, Layout(n_y, 1, 1), channels, ("a",), {})
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path):
+    stream = _stream(tmp_path / "run.h5")
+    y, z = np.zeros(1), np.zeros(1)
+    peaks = []
+    tracemalloc.start()
+    for n in range(60_000):
+        stream.append(Row(float(n), y, z))
+        if n in (20_000, 59_999):
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.reset_peak()
+    tracemalloc.stop()
+    stream.finish(Stats(), None)
+    stream.close()
+    # one block of 4096 rows of 84 bytes, and the copies made while arrays double: below 2 MB however long the run
+    assert max(peaks) < 2e6
+    assert len(load(tmp_path / "run.h5")) == 60_000
+
+
+def test_wide_rows_are_flushed_before_they_fill_the_memory(tmp_path):
+    stream = _stream(tmp_path / "run.h5", n_y=300_000)  # a field: 2.4 MB a row, so 8 MB hold three of them
+    for n in range(8):
+        stream.append(Row(float(n), np.full(300_000, n), np.zeros(1)))
+    assert load(tmp_path / "run.h5").column("t").tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # 1 + 3 + 3 flushed
+    stream.finish(Stats(), None)
+    stream.close()
+    assert load(tmp_path / "run.h5")["a.x"].tolist() == list(range(8))
+
+
+def test_a_full_disk_stops_the_run_and_keeps_the_rows(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    free = iter([10**9, 10**9, 10**9, 100])
+    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, next(free)))
+    clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    with pytest.raises(cs.SimulationError, match="is full") as stopped:
+        cs.simulate(cs.System({"clock": clock}), t_end=1e6, method=cs.Jacobi(), step=1.0, save=tmp_path / "run.h5")
+    kept = load(tmp_path / "run.h5")
+    assert len(kept) == 1 + 3 * 4096
+    _same(stopped.value.result, kept)
+
+
+def test_a_result_whose_file_was_overwritten_says_so(tmp_path):
+    first = _run(save=tmp_path / "run.h5")
+    _run(save=tmp_path / "run.h5", t_end=0.02)
+    with pytest.raises(cs.OutputFileError, match="holds another run"):
+        first.column("y")
+
+
+def test_a_result_file_survives_a_change_of_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = _run(save="run.h5")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(result.t) == 101
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("missing/run.h5", "does not exist"),
+        ("file.txt/run.h5", "Not a directory"),
+        ("folder.h5", "is a folder"),
+    ],
+)
+def test_an_unwritable_path_is_refused_before_the_run(tmp_path, where, reason):
+    (tmp_path / "file.txt").write_text("")
+    (tmp_path / "folder.h5").mkdir()
+
+    def rhs(t, x, u):
+        raise AssertionError("the run started")
+
+    ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"])
+    with pytest.raises(cs.OutputFileError, match=reason):
+        cs.simulate(cs.System({"a": ode}), t_end=1.0, method=cs.Jacobi(), step=0.1, save=tmp_path / where)
+    with pytest.raises(cs.OutputFileError, match=reason):
+        save_result(_run(), (tmp_path / where).with_suffix(".h5"))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(cs.OutputFileError, match="Permission denied"):
+        _run(save=tmp_path / "run.h5")
+
+
+def test_unknown_endings_are_refused(tmp_path):
+    with pytest.raises(cs.SetupError, match=r"\.h5.*or \.csv"):
+        _run().save(tmp_path / "run.xlsx")
+    with pytest.raises(cs.SetupError, match=r"must end in \.h5"):
+        _run(save=tmp_path / "run.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_results_are_refused(tmp_path):
+    with pytest.raises(cs.OutputFileError, match="there is no result file"):
+        load(tmp_path / "nothing.h5")
+    text = tmp_path / "text.csv"
+    text.write_text("t,x\n0,1\n")
+    with pytest.raises(cs.OutputFileError, match=r"not an HDF5 file.*pandas"):
+        load(text)
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["x"] = [1.0]
+    with pytest.raises(cs.OutputFileError, match="not a cosolve result"):
+        load(tmp_path / "other.h5")
+    with pytest.raises(cs.OutputFileError, match="is a folder"):
+        load(tmp_path)
+
+
+def test_columns_are_lazy_and_unknown_ones_are_an_error(tmp_path):
+    result = _run(save=tmp_path / "run.h5")
+    columns = result._columns()
+    assert set(columns) == set(COLUMNS)
+    with pytest.raises(KeyError):
+        columns["about"]  # in the file, but not a column
+
+
+def test_path_objects_and_strings_do(tmp_path):
+    _run(save=str(tmp_path / "run.h5"))
+    assert load(str(tmp_path / "run.h5")).finished
+    assert load(Path(tmp_path / "run.h5")).finished
