@@ -20,7 +20,8 @@ import numpy as np
 import cosolve as cs
 
 SIZES = (10, 100, 1000)
-H = 0.01
+REPEATS = 5
+H = 1.0 / 128  # a power of two: the same to the last bit whatever the number of steps
 
 
 def linear_cell() -> cs.Subsystem:
@@ -100,29 +101,22 @@ CASES: dict[str, tuple[Callable[[int], cs.System], cs.Method]] = {
 }
 
 
-def per_step(system: cs.System, method: cs.Method, steps: int) -> float:
-    """Seconds per macro step: the difference of two runs, so that start-up drops out."""
-    times = []
-    for count in (2, 2 + steps):
-        began = perf_counter()
-        cs.simulate(system, t_end=count * H, method=method, step=H)
-        times.append(perf_counter() - began)
-    return (times[1] - times[0]) / steps
-
-
 def measure(name: str, size: int) -> tuple[float, float, float]:
-    """Seconds to build and compile, to start a run, and per macro step (best of several)."""
+    """Seconds to build and compile, to run one step, and per further macro step (best of several)."""
     build, method = CASES[name]
     began = perf_counter()
     system = build(size)
     system.plan()
     building = perf_counter() - began
-    cs.simulate(system, t_end=H, method=method, step=H)  # warm
-    began = perf_counter()
-    cs.simulate(system, t_end=H, method=method, step=H)
-    starting = perf_counter() - began
-    steps = max(5, 2000 // size)
-    return building, starting, min(per_step(system, method, steps) for _ in range(5))
+    few, many = 3, 3 + max(5, 1000 // size)
+    best = dict.fromkeys((1, few, many), np.inf)
+    cs.simulate(system, t_end=few * H, method=method, step=H)  # warm: matrix exponentials are computed once
+    for _ in range(REPEATS):
+        for count in best:
+            began = perf_counter()
+            cs.simulate(system, t_end=count * H, method=method, step=H)
+            best[count] = min(best[count], perf_counter() - began)
+    return building, best[1], (best[many] - best[few]) / (many - few)
 
 
 def table() -> None:

@@ -90,6 +90,7 @@ def draw_x1(path: Path, steps: tuple[float, ...] = (2e-2, 1e-2, 5e-3, 1e-3), t_e
 def draw_convergence(path: Path, steps: np.ndarray, t_end: float = 0.5) -> dict[tuple[str, int], np.ndarray]:
     """Fig. 13: error against macro step; returns the errors."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     figure, panels = plt.subplots(1, 3, figsize=(12, 4.4), sharex=True, sharey=True, layout="constrained")
     errors = {}
@@ -101,6 +102,8 @@ def draw_convergence(path: Path, steps: np.ndarray, t_end: float = 0.5) -> dict[
             guide = 0.4 * found[0] * (steps / steps[0]) ** (k + 1)
             axes.loglog(steps, guide, "--", color=colour, lw=1, alpha=0.7, label=f"$H^{k + 1}$")
         axes.set(title=kind, xlabel="macro step H in s")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(steps, [f"{H:g}" for H in steps])
         axes.grid(which="both", alpha=0.2)
     panels[0].set_ylabel("largest position error in m")
     panels[-1].legend(ncols=1, fontsize=8, loc="lower right")
@@ -140,9 +143,9 @@ def draw_stability(path: Path, c: np.ndarray, d: np.ndarray, H: float = 5e-3) ->
         Patch(color=plt.cm.Reds(1 / 3), label="semi-implicit unstable"),
         Line2D([], [], color="0.5", ls=":", lw=0.8, label="edge of the source's map"),
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
-    figure.suptitle(f"Two-mass oscillator, H = {H:g} s: where the macro step is stable", y=1.035)
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    title = f"Two-mass oscillator, H = {H:g} s: where the macro step is stable"
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, title=title)
+    figure.savefig(path, dpi=130)
     plt.close(figure)
     return maps
 

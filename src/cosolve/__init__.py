@@ -29,7 +29,7 @@ from cosolve.errors import (
 from cosolve.interface import System
 from cosolve.method import GaussSeidel, Implicit, Jacobi, MasterSlave, Method, SemiImplicit
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
-from cosolve.result import Result
+from cosolve.result import Result, load
 from cosolve.simulate import simulate
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import FreeRunning, Linear, Ode, Port, SelfDriven, Static, Subsystem, capabilities
@@ -72,6 +72,7 @@ __all__ = [
     "check",
     "convergence",
     "critical_step",
+    "load",
     "local_values",
     "macro_map",
     "nrmse",

@@ -211,7 +211,7 @@ def demo(
     elif name is None:
         from cosolve.demo import run_demo
 
-        typer.echo(f"demo    {run_demo(out)}")
+        run_demo(out, typer.echo)
     else:
         _run_example(name, examples)
 
@@ -318,7 +318,7 @@ def _run_example(name: str, examples: dict[str, Path]) -> None:
             suggest(name, list(examples)) if examples else "there is no examples folder here; see cosolve demo --list"
         )
         raise SetupError(f"there is no example '{name}'; {hint}")
-    code = subprocess.run([sys.executable, str(examples[name])], check=False).returncode
+    code = subprocess.run([sys.executable, "-m", f"examples.{name}.run"], check=False).returncode
     if code:
         raise typer.Exit(code)
 
@@ -329,3 +329,7 @@ def _first_line(path: Path) -> str:
 
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -107,9 +107,7 @@ def test_results_end_exactly_at_t_end(H, t_end, t_start):
 
 
 def test_a_fixed_step_master_never_exceeds_its_own_step_after_being_cut_short():
-    master = cs.Ode(
-        lambda t, x, u: -x, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"], solver="ode2", h=0.1
-    )
+    master = cs.Ode(lambda t, x, u: -x, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"], solver="ode2", h=0.1)
     master.start(0.0)
     t, lengths = 0.0, []
     for macro_end in (0.25, 0.5, 0.75, 1.0):

@@ -53,9 +53,7 @@ def end_error(A, x0, groups, method, steps):
 
 
 CASES = [
-    (method, degree)
-    for method in (cs.Jacobi, cs.GaussSeidel, cs.SemiImplicit, cs.Implicit)
-    for degree in (0, 1, 2, 3)
+    (method, degree) for method in (cs.Jacobi, cs.GaussSeidel, cs.SemiImplicit, cs.Implicit) for degree in (0, 1, 2, 3)
 ]
 
 

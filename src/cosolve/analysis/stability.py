@@ -212,7 +212,7 @@ class _Step:
     ) -> None:
         self.plan, self.H, self.t, self.depth = plan, H, t, method.degree
         self.crew = Crew(plan)
-        _, z = self.crew.start(t)
+        y, z = self.crew.start(t)
         if state is not None:
             unknown = [name for name in state if name not in plan.names]
             if unknown:
@@ -220,7 +220,7 @@ class _Step:
             for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
                 if name in state:
                     subsystem.set_state(np.asarray(state[name], dtype=np.float64))
-            z = self.crew.settle(t, np.zeros(plan.n_y), z)[1]
+            z = self.crew.settle(t, y, z)[1]
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)

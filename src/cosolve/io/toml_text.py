@@ -114,7 +114,7 @@ def suggest(word: str, known: list[str]) -> str:
     >>> suggest("tend", ["t_end", "t_start"])
     "did you mean 't_end'?"
     """
-    close = get_close_matches(word, known, n=1)
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}" if known else "none is known"
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -52,6 +54,7 @@ class Crew:
         for block in self._laws:
             for i in plan.owners(block):
                 self._laws_of[i].append(block)
+        self._news = _News(plan, self._laws_of, self._can_output)
         # per subsystem: where its inputs come from, and factors and constants where there are any
         self._feeds: list[tuple[Index, Vector | None, Vector | None]] = []
         for part in plan.u_slices:
@@ -130,36 +133,44 @@ class Crew:
 
         Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop.
         """
-        plan = self.plan
-        y, laws = y.copy(), self._laws
-        seen = np.full(plan.n_u, np.nan)
-        for _ in range(sum(self._can_output) + 2):
-            u = plan.inputs(z)
-            before = y.copy()
-            todo = self._reached(u != seen)  # only what has new inputs: a long chain stays linear in its length
-            self._outputs(t, y, u, todo)
-            new = z.copy()
-            new[plan.copy_rows] = y[plan.copy_from]
-            for block in laws:
-                new[block.rows] = block.call(z[block.rows], y[block.y_index])
-            if np.array_equal(new, z) and np.array_equal(y, before):
-                return y, z
-            z, seen, laws = new, u, self._laws_reading(todo)
-        return self._close_loop(t, y, z)
+        plan, news = self.plan, self._news
+        y, z = y.copy(), z.copy()
+        # Only what has news is evaluated, sources before readers: a long chain costs each of its links once.
+        queue = [news.place[i] for i, can in enumerate(self._can_output) if can]
+        heapify(queue)
+        rounds = np.zeros(plan.n_subsystems, dtype=np.intp)
+        while queue:
+            i = news.order[heappop(queue)]
+            if queue and news.order[queue[0]] == i:
+                continue  # listed twice
+            if rounds[i] > news.longest:
+                return self._close_loop(t, y, z)
+            rounds[i] += 1
+            before = y[plan.y_slices[i]].copy()
+            y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
+            if rounds[i] > 1 and np.array_equal(y[plan.y_slices[i]], before):
+                continue
+            rows, origin = news.copies[i]
+            z[rows] = y[origin]
+            for block in self._laws_of[i]:
+                z[block.rows] = block.call(z[block.rows], y[block.y_index])
+            for reader in news.readers[i]:
+                heappush(queue, reader)
+        return y, z
 
-    def _outputs(self, t: float, y: Vector, u: Vector, subsystems: list[int]) -> None:
-        for i in subsystems:
-            evaluate = partial(self.plan.subsystems[i].output, t, u[self.plan.u_slices[i]].copy())
-            y[self.plan.y_slices[i]] = self._guarded(i, t, "evaluating its outputs", evaluate)
+    def _output(self, i: int, t: float, u: Vector) -> Vector:
+        """Outputs of subsystem `i` for the values `u` of its inputs."""
+        y: Vector = self._guarded(i, t, "evaluating its outputs", partial(self.plan.subsystems[i].output, t, u))
+        return y
 
     def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Newton on `z = f(y(z))` at one instant (an algebraic loop)."""
         plan = self.plan
 
-        every = [i for i, can in enumerate(self._can_output) if can]
-
         def mismatch(z: Vector) -> Vector:
-            self._outputs(t, y, plan.inputs(z), every)
+            for i, can in enumerate(self._can_output):
+                if can:
+                    y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
             return z - plan.evaluate(y, z)
 
         scale = plan.z_nominal + np.abs(z)
@@ -302,9 +313,7 @@ class Crew:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
             # our own complaints are sentences already; others are named by their type too
             what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
-            raise kind(
-                f"'{name}' failed while {doing} at t = {t:.9g}: {what}", time=t, subsystem=name
-            ) from error
+            raise kind(f"'{name}' failed while {doing} at t = {t:.9g}: {what}", time=t, subsystem=name) from error
         finally:
             self.seconds[i] += perf_counter() - began
         if packed and not np.isfinite(value).all():
@@ -320,3 +329,46 @@ class Crew:
 
 def _same(value: Any) -> Any:
     return value
+
+
+class _News:
+    """Who hears of a subsystem's new outputs, and the order in which news travels: sources before readers."""
+
+    def __init__(self, plan: Plan, laws_of: list[list[Block]], can_output: list[bool]) -> None:
+        count = plan.n_subsystems
+        source = plan.y_owner[plan.copy_from]
+        sorted_copies = np.argsort(source, kind="stable")
+        ends = np.searchsorted(source[sorted_copies], np.arange(count + 1))
+        parts = [sorted_copies[a:b] for a, b in pairwise(ends)]
+        #: per subsystem: coupling variables that copy its outputs, and the outputs they copy
+        self.copies = [(plan.copy_rows[part], plan.copy_from[part]) for part in parts]
+        hearing: list[list[int]] = [[] for _ in range(plan.n_z)]
+        for i, can in enumerate(can_output):
+            for m in plan.reads(i) if can else ():
+                hearing[m].append(i)
+        reached = []
+        for i in range(count):
+            rows = np.concatenate([self.copies[i][0], *(block.rows for block in laws_of[i])])
+            reached.append(sorted({k for m in rows for k in hearing[m]}))
+        self.order = _sources_first(reached)
+        self.place = {i: k for k, i in enumerate(self.order)}
+        #: per subsystem: places in that order of those that read it
+        self.readers = [[self.place[k] for k in found] for found in reached]
+        #: how often news can reach one subsystem at most, unless it runs in a loop
+        self.longest = 1 + sum(self.place[k] <= self.place[i] for i in range(count) for k in reached[i])
+
+
+def _sources_first(reached: list[list[int]]) -> list[int]:
+    """Subsystems in an order in which each comes before those it reaches; members of loops last, as they are listed."""
+    waiting_for = np.zeros(len(reached), dtype=np.intp)
+    for found in reached:
+        for k in found:
+            waiting_for[k] += 1
+    order = [i for i, n in enumerate(waiting_for) if n == 0]
+    for i in order:  # grows while it is read
+        for k in reached[i]:
+            waiting_for[k] -= 1
+            if waiting_for[k] == 0:
+                order.append(k)
+    done = set(order)
+    return order + [i for i in range(len(reached)) if i not in done]

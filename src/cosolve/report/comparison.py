@@ -22,7 +22,7 @@ Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]] | Mapping[str, npt.A
 
 _MOST_PANELS = 6
 _REFERENCE_POINTS = 1500
-#: A run counts as gone when it leaves the range of the reference by this factor.
+#: A run has blown up when its error is this many times the range of the reference.
 _GONE = 10.0
 
 
@@ -30,7 +30,7 @@ _GONE = 10.0
 class Comparison:
     """Runs of one model under several methods: what `write_comparison` puts on a page.
 
-    `verdicts` may add columns to the table, `{label: {column: value}}`.
+    `verdicts` may add columns to the table, `{label: {column: value}}`; `t_shown` ends the plots (not the table) early.
     """
 
     results: Mapping[str, Result]
@@ -39,6 +39,7 @@ class Comparison:
     reference: Reference | None = None
     quantities: Sequence[str] = ()
     verdicts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    t_shown: float = np.inf
 
     def __post_init__(self) -> None:
         if not self.results:
@@ -176,8 +177,7 @@ def _table(comparison: Comparison) -> str:
     for label, result in comparison.results.items():
         error = comparison.largest_error(label)
         cells: list[object] = [label, *(comparison.verdicts.get(label, {}).get(column, "") for column in added)]
-        end = f"stopped at t = {result.t[-1]:.4g}" if not result.finished else f"reached t = {result.t[-1]:.4g}"
-        cells.append(page.Cell.judged(end, result.finished))
+        cells.append(_outcome(comparison, label))
         if comparison.reference is not None:
             cells.append(f"{error:.2e}")
         stats = result.stats
@@ -191,33 +191,62 @@ def _table(comparison: Comparison) -> str:
     ) + "".join(page.paragraph(reason, "muted") for reason in stopped)
 
 
+def _outcome(comparison: Comparison, label: str) -> page.Cell:
+    result, name = comparison.results[label], comparison.shown[0]
+    if not result.finished:
+        return page.Cell.judged(f"stopped at t = {result.t[-1]:.4g}", good=False)
+    if comparison.reference is not None:
+        truth = reference_values(comparison.reference, name, result.t)
+        if comparison.largest_error(label) > _GONE * float(np.ptp(truth) or np.abs(truth).max()):
+            return page.Cell.judged("blew up", good=False)
+    return page.Cell.judged("finished", good=True)
+
+
 def _overlay(comparison: Comparison, name: str) -> str:
     lines, gone = [], []
     results = comparison.results
     limits = _limits(comparison, name)
     if comparison.reference is not None:
         t = _reference_times(comparison)
-        lines.append(Line(t, reference_values(comparison.reference, name, t), "reference", None))
+        lines.append(Line(t, reference_values(comparison.reference, name, t), "reference", None, width=5.0))
     for i, (label, result) in enumerate(results.items()):
-        values = values_of(result, name)
-        lines.append(Line(result.t, values, label, i, style=("-", "--", "-.", ":")[i % 4], marker=".ovs^"[i % 5]))
-        if limits is not None and np.abs(values).max() > _GONE * max(abs(limits[0]), abs(limits[1])):
-            gone.append(f"{label} leaves the picture and reaches {np.abs(values).max():.1e}")
+        t, values = _shown_part(comparison, result.t, values_of(result, name))
+        marker = ""
+        if limits is not None:
+            out = np.flatnonzero((values < 2 * limits[0] - limits[1]) | (values > 2 * limits[1] - limits[0]))
+            if out.size:
+                gone.append(f"{label} leaves the picture; it reaches {np.abs(values_of(result, name)).max():.1e}")
+                t, values = t[: out[0] + 1], values[: out[0] + 1]
+            else:
+                marker = ".ovs^"[i % 5] if len(t) <= 60 else ""
+        lines.append(_line(t, values, label, i, marker))
     unit = next(iter(results.values())).channels[_split(name)[0]].unit
     title = f"{name} [{unit}]" if unit else name
     return page.figure(plot(lines, title=title, limits=limits, size=(6.0, 2.9)), "; ".join(gone))
 
 
+def _line(t: Vector, values: Vector, label: str, i: int, marker: str = "") -> Line:
+    """Later lines are thinner and dashed, so that equal ones can still be told apart."""
+    return Line(t, values, label, i, ("-", "-", "--", ":")[i % 4], marker, (1.5, 2.4, 1.3, 1.8)[i % 4])
+
+
+def _shown_part(comparison: Comparison, t: Vector, values: Vector) -> tuple[Vector, Vector]:
+    shown = t <= comparison.t_shown
+    return t[shown], values[shown]
+
+
 def _reference_times(comparison: Comparison) -> Vector:
-    """Dense times for a function, its own points for anything else."""
+    """Dense times for a function, its own points for anything else; only those that are shown."""
     reference = comparison.reference
-    last = max(result.t[-1] for result in comparison.results.values())
+    last = min(comparison.t_shown, max(result.t[-1] for result in comparison.results.values()))
     first = min(result.t[0] for result in comparison.results.values())
     if isinstance(reference, Result):
-        return reference.t
-    if isinstance(reference, Mapping):
-        return np.asarray(reference["t"], dtype=np.float64)
-    return np.linspace(first, last, _REFERENCE_POINTS)
+        known = reference.t
+    elif isinstance(reference, Mapping):
+        known = np.asarray(reference["t"], dtype=np.float64)
+    else:
+        return np.linspace(first, last, _REFERENCE_POINTS)
+    return np.asarray(known[(known >= first) & (known <= last)])
 
 
 def _limits(comparison: Comparison, name: str) -> tuple[float, float] | None:
@@ -237,8 +266,9 @@ def _limits(comparison: Comparison, name: str) -> tuple[float, float] | None:
 
 def _error(comparison: Comparison, name: str) -> str:
     lines = [
-        Line(result.t, comparison.errors(label, name), label, i, style=("-", "--", "-.", ":")[i % 4])
+        _line(*_shown_part(comparison, result.t[1:], comparison.errors(label, name)[1:]), label, i)
         for i, (label, result) in enumerate(comparison.results.items())
+        if len(result.t) > 1  # at the start there is no error
     ]
     return page.figure(plot(lines, title=f"error of {name}", scale="log", size=(6.0, 2.9)))
 

@@ -139,7 +139,7 @@ def details(summary: str, *content: str) -> str:
 
 def number(value: float, digits: int = 4) -> str:
     """A number for people: whole ones in full, others with a few digits."""
-    if isinstance(value, (int, np.integer)) or (float(value).is_integer() and abs(value) < 1e6):
+    if float(value).is_integer() and (abs(value) < 1e6 or isinstance(value, int)):
         whole = int(value)
         return f"{whole:,}".replace(",", "\u202f") if abs(whole) >= 10_000 else str(whole)
     return f"{value:.{digits}g}"
@@ -175,7 +175,7 @@ def _text(value: object) -> str:
         return value
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "–"
-    return number(value) if isinstance(value, (int, float, np.number)) else str(value)
+    return number(value) if isinstance(value, (int, float)) else str(value)
 
 
 def _is_number_column(texts: Sequence[str]) -> bool:

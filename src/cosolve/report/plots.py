@@ -66,7 +66,7 @@ Scale = Literal["linear", "log", "auto"]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a plot; `colour` is a place in the palette, or None for the reference."""
+    """One line of a plot; `colour` is a place in the palette, or None for the reference (pale, in the background)."""
 
     t: Vector
     values: Vector
@@ -74,13 +74,13 @@ class Line:
     colour: int | None = 0
     style: str = "-"
     marker: str = ""
+    width: float = 1.4
 
 
 def plot(
     lines: Sequence[Line],
     *,
-    ylabel: str = "",
-    title: str = "",
+    title: str,
     scale: Scale = "linear",
     limits: tuple[float, float] | None = None,
     steps: bool = False,
@@ -106,12 +106,10 @@ def plot(
         _set_scale(axes, [line.values for line in lines], scale, limits)
         _set_time(axes, [line.t for line in lines])
         axes.set_xlabel("t")
-        axes.set_ylabel(ylabel)
-        if title:
-            axes.set_title(title, fontsize=10, loc="left", color=_TITLE)
+        axes.set_title(title, fontsize=10, loc="left", color=_TITLE)
         if any(line.label for line in lines):
             drawing.legend(loc="outside upper left", ncols=4, handlelength=1.6, columnspacing=1.2)
-        return _inline(drawing, describe or _describe(lines, ylabel))
+        return _inline(drawing, describe or _describe(lines, title))
 
 
 def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
@@ -123,9 +121,7 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
         return
     t, values = envelope(line.t[shown], np.clip(values[shown], -_LARGEST, _LARGEST), POINTS)
     colour = _INK if line.colour is None else _SERIES[line.colour % len(_SERIES)]
-    marker = line.marker if len(t) <= 250 else ""
-    if len(t) == 1:
-        marker = marker or "o"
+    marker = line.marker or ("o" if len(t) == 1 else "")
     axes.plot(
         t,
         values,
@@ -134,8 +130,9 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
         linestyle=line.style,
         marker=marker,
         markersize=3.5,
-        linewidth=2.6 if line.colour is None else 1.4,
-        alpha=0.55 if line.colour is None else 1.0,
+        markevery=max(1, len(t) // 120),
+        linewidth=line.width,
+        alpha=0.35 if line.colour is None else 1.0,
         drawstyle="steps-pre" if steps else "default",
     )
 
@@ -169,7 +166,7 @@ def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple
 
 
 def _set_time(axes: Axes, times: Sequence[Vector]) -> None:
-    first, last = min(t[0] for t in times), max(t[-1] for t in times)
+    first, last = min((t[0] for t in times), default=0.0), max((t[-1] for t in times), default=0.0)
     if last > first:
         axes.set_xlim(first, last)
 
@@ -200,14 +197,14 @@ def power(value: float) -> str:
     return f"{'−' if value < 0 else ''}10{raised}"
 
 
-def _describe(lines: Sequence[Line], ylabel: str) -> str:
+def _describe(lines: Sequence[Line], title: str) -> str:
     finite = [v[np.isfinite(v)] for v in (line.values for line in lines)]
     finite = [v for v in finite if v.size]
     if not finite:
-        return f"{ylabel} over time: no finite values"
+        return f"{title} over time: no finite values"
     low, high = min(float(v.min()) for v in finite), max(float(v.max()) for v in finite)
     names = ", ".join(dict.fromkeys(line.label for line in lines if line.label))
-    return f"{ylabel} over time{f' ({names})' if names else ''}: between {low:.4g} and {high:.4g}"
+    return f"{title} over time{f' ({names})' if names else ''}: between {low:.4g} and {high:.4g}"
 
 
 def _inline(drawing: Figure, describe: str) -> str:

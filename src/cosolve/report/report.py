@@ -72,9 +72,9 @@ def _verdict(result: Result, method: str) -> str:
     if growth is not None:
         return page.verdict(
             f"Reached t = {t[-1]:.6g}, but the values blew up.",
-            f"'{growth[0]}' ended {growth[1]:.1e} times larger than anything at the beginning: most likely the coupling "
-            "is unstable with this method and step. Look at the spectral radius (cosolve check), shorten the step, or "
-            "use a semi-implicit or implicit method.",
+            f"'{growth[0]}' ended {growth[1]:.1e} times larger than anything at the beginning: most likely the "
+            "coupling is unstable with this method and step. Look at the spectral radius (cosolve check), shorten "
+            "the step, or use a semi-implicit or implicit method.",
             took,
             good=False,
         )

@@ -1,4 +1,4 @@
-"""A quick look at a result with matplotlib, without a display."""
+"""A quick look at a result with matplotlib, without a display and without global state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosolve.errors import SetupError
+from cosolve.errors import OutputFileError, SetupError
+from cosolve.result.decimate import envelope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,10 +17,18 @@ if TYPE_CHECKING:
     from cosolve.result.result import Result
 
 _MOST_PANELS = 12
+_MOST_LINES = 10  # entries of a vector drawn one by one; longer ones as lowest, mean and highest
 
 
 def plot_series(result: Result, names: Sequence[str], path: str | Path | None = None) -> Figure:
-    """Panels of quantities over time."""
+    """Panels of quantities over time; long series are thinned to what a screen can show, peaks stay.
+
+    >>> import cosolve as cs
+    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    >>> result = cs.simulate(cs.System({"clock": clock}), t_end=1.0, method=cs.Jacobi(), step=0.1)
+    >>> len(plot_series(result, ["clock.t"]).axes)
+    1
+    """
     from matplotlib.figure import Figure
 
     chosen = list(names) or [n for n, c in result.channels.items() if c.column == "y" and c.scalar][:_MOST_PANELS]
@@ -27,13 +36,27 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         raise SetupError("plot: this result has no scalar outputs; name what to plot")
     figure = Figure(figsize=(8.0, 1.2 + 1.8 * len(chosen)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(chosen), 1, sharex=True))
+    t = result.t
     for axis, name in zip(axes, chosen, strict=True):
-        axis.plot(result.t, result[name], linewidth=1.2)
+        values = result[name].reshape(len(t), -1)
+        if values.shape[1] > _MOST_LINES:
+            values = np.stack([values.max(axis=1), values.mean(axis=1), values.min(axis=1)], axis=1)
+            labels: Sequence[str | None] = ("highest", "mean", "lowest")
+        else:
+            labels = [None] if result.channels[name].scalar else [f"[{i}]" for i in range(values.shape[1])]
+        for column, label in zip(values.T, labels, strict=True):
+            axis.plot(*envelope(t, column), linewidth=1.2, label=label, marker="o" if len(t) == 1 else None)
+        if labels[0] is not None:
+            axis.legend(loc="upper right", fontsize="small", ncols=5)
         unit = result.channels[name].unit
         axis.set_ylabel(f"{name} [{unit}]" if unit else name)
         axis.grid(alpha=0.3)
-    axes[-1].set_xlabel("t [s]")
-    axes[0].set_title(str(result.meta.get("method", "")), fontsize="medium")
+    axes[-1].set_xlabel("t")
+    method = str(result.meta.get("method", "")).split("(")[0]
+    axes[0].set_title(method if result.finished else f"{method}, stopped at t = {t[-1]:.4g}", fontsize="medium")
     if path is not None:
-        figure.savefig(path)
+        try:
+            figure.savefig(path)
+        except OSError as error:
+            raise OutputFileError(f"the plot cannot be written to '{path}': {error.strerror or error}") from error
     return figure

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import CosolveError
 from cosolve.subsystem.port import Vector
 
 if TYPE_CHECKING:
@@ -196,8 +195,20 @@ class Result:
     def __repr__(self) -> str:
         state = "finished" if self.finished else f"stopped: {self.error}"
         t = self.t
-        return f"<Result of {self.meta.get('method', '?')}: {len(t)} macro points, t = {t[0]:g} ... {t[-1]:g}, {state}>"
+        span = f", t = {t[0]:g} ... {t[-1]:g}" if len(t) else ""
+        return f"<Result of {self.meta.get('method', '?')}: {len(t)} macro points{span}, {state}>"
 
 
-class ResultError(CosolveError):
-    """A result cannot be read."""
+def load(path: str | Path) -> Result:
+    """Read a result file (`.h5`), also one of a run that was killed: up to its last flush.
+
+    >>> import tempfile, cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cs.simulate(clock, t_end=0.2, method=cs.Jacobi(), step=0.1).save(f"{folder}/clock.h5")
+    ...     cs.load(path)["clock.t"]
+    array([0. , 0.1, 0.2])
+    """
+    from cosolve.result.store import load as read
+
+    return read(Path(path))

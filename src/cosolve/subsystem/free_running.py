@@ -40,6 +40,8 @@ class AcceptedSteps:
         """Take note of a point; time going back (or standing) means that the pending one was rejected."""
         if self._pending is not None and t > self._pending[0]:
             self.accept(*self._pending)
+        while self.times and self.times[-1] >= t:  # gone back behind accepted points: they come again
+            del self.times[-1], self.values[-1]
         self._pending = (t, np.array(y, dtype=np.float64))
 
     def accept(self, t: float, y: Vector) -> None:
