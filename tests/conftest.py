@@ -6,8 +6,8 @@ import os
 # 0.1 ms when two test workers share two cores). Must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import matplotlib  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import matplotlib
+from hypothesis import settings
 
 matplotlib.use("Agg")
 settings.register_profile("cosolve", deadline=None, derandomize=True)

@@ -107,9 +107,7 @@ def _monolithic(t, s):
 def reference(times: np.ndarray) -> np.ndarray:
     """Monolithic solution (DOP853, 1e-11): rows (phi1, w1, x2, y2, phi2, vx2, vy2, w2)."""
     start = np.concatenate([ROD_1, ROD_2])
-    found = solve_ivp(
-        _monolithic, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-11, atol=1e-11
-    )
+    found = solve_ivp(_monolithic, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-11, atol=1e-11)
     return found.y.T
 
 
@@ -155,12 +153,8 @@ def split(kind: str = "F/F", *, solver: str = "ode4", h: float = 2.5e-4, rtol: f
     system = cs.System({"one": one, "two": two})
     motion_1 = ["one.phi", "one.w"]
     motion_2 = [f"two.{name}" for name in ("x", "y", "phi", "vx", "vy", "w")]
-    driven = {
-        name: sign for name, sign, letter in (("one.force", 1.0, kind[0]), ("two.force", -1.0, kind[2])) if letter == "F"
-    }
-    if kind[2] == "F":
-        # rod 2 feels the reaction; its right-hand side already carries the minus sign
-        driven["two.force"] = 1.0
+    # rod 2 feels the reaction: its right-hand side carries the minus sign
+    driven = {f"{rod}.force": 1.0 for rod, letter in (("one", kind[0]), ("two", kind[2])) if letter == "F"}
     if driven:
         system.law(driven, _law, of=motion_1 + motion_2, name="joint")
     if kind[0] == "D":

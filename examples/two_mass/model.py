@@ -117,9 +117,7 @@ class _Spring:
 
 
 def _mass(m: float, c: float, d: float, x: float, v: float) -> cs.Linear:
-    return cs.Linear(
-        [[0, 1], [-c / m, -d / m]], [[0], [1 / m]], np.eye(2), x0=[x, v], inputs=["f"], outputs=["x", "v"]
-    )
+    return cs.Linear([[0, 1], [-c / m, -d / m]], [[0], [1 / m]], np.eye(2), x0=[x, v], inputs=["f"], outputs=["x", "v"])
 
 
 def _mass_on_foreign(m: float, c: float, d: float, x: float, v: float, p: TwoMass) -> cs.Linear:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from examples.two_mass.model import SCHMOLL, force_displacement
+from examples.two_mass.study import COUPLING, STATES, Trajectory, coupling, local_error
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cosolve as cs
-from examples.two_mass.model import SCHMOLL, force_displacement
-from examples.two_mass.study import COUPLING, STATES, Trajectory, coupling, local_error
 
 
 @pytest.mark.covers("SC-18")

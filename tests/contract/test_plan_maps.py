@@ -74,7 +74,7 @@ def systems(draw):
 
             system.law(group, law, of=of)
             for t in group:
-                expected[t] = lambda y, z, t=t, of=of, o=offsets, n=length(inside[t]): (
+                expected[t] = lambda y, z, t=t, of=of, o=offsets, n=length(inside[t]): (  # noqa: B008
                     sum(y[s].sum() for s in of) + o[t] + np.arange(n)
                 )
         else:
@@ -90,7 +90,7 @@ def systems(draw):
 
                 system.law(factors, one, of=of, name=name)
                 for t, f in factors.items():
-                    expected[t] = lambda y, z, f=f, of=of, n=number, m=length(size): (
+                    expected[t] = lambda y, z, f=f, of=of, n=number, m=length(size): (  # noqa: B008
                         f * (sum(y[s].sum() for s in of) + n) * np.arange(1, m + 1)
                     )
             else:
@@ -100,7 +100,7 @@ def systems(draw):
                     expected[t] = lambda y, z, f=f, name=unknown: f * z[name]
         for t in group:
             del free[t]
-    return system, outputs, expected
+    return system, expected
 
 
 def partition(slices, total):
@@ -113,7 +113,7 @@ def partition(slices, total):
 @settings(max_examples=120)
 @given(systems(), st.randoms(use_true_random=False))
 def test_maps_are_bijections(case, random):
-    system, outputs, expected = case
+    system, expected = case
     plan = system.plan()
     # slices partition the flat vectors, labels and indices are one to one
     assert partition(plan.u_slices, plan.n_u)
@@ -165,7 +165,7 @@ def test_maps_are_bijections(case, random):
 @settings(max_examples=40)
 @given(systems())
 def test_compiling_twice_gives_the_same_plan(case):
-    system, _, _ = case
+    system, _ = case
     first = system.plan()
     system._plan = None
     second = system.plan()

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from examples.two_mass.study import by_map, engine, global_error, known_past, local_error, with_micro_steps
 
 import cosolve as cs
-from examples.two_mass.study import by_map, engine, global_error, known_past, local_error, with_micro_steps
 
 # Spec 4.3, T = 1 s, analytic start: (global, local) at H = 1e-4, 3e-5, 1e-5; None where nothing is printed.
 JACOBI = {
@@ -101,9 +101,7 @@ def test_gauss_seidel_order(p: int) -> None:
 @pytest.mark.parametrize("H", [1e-4, 3e-5])
 def test_gauss_seidel_is_about_three_times_as_accurate(p: int, H: float) -> None:
     """The ratio of global errors J / GS lies in 2.5 ... 3.5 for p >= 1 (spec 4.3)."""
-    jacobi, seidel = (
-        global_error(by_map(m, H, 1.0, startup=known_past())) for m in (cs.Jacobi(p), cs.GaussSeidel(p))
-    )
+    jacobi, seidel = (global_error(by_map(m, H, 1.0, startup=known_past())) for m in (cs.Jacobi(p), cs.GaussSeidel(p)))
     assert 2.5 <= jacobi / seidel <= 3.5
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from examples.two_mass.study import Trajectory, engine, global_error, known_past, local_error, with_micro_steps
 
 import cosolve as cs
-from examples.two_mass.study import Trajectory, engine, global_error, known_past, local_error, with_micro_steps
 
 LIMIT = {3: 3.822e-4, 4: 2.016e-4, 5: 1.185e-4}  # Jacobi's stability limits, table 4.1
 

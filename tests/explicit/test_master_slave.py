@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from examples.two_mass.study import engine, global_error, known_past, with_micro_steps
 
 import cosolve as cs
-from examples.two_mass.study import engine, global_error, known_past, with_micro_steps
 
 
 @pytest.mark.covers("SC-11")
@@ -37,9 +37,7 @@ def test_order(p: int) -> None:
     steps = (2e-5, 1e-5)
     errors = [
         global_error(
-            engine(
-                cs.MasterSlave(p, master="one"), h, 0.05, system=with_micro_steps("ode5", h), startup=known_past()
-            )
+            engine(cs.MasterSlave(p, master="one"), h, 0.05, system=with_micro_steps("ode5", h), startup=known_past())
         )
         for h in steps
     ]
@@ -92,7 +90,5 @@ def test_a_master_without_own_steps_is_refused() -> None:
 )
 def test_errors_of_the_specification(p: int, startup, printed: float, tolerance: float) -> None:
     """Spec 4.3: T = 0.2 s, h = 1e-6, two hundred thousand macro steps; within 10 %."""
-    path = engine(
-        cs.MasterSlave(p, master="one"), 1e-6, 0.2, system=with_micro_steps("ode5", 1e-6), startup=startup
-    )
+    path = engine(cs.MasterSlave(p, master="one"), 1e-6, 0.2, system=with_micro_steps("ode5", 1e-6), startup=startup)
     assert global_error(path) == pytest.approx(printed, rel=tolerance)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from examples.two_mass.study import engine, global_error, known_past, with_micro_steps
 
 import cosolve as cs
 from cosolve.subsystem.free_running import AcceptedSteps
-from examples.two_mass.study import engine, global_error, known_past, with_micro_steps
 
 
 def free_error(p: int, H: float, h: float, t_end: float, back: int | None = None) -> float:

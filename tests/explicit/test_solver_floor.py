@@ -1,9 +1,9 @@
 """The coupling error is bounded below by the error of the subsystem solvers (spec 4.3, 4.6)."""
 
 import pytest
+from examples.two_mass.study import by_map, engine, global_error, known_past, with_micro_steps
 
 import cosolve as cs
-from examples.two_mass.study import by_map, engine, global_error, known_past, with_micro_steps
 
 
 @pytest.mark.covers("SC-17")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-import cosolve as cs
 from examples.two_mass.model import BAR, SCHMOLL, TwoMass, force_displacement
 from examples.two_mass.study import known_past
+
+import cosolve as cs
 
 
 def jacobi_b(p: int) -> cs.Jacobi:
@@ -109,9 +109,7 @@ def test_closed_form_for_held_inputs(p: TwoMass, name: str, method: cs.Method, p
 
 def amplitudes(method: cs.Method, H: float, t_end: float, every: int = 1) -> tuple[float, float, float]:
     """Largest displacement of mass 1 in the first tenth, the last but one and the last tenth of a run."""
-    result = cs.simulate(
-        force_displacement(), t_end=t_end, method=method, step=H, startup=known_past(), every=every
-    )
+    result = cs.simulate(force_displacement(), t_end=t_end, method=method, step=H, startup=known_past(), every=every)
     x = np.abs(result["one.x"])
     tenth = len(x) // 10
     return float(x[:tenth].max()), float(x[-2 * tenth : -tenth].max()), float(x[-tenth:].max())

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from examples.two_mass.study import by_map, engine, global_error, known_past, local_error, with_micro_steps
 
 import cosolve as cs
-from examples.two_mass.study import by_map, engine, global_error, known_past, local_error, with_micro_steps
 
 # Spec 4.3: Jacobi with rising degree, global error at H = 1e-4, 3e-5, 1e-5, 3e-6.
 STEPS = (1e-4, 3e-5, 1e-5, 3e-6)

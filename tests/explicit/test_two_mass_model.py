@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-
 from examples.two_mass.model import BAR, SCHMOLL, TwoMass, force_displacement, lu
+from scipy.integrate import solve_ivp
 
 
 @pytest.mark.covers("SC-01")
@@ -51,9 +50,7 @@ def test_the_two_subsystems_add_up_to_the_whole(p: TwoMass) -> None:
     system = force_displacement(p)
     one, two = system.subsystems["one"], system.subsystems["two"]
     force_by_state, force_by_input = two.C[:1], two.D[:1]
-    assembled = np.block(
-        [[one.A + one.B @ force_by_input @ one.C, one.B @ force_by_state], [two.B @ one.C, two.A]]
-    )
+    assembled = np.block([[one.A + one.B @ force_by_input @ one.C, one.B @ force_by_state], [two.B @ one.C, two.A]])
     assert np.all(np.abs(assembled - p.A) <= 1e-12 * np.abs(p.A).max())
     assert np.array_equal(assembled == 0, p.A == 0)
     np.testing.assert_allclose(assembled[p.A != 0], p.A[p.A != 0], rtol=1e-12)

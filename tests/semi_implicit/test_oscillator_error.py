@@ -1,7 +1,7 @@
 """Error levels and orders on the two-mass oscillator (spec: applied-force 3.1, semi-implicit ch. 14 and 15.1)."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,17 +50,15 @@ L2 = {
     ("D/D", 2): (2.17e-6, 5e-9),
 }
 IDS = {"F/F": ("SL-03", "LU-03"), "F/D": ("SL-04", "LU-04"), "D/D": ("SL-05", "LU-05")}
-CASES = [
-    pytest.param(kind, k, marks=pytest.mark.covers(*IDS[kind]), id=f"{kind} k={k}") for kind, k in TABLE
-]
+CASES = [pytest.param(kind, k, marks=pytest.mark.covers(*IDS[kind]), id=f"{kind} k={k}") for kind, k in TABLE]
 
 
-@lru_cache(maxsize=None)
+@cache
 def error(kind, k, H):
     return position_error(kind, cs.SemiImplicit(degree=k), H)
 
 
-@lru_cache(maxsize=None)
+@cache
 def run(kind, k, H=1e-3, t_end=0.1):
     return cs.simulate(split(kind), t_end=t_end, method=cs.SemiImplicit(degree=k), step=H)
 
@@ -138,9 +136,7 @@ def test_mirrored_model_gives_the_mirrored_result(k):
     The force changes sign with the names: it pulls the *first* mass.
     """
     p = replace(P, c1=800.0, d2=7.0, x1=0.1)
-    q = replace(
-        p, m1=p.m2, m2=p.m1, c1=p.c2, c2=p.c1, d1=p.d2, d2=p.d1, x1=p.x2, x2=p.x1, v1=p.v2, v2=p.v1
-    )
+    q = replace(p, m1=p.m2, m2=p.m1, c1=p.c2, c2=p.c1, d1=p.d2, d2=p.d1, x1=p.x2, x2=p.x1, v1=p.v2, v2=p.v1)
     method = cs.SemiImplicit(degree=k)
     a = cs.simulate(split("F/D", p), t_end=0.1, method=method, step=1e-3)
     b = cs.simulate(split("D/F", q), t_end=0.1, method=method, step=1e-3)
@@ -158,9 +154,7 @@ def test_degree_three_needs_a_known_past():
     def slope(startup):
         errors = []
         for H in (1e-3, 5e-4):
-            result = cs.simulate(
-                split("F/F"), t_end=0.1, method=cs.SemiImplicit(degree=3), step=H, startup=startup
-            )
+            result = cs.simulate(split("F/F"), t_end=0.1, method=cs.SemiImplicit(degree=3), step=H, startup=startup)
             errors.append(np.abs(result["one.x"] - P.exact(result.t)[:, 0]).max())
         return np.log2(errors[0] / errors[1])
 

@@ -62,9 +62,7 @@ def test_predictor_run_twice_is_bitwise_equal(system):
 def test_a_run_repeated_is_bitwise_equal():
     """`start` resets: the same system object gives the same bits again."""
     system = split("F/D")
-    first, again = (
-        cs.simulate(system, t_end=0.05, method=cs.SemiImplicit(degree=2), step=1e-3) for _ in range(2)
-    )
+    first, again = (cs.simulate(system, t_end=0.05, method=cs.SemiImplicit(degree=2), step=1e-3) for _ in range(2))
     assert np.array_equal(first.column("y"), again.column("y"))
 
 

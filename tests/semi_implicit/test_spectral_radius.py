@@ -184,9 +184,7 @@ def test_semi_implicit_critical_steps(kind, k, expected):
 
 @pytest.mark.slow
 @pytest.mark.covers("SL-10")
-@pytest.mark.parametrize(
-    ("kind", "k"), [("F/F", 0), ("F/D", 1), ("D/F", 0), ("D/F", 1), ("D/D", 1), ("D/D", 2)]
-)
+@pytest.mark.parametrize(("kind", "k"), [("F/F", 0), ("F/D", 1), ("D/F", 0), ("D/F", 1), ("D/D", 1), ("D/D", 2)])
 def test_semi_implicit_without_limit(kind, k):
     """None up to H = 0.5 on a 2 % grid."""
     assert np.isinf(cs.critical_step(split(kind), cs.SemiImplicit(degree=k), H_range=(0.01, 0.5)))

@@ -87,9 +87,7 @@ def test_a_jump_makes_steps_repeat(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_without_rejection_nothing_repeats(method):
     """`reject=False`: as many subsystem calls as accepted steps need, and a larger error."""
-    free = cs.simulate(
-        kicked(0.2003), t_end=0.4, method=method(degree=2), step=replace(CONTROL, reject=False)
-    )
+    free = cs.simulate(kicked(0.2003), t_end=0.4, method=method(degree=2), step=replace(CONTROL, reject=False))
     assert free.stats.rejected == 0
 
 

@@ -224,7 +224,7 @@ class _Step:
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)
-        self.step = method.bind(self.crew)
+        self.step = method.for_linearisation().bind(self.crew)
         self.noise = max((s.noise for s in plan.subsystems), default=0.0)
         states = np.concatenate([s.get_state() for s in plan.subsystems])
         self.point = np.concatenate([states, np.tile(z, self.depth + 1)])
@@ -257,7 +257,7 @@ def _linearise(step: _Step, linear: bool | None) -> MacroMap:
             unit[j] = 1.0
             columns.append(step(unit) - base)
         return MacroMap(np.array(columns).T.reshape(len(point), len(point)), step.n_states, True)
-    relative = max(1e-6, step.noise**0.5)
+    relative = max(1e-5, step.noise**0.5)
     columns = []
     for j in range(len(point)):
         plus, minus = point.copy(), point.copy()

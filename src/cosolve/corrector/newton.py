@@ -31,6 +31,9 @@ class Newton(Corrector):
         self._labels: Sequence[str] = ()
         self._factors: Factorised | None = None
 
+    def __repr__(self) -> str:
+        return f"Newton(refresh={self.refresh!r})"
+
     def start_run(self, labels: Sequence[str]) -> None:
         self._labels, self._factors = labels, None
 

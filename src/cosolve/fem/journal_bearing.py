@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.fem.reynolds import Array, Film, PolarFilm, Reynolds, positive
+from cosolve.fem.elrod import Elrod, Groove
+from cosolve.fem.reynolds import CAVITATION, Array, Film, PolarFilm, Reynolds, positive
 
 # Below this eccentricity the direction of the line of centres carries no information (spec 5.5).
 _LEAST_ECCENTRICITY = 1e-6
@@ -24,6 +25,9 @@ _LEAST_ECCENTRICITY = 1e-6
 @dataclass(frozen=True)
 class JournalBearing:
     """Bush radius `R`, clearance `c = R - r`, width `B` (metres), oil viscosity `eta` (Pa s), grid, cavitation.
+
+    `cavitation`: "guembel" (negative pressure is cut), "elrod" (mass-conserving, fed by a `groove` whose angle counts
+    from the x-axis and whose pressure is in Pa), or "none".
 
     >>> bearing = JournalBearing(R=0.01, c=20e-6, B=0.01, eta=4e-3)
     >>> F_x, F_y = bearing.force(D=(0.0, -10e-6), V=(0.0, 0.0), omega=600.0)
@@ -38,28 +42,44 @@ class JournalBearing:
     n_theta: int = 64
     n_z: int = 16
     cavitation: str = "guembel"
+    groove: Groove | None = None
 
     def __post_init__(self) -> None:
         for name, what in (("R", "radius"), ("c", "clearance"), ("B", "width"), ("eta", "viscosity")):
             positive("JournalBearing", f"the {what} {name}", getattr(self, name))
         if self.c >= self.R:
-            raise SetupError(f"JournalBearing: the clearance c = {self.c:g} must be smaller than the radius R = {self.R:g}")
+            raise SetupError(f"JournalBearing: the clearance c = {self.c:g} must be below the radius R = {self.R:g}")
+        if self.cavitation not in (*CAVITATION, "elrod"):
+            known = ", ".join((*CAVITATION, "elrod"))
+            raise SetupError(f"JournalBearing: cavitation must be one of {known}, not {self.cavitation!r}")
+        if self.groove is not None and self.cavitation != "elrod":
+            raise SetupError("JournalBearing: a groove feeds the mass-conserving film; give cavitation='elrod' with it")
         _ = self.film  # refuses a bad grid now
 
     @cached_property
-    def film(self) -> Reynolds:
-        """The dimensionless solver."""
-        return Reynolds(self.B / self.R, self.n_theta, self.n_z, self.cavitation)
+    def film(self) -> Reynolds | Elrod:
+        """The dimensionless solver. Its angle 0 lies opposite to the x-axis, its pressure is per unit of speed."""
+        width = self.B / self.R
+        if self.cavitation != "elrod":
+            return Reynolds(width, self.n_theta, self.n_z, self.cavitation)
+        groove = self.groove or Groove(theta=np.pi / 2)
+        supply = groove.pressure / self.pressure_scale
+        return Elrod(width, self.n_theta, self.n_z, Groove(groove.theta - np.pi, groove.length, supply))
+
+    @property
+    def pressure_scale(self) -> float:
+        """Pressure in Pa of one unit of film pressure (Eq. 5.5 without omega)."""
+        return 6 * self.eta * (self.R / self.c) ** 2
 
     @property
     def scale(self) -> float:
-        """Force that belongs to one unit of dimensionless force and one unit of speed (Eq. 5.15 without omega)."""
-        return 6 * self.eta * self.R * self.B * (self.R / self.c) ** 2
+        """Force in N of one unit of film force (Eq. 5.15 without omega)."""
+        return self.R * self.B * self.pressure_scale
 
     def solve(self, D: npt.ArrayLike, V: npt.ArrayLike, omega: float) -> Film:
-        """The film in the frame at rest; angle 0 lies opposite to the x-axis, and pressure is per unit of speed."""
+        """The film in the frame at rest; its derivatives are by displacement and velocity over the clearance."""
         (ex, ey), (vx, vy) = np.divide(D, self.c).tolist(), np.divide(V, self.c).tolist()
-        return self.film.solve((ex, ey), 2 * vy - omega * ex, 2 * vx + omega * ey)
+        return self.film.at_rest((ex, ey), (vx, vy), omega)
 
     def force(self, D: npt.ArrayLike, V: npt.ArrayLike, omega: float) -> Array:
         """Force `(F_x, F_y)` of the film on the journal."""
@@ -72,9 +92,7 @@ class JournalBearing:
         >>> bool(np.isfinite(bearing.jacobian((0.0, 0.0), (0.0, 0.0), omega=0.0)).all())     # centre, standstill
         True
         """
-        by_ex, by_ey, by_s, by_c = self.solve(D, V, omega).derivative.T
-        columns = [by_ex - omega * by_s, by_ey + omega * by_c, 2 * by_c, 2 * by_s]
-        return self.scale / self.c * np.stack(columns, axis=1)
+        return self.scale / self.c * self.solve(D, V, omega).derivative
 
     def coefficients(self, D: npt.ArrayLike, omega: float) -> tuple[Array, Array]:
         """Stiffness `K = -dF/dD` and damping `C = -dF/dV` (2 x 2 each) of the journal at rest at `D`.
@@ -119,8 +137,8 @@ class JournalBearing:
         if np.abs(gap).max() <= 1e3 * tol * load:  # the kinks of the cut pressure limit the descent
             return D
         raise SubsystemError(
-            f"JournalBearing: no equilibrium found for load {load:g} N at omega = {omega:g} rad/s; stopped at eccentricity "
-            f"{np.hypot(*D) / self.c:.6g} with a force defect of {np.abs(gap).max():.3g} N"
+            f"JournalBearing: no equilibrium found for load {load:g} N at omega = {omega:g} rad/s; stopped at "
+            f"eccentricity {np.hypot(*D) / self.c:.6g} with a force defect of {np.abs(gap).max():.3g} N"
         )
 
     # -- the polar form of the source ------------------------------------------------------------------------
@@ -143,6 +161,8 @@ class JournalBearing:
 
     def polar(self, eps: float, deps: float, ddelta: float) -> PolarFilm:
         """Dimensionless forces `F_r, F_delta` and their derivatives: what the source's static solver returns."""
+        if isinstance(self.film, Elrod):
+            raise SetupError("JournalBearing: with a groove the film has no polar form; use force(D, V, omega)")
         return self.film.polar(eps, deps, ddelta)
 
     def to_cartesian(self, F: npt.ArrayLike, D: npt.ArrayLike, omega: float) -> Array:

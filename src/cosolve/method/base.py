@@ -75,6 +75,10 @@ class Method:
         """Short label for tables and legends."""
         return f"{self.name}({self.degree})"
 
+    def for_linearisation(self) -> Method:
+        """The method whose macro step is differenced by the stability analysis: free of differences of its own."""
+        return self
+
     def bind(self, crew: Crew) -> MacroStep:
         """The macro step of this method for the given crew."""
         raise NotImplementedError

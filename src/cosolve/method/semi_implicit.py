@@ -6,8 +6,8 @@ Newton step, one corrected run. For linear systems that equals the fully implici
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class SemiImplicit(Method):
     `jacobian`: `"auto"` takes exact Jacobians where subsystems have them and differences elsewhere, `"difference"`
     perturbs always; `increment` is the relative increment of the differences. `final_update` recomputes the coupling
     variables of laws and connections from the corrected outputs (Eqs. 14, 88). `predictor` is the degree of the first
-    guess (default: `degree`); on linear systems the result does not depend on it.
+    guess (default: `degree`); on linear systems the result does not depend on it. `refresh="run"` keeps the Jacobian as
+    long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
@@ -38,6 +39,7 @@ class SemiImplicit(Method):
     increment: float = 1e-5
     final_update: bool = True
     predictor: int | None = None
+    refresh: Literal["step", "run"] = "step"
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
@@ -47,19 +49,28 @@ class SemiImplicit(Method):
         refuse_bad_differencing(self.name, self.jacobian, self.increment)
         if self.predictor is not None:
             self.refuse_bad_degree(self.predictor, "predictor")
+        if self.refresh not in ("step", "run"):
+            raise SetupError(f"{self.name}: refresh must be 'step' or 'run', not {self.refresh!r}")
+
+    def for_linearisation(self) -> SemiImplicit:
+        return replace(self, refresh="run")
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
-        newton = Newton()
-        newton.start_run(plan.z_labels)
+        newton = Newton(self.refresh)
+        shape: tuple[float, int] | None = None  # step and degree for which the Jacobian was made
         guess_degree = self.degree if self.predictor is None else self.predictor
 
         def step(history: History, window: Window) -> Outcome:
             # 1 predictor: extrapolated end values, on the corrector's nodes so that perturbed runs share them
+            nonlocal shape
             trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment)
             z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
             y_p = trial.run(z_p)
             # 2 corrected coupling variables: one Newton step
+            if shape != (shape := (window.H, len(trial.weight))):
+                newton.start_run(plan.z_labels)
+            newton.start_step()
             r_p = plan.residual(z_p, y_p)
             z = newton.correct(z_p, r_p, lambda: trial.jacobian(z_p, y_p)) if plan.n_z else z_p
             # 3 corrector: the same step again

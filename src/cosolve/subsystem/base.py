@@ -75,6 +75,8 @@ class Subsystem:
     noise: float = 0.0
     #: True when the solver ends a step where *it* wants, so that `advance` back-interpolates (see FreeRunning).
     overshoots: bool = False
+    #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
+    concurrent: bool = False
 
     def start(self, t0: float) -> Any:
         """Go to the initial state at `t0` and return the outputs there."""
@@ -107,6 +109,10 @@ class Subsystem:
     """get_state() -> the state as a flat array; lets the analysis linearise the macro step."""
     set_state: Callable[[Vector], None]
     """set_state(x): put the subsystem into state `x`."""
+    equations: Callable[[], tuple[Callable[..., Any], Callable[..., Any], Matrix | None]]
+    """equations() -> (rhs, output, E) of `E x' = rhs(t, x, u)`, `y = output(t, x, u)`; E None is the identity."""
+    output_jacobian: Callable[[float, Vector], Any]
+    """output_jacobian(t, u) -> d outputs / d inputs of a static subsystem; spares the perturbed calls."""
 
 
 #: capability -> the methods that make it up, and what it is good for.
@@ -117,6 +123,8 @@ CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "replay": (("replay",), "noise-free difference quotients"),
     "own steps": (("step",), "leading a master/slave run with its internal steps"),
     "state": (("get_state", "set_state"), "stability analysis before the run"),
+    "equations": (("equations",), "integrating it together with static subsystems"),
+    "output jacobian": (("output_jacobian",), "derivatives of a static subsystem without perturbed calls"),
 }
 
 

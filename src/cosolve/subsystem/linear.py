@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.matrix_exponential import matrix_exponential
 from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state
 
 _KEPT_STEP_SIZES = 64
@@ -98,14 +99,12 @@ class Linear(Subsystem):
         found = self._flows.get(key)
         if found is not None:
             return found
-        from scipy.linalg import expm
-
         n, p = self.B.shape
         chain = np.zeros((n + p * (degree + 1),) * 2)  # states, then u and its derivatives with respect to s
         chain[:n, :n] = self.A * H
         chain[:n, n : n + p] = self.B * H
         chain[n : n + p * degree, n + p :] = np.eye(p * degree)
-        grown = expm(chain)[:n]
+        grown = matrix_exponential(chain)[:n]
         scale = np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
         self._flows[key] = (np.ascontiguousarray(grown[:, :n]), grown[:, n:] * scale)
         if len(self._flows) > _KEPT_STEP_SIZES:

@@ -31,7 +31,7 @@ class Ode(Subsystem):
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
     >>> sorted(cs.capabilities(decay))
-    ['output', 'own steps', 'replay', 'rollback', 'state']
+    ['equations', 'output', 'own steps', 'replay', 'rollback', 'state']
     """
 
     def __init__(
@@ -116,6 +116,9 @@ class Ode(Subsystem):
 
     def set_state(self, x: Vector) -> None:
         self.x = np.array(x, dtype=np.float64)
+
+    def equations(self) -> tuple[Callable[..., Any], Callable[..., Any], None]:
+        return self.rhs, self.output_function, None
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
         solver = self._crossed_with  # not self._solver: a rollback undoes the turn to the stiff solver

@@ -1,0 +1,293 @@
+"""One dynamic subsystem and its expensive static ones under one implicit integrator (spec: cosimulation ch. 3).
+
+The dynamic subsystem gives its equations `E x' = f(t, x, u_d)`, `y_d = y_d(t, x)`; the static ones are a function
+`u_d(y_d)`. One macro step is one accepted step of the BDF integrator, and the variants differ in where in it the static
+subsystems are called:
+
+- A, fully implicit: in every corrector iteration (Eqs. 4.11-4.12). Calls = iterations over all attempts.
+- B, last corrector: linearised (Eq. 4.13) at the converged value of the step before (Eq. 4.14). Calls = accepted steps.
+  The linearisation error is `O(h^2)`, which caps the global order at 2.
+- C, predictor: linearised at the predictor of the step (Eq. 4.16). Calls = accepted steps + repetitions. The
+  linearisation error is `O(h^(2k+2))` with order `k`, invisible next to the integrator's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from cosolve.errors import CapabilityError, CosolveError, NonFiniteError, SetupError, SubsystemError
+from cosolve.interface.plan import Plan
+from cosolve.method.base import MacroStep, Method, Outcome
+from cosolve.method.crew import Crew, Window
+from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
+from cosolve.signal import History
+from cosolve.subsystem.feedthrough import feedthrough
+from cosolve.subsystem.integrator.bdf import Bdf, consistent_slope, forward_differences
+from cosolve.subsystem.integrator.bdf_control import PATTERN, BdfControl
+from cosolve.subsystem.port import Matrix, Vector, is_number
+
+Variant = Literal["A", "B", "C", "fully implicit", "last corrector", "predictor"]
+
+_LETTERS = {"fully implicit": "A", "last corrector": "B", "predictor": "C"}
+
+
+@dataclass(frozen=True)
+class DynamicStatic(Method):
+    """Dynamic-static solver coupling, variant A, B or C (module docstring); chooses its own steps.
+
+    `rtol`, `atol` (one number, or one per state; `rtol` unless given), `order` (highest, the only one with
+    `fixed_order`), `h_init`, `h_min`, `h_max`, `safety`, or a fixed step `h`: see `BdfControl`. `pattern` says at which
+    corrector iterations the Jacobian is rebuilt; `newton` is the corrector's tolerance in units of the error tolerance;
+    `increment` the relative size of perturbations (raised where a static solver's `noise` asks for it); `past(t)` gives
+    states before the start where they are known, so that a run begins at full order.
+
+    In the result's statistics a call of a static subsystem is one set of parallel solves, its Jacobians are the sets
+    with perturbed solves; calls of the dynamic subsystem are attempts at a step and its Jacobians are rebuilt iteration
+    matrices. A static subsystem that depends on time explicitly is lagged by one step in variant B: give time as an
+    output of the dynamic subsystem instead.
+
+    >>> import cosolve as cs
+    >>> mass = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0],
+    ...               inputs=["force"], outputs=["x", "v"])
+    >>> spring = cs.Static(lambda t, u: -u[0] ** 3 - u[1], inputs=["x", "v"], outputs=["force"])
+    >>> system = cs.System({"mass": mass, "spring": spring})
+    >>> for source, target in (("mass.x", "spring.x"), ("mass.v", "spring.v"), ("spring.force", "mass.force")):
+    ...     system.connect(source, target)
+    >>> stats = cs.simulate(system, t_end=5.0, method=DynamicStatic("C", rtol=1e-6)).stats
+    >>> stats.calls["spring"] == stats.calls["mass"] >= stats.steps
+    True
+    """
+
+    degree: int = field(default=1, init=False, repr=False)
+    variant: Variant = "C"
+    rtol: float = 1e-6
+    atol: float | Sequence[float] | None = None
+    order: int = 5
+    fixed_order: bool = False
+    h: float | None = None
+    h_init: float | None = None
+    h_min: float = 0.0
+    h_max: float = np.inf
+    safety: float = 0.85
+    pattern: str = PATTERN
+    newton: float = 0.01
+    increment: float = float(np.finfo(np.float64).eps ** 0.5)
+    past: Callable[[float], Any] | None = field(default=None, repr=False)
+
+    explicit: ClassVar[bool] = True
+    chooses_step: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        letter = _LETTERS.get(self.variant, self.variant)
+        if letter not in ("A", "B", "C"):
+            raise SetupError(
+                f"DynamicStatic: variant must be 'A' (fully implicit), 'B' (last corrector) or 'C' (predictor), not "
+                f"{self.variant!r}"
+            )
+        object.__setattr__(self, "variant", letter)
+        if isinstance(self.pattern, str):
+            object.__setattr__(self, "pattern", self.pattern.replace(":", "").upper())
+        if isinstance(self.atol, (list, np.ndarray)):
+            object.__setattr__(self, "atol", tuple(float(value) for value in self.atol))
+        if not (is_number(self.increment) and 0 < self.increment < 1):
+            raise SetupError(f"DynamicStatic: increment must lie between 0 and 1, not {self.increment!r}")
+        if self.past is not None and not callable(self.past):
+            raise SetupError(f"DynamicStatic: past must be a function of time, not {self.past!r}")
+        try:
+            self.control()
+        except SetupError as error:
+            raise SetupError(str(error).replace("BDF", "DynamicStatic", 1)) from None
+
+    @property
+    def label(self) -> str:
+        return f"DynamicStatic({self.variant})"
+
+    def control(self) -> BdfControl:
+        """The settings of the integrator."""
+        return BdfControl(
+            rtol=self.rtol,
+            atol=self.atol,  # type: ignore[arg-type]  # made a tuple above
+            order=self.order,
+            fixed_order=self.fixed_order,
+            h=self.h,
+            h_init=self.h_init,
+            h_min=self.h_min,
+            h_max=self.h_max,
+            pattern=self.pattern,
+            newton=self.newton,
+            safety=self.safety,
+        )
+
+    def complaints(self, plan: Plan) -> list[str]:
+        dynamic = dynamic_subsystems(plan)
+        described = [f"'{name}' ({type(s).__name__})" for name, s in zip(plan.names, plan.subsystems, strict=True)]
+        if len(dynamic) > 1:
+            return [
+                f"DynamicStatic integrates one dynamic subsystem, but {' and '.join(described[i] for i in dynamic)} "
+                "all have equations of motion; join them into one Ode, or use SemiImplicit"
+            ]
+        moving = [i for i, s in enumerate(plan.subsystems) if i not in dynamic and not is_static(s)]
+        if moving:
+            return [
+                f"DynamicStatic couples one dynamic subsystem that gives its equations with static ones, but "
+                f"{described[i]} is neither; define equations, get_state and set_state there (an Ode has them), or use "
+                "SemiImplicit"
+                for i in moving
+            ]
+        if not dynamic:
+            return [
+                f"DynamicStatic needs a dynamic subsystem that gives its equations, but {', '.join(described[:8])} "
+                "are all static; use Jacobi"
+            ]
+        _, loop = static_levels(plan, dynamic[0])
+        if loop:
+            return [
+                f"DynamicStatic calls static subsystems one after the other, but "
+                f"{' and '.join(described[i] for i in loop[:8])} are in an algebraic loop of their own; join them into "
+                "one static subsystem (StaticResidual solves such loops)"
+            ]
+        return super().complaints(plan)
+
+    def bind(self, crew: Crew) -> MacroStep:
+        run = _Coupled(self, crew)
+
+        def step(history: History, limit: Window) -> Outcome:
+            run.resume(history.newest, limit.t0)
+            return run.step(limit.t1)
+
+        return step
+
+
+class _Coupled:
+    """The problem that the integrator's corrector solves, and the macro step around it."""
+
+    def __init__(self, method: DynamicStatic, crew: Crew) -> None:
+        self.variant, self.past, self.crew = method.variant, method.past, crew
+        self.dynamic = dynamic_subsystems(crew.plan)[0]
+        self.name = crew.plan.names[self.dynamic]
+        self.subsystem = crew.plan.subsystems[self.dynamic]
+        self.rhs, self.output, self.E = self.subsystem.equations()
+        self.network = StaticNetwork(crew, self.dynamic, method.increment)
+        control = method.control()
+        self.scale = control.scale()
+        self.solver = Bdf(self, control, self.E)
+        self.tangents: Tangents | None = None
+        self._u = np.zeros(0)
+        self._warm: list[Any] = []
+
+    # -- the macro step --------------------------------------------------------------------------------
+
+    def resume(self, z: Vector, t: float) -> None:
+        """Start the integrator, or restart it when time or state are not where it left them."""
+        x, solver = self.subsystem.get_state(), self.solver
+        first = np.isnan(solver.t)
+        if not first and solver.t == t and np.array_equal(solver.x, x):
+            return
+        self._u, self.tangents = self.crew.plan.inputs(z, self.dynamic), None
+        if first:
+            self._refuse_bad_equations(t, x)
+        slope = self._guarded(t, "evaluating its equations", lambda: self._slope(t, x, self._u))
+        solver.start(t, x, consistent_slope(slope, self.E), self.past if first else None)
+
+    def step(self, t_max: float) -> Outcome:
+        """One accepted step."""
+        solver, crew, i = self.solver, self.crew, self.dynamic
+        iterations, jacobians = solver.counts.iterations, solver.counts.jacobians
+        if self.variant == "B":  # once per accepted step; kept when the step is repeated
+            self.tangents = self.network.call(solver.t, self._outputs(solver.t, solver.x))
+        try:
+            t = solver.step(t_max)
+        finally:
+            crew.jacobians[i] += solver.counts.jacobians - jacobians
+        self.subsystem.set_state(solver.x)
+        assert self.tangents is not None
+        y, z = self.network.follow(self._outputs(t, solver.x), self.tangents)
+        self._u = crew.plan.inputs(z, i)
+        y[crew.plan.y_slices[i]] = self._outputs(t, solver.x)  # once more: those with feed-through have new inputs
+        self.network.complete(t, y, z)
+        return Outcome(y, z, z, solver.order, iterations=solver.counts.iterations - iterations, t1=t)
+
+    # -- what the integrator asks ----------------------------------------------------------------------
+
+    def predicted(self, t: float, x: Vector) -> None:
+        self.crew.calls[self.dynamic] += 1
+        self._warm = self.network.save()
+        if self.variant == "C":
+            self.tangents = self.network.call(t, self._outputs(t, x))
+        elif self.variant == "B":
+            assert self.tangents is not None
+            self.tangents = self.network.timed(t, self.tangents)
+
+    def rejected(self) -> None:
+        self.network.restore(self._warm)
+
+    def evaluate(self, t: float, x: Vector, rebuild: bool) -> tuple[Vector, Matrix | None]:
+        if self.variant == "A":
+            self.tangents = self.network.call(t, self._outputs(t, x), None if rebuild else self.tangents)
+        f = self._closed(t, x)
+        if not rebuild:
+            return f, None
+        return f, forward_differences(lambda shifted: self._closed(t, shifted), x, f, self.scale)
+
+    def _closed(self, t: float, x: Vector) -> Vector:
+        """`f(t, x, u_d(y_d(x)))` with the static subsystems linearised: its derivative is the chain rule, Eq. 4.8."""
+        assert self.tangents is not None
+        _, z = self.network.follow(self._outputs(t, x), self.tangents)
+        self._u = self.crew.plan.inputs(z, self.dynamic)
+        return self._guarded(t, "evaluating its equations", lambda: self._slope(t, x, self._u))
+
+    # -- calls into the dynamic subsystem --------------------------------------------------------------
+
+    def _slope(self, t: float, x: Vector, u: Vector) -> Vector:
+        f = np.array(self.rhs(t, x.copy(), u.copy()), dtype=np.float64)
+        if f.shape != x.shape:
+            raise SubsystemError(
+                f"rhs returned shape {f.shape}, expected {x.shape}: one number per state "
+                "(u is an array: write u[0] for the first input)"
+            )
+        if not np.isfinite(f).all():
+            k = int(np.flatnonzero(~np.isfinite(f))[0])
+            raise NonFiniteError(f"rhs returned {f[k]} for state {k}")
+        return f
+
+    def _outputs(self, t: float, x: Vector) -> Vector:
+        ports = self.crew.plan.output_ports[self.dynamic]
+        y = self._guarded(t, "evaluating its outputs", lambda: ports.pack(self.output(t, x.copy(), self._u.copy())))
+        if not np.isfinite(y).all():
+            k = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise NonFiniteError(f"'{self.name}' gave {y[k]} for '{ports.labels()[k]}' at t = {t:.9g}", time=t)
+        return y
+
+    def _guarded(self, t: float, doing: str, call: Callable[[], Vector]) -> Vector:
+        try:
+            return call()
+        except Exception as error:
+            kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
+            what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
+            raise kind(f"'{self.name}' failed while {doing} at t = {t:.9g}: {what}", subsystem=self.name) from error
+
+    def _refuse_bad_equations(self, t: float, x: Vector) -> None:
+        """Wrong sizes, and outputs that answer an input at once: `u_d(y_d)` would be an implicit equation."""
+        plan, i = self.crew.plan, self.dynamic
+        if self.E is not None and np.shape(self.E) != (len(x), len(x)):
+            raise CapabilityError(
+                f"'{self.name}' gives a mass matrix of shape {np.shape(self.E)}; expected {(len(x), len(x))} for its "
+                f"{len(x)} states"
+            )
+        if np.ndim(self.scale) and len(np.ravel(self.scale)) != len(x):
+            raise SetupError(
+                f"DynamicStatic: atol has {len(np.ravel(self.scale))} values, but '{self.name}' has {len(x)} states"
+            )
+        reacts = np.any(feedthrough(self.subsystem, t, self._u), axis=1).tolist()
+        read = np.unique(np.concatenate([plan.copy_from, *(block.y_index for block in plan.blocks)]))
+        for k in read[plan.y_owner[read] == i]:
+            if reacts[k - plan.y_slices[i].start]:
+                raise CapabilityError(
+                    f"DynamicStatic needs outputs that follow from the state alone, but '{plan.y_label(int(k))}' "
+                    "reacts at once to an input and is read by the coupling; give out a state instead, or use "
+                    "SemiImplicit"
+                )

@@ -1,0 +1,190 @@
+"""The flexible double pendulum against its oracles (spec: applied-force 3.2, semi-implicit E2)."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from examples.double_pendulum_flexible.model import joint_force, reference, reference_force, split
+from examples.double_pendulum_flexible.run import errors, main, run
+
+import cosolve as cs
+
+SEMI, EXPLICIT = cs.SemiImplicit, cs.Jacobi
+#: spec 3.2: max error of phi1 (rad) and lam (N) at H = 1e-3, 5e-4, 2.5e-4
+TABLE = {
+    (SEMI, 0): ((1.10e-4, 5.91e-5, 3.10e-5), (12.0, 6.5, 3.4)),
+    (SEMI, 1): ((9.79e-6, 2.47e-6, 6.23e-7), (1.11, 0.278, 0.070)),
+    (SEMI, 2): ((2.05e-6, 2.53e-7, 3.29e-8), (0.242, 0.042, 0.0059)),
+    (EXPLICIT, 0): ((1.55e-4, 7.01e-5, 3.37e-5), (18.1, 8.0, 3.8)),
+    (EXPLICIT, 1): ((5.39e-5, 1.44e-5, 3.68e-6), (6.4, 1.7, 0.43)),
+    (EXPLICIT, 2): ((None, 1.24e-5, 2.98e-6), (None, 1.6, 0.37)),
+}
+STEPS = (1e-3, 5e-4, 2.5e-4)
+#: the same for foreign motion as input: max error of phi1 at H = 1e-3, 5e-4
+MOTION = {
+    (SEMI, "F/D"): ((45, 18), (2.61e-3, 6.50e-4), (3.14e-5, 3.90e-6)),
+    (SEMI, "D/D"): ((61, 33), (5.20e-3, 1.30e-3), (6.19e-5, 7.70e-6)),
+    (EXPLICIT, "F/D"): ((0.17, 0.12), (1.34e-2, 3.31e-3), (2.95e-4, 3.58e-5)),
+    (EXPLICIT, "D/D"): ((0.22, 0.17), (2.69e-2, 6.67e-3), (6.6e-4, 1.4e-4)),
+}
+
+
+@cache
+def found(method, k, H, kind="F/F"):
+    return errors(run(kind, method(degree=k), H), H)
+
+
+@cache
+def half(k, H, final_update=True):
+    """The runs of Lu's E2: T = 0.5."""
+    return run("F/F", SEMI(degree=k, final_update=final_update), H, 0.5)
+
+
+@pytest.mark.covers("SL-15", "LU-17")
+def test_reference():
+    """The monolithic solution to 1e-6 (eight digits are given), and the largest force."""
+    times = np.linspace(0.0, 1.0, 1001)
+    states = reference(times)
+    expected = {
+        100: (0.99953024, -0.80196358),
+        200: (1.05655304, -0.94636201),
+        500: (1.00133577, -1.57081362),
+        1000: (0.96551845, -2.07815200),
+    }
+    for index, angles in expected.items():
+        assert states[index, [0, 4]] == pytest.approx(angles, abs=2e-8)
+    fine = reference(np.linspace(0.0, 0.1, 2001))
+    assert np.abs(reference_force(fine)).max() == pytest.approx(73.9, abs=0.1)
+
+
+def test_counts():
+    """Reduced planar copies: n_g = 2 (one force vector), 4 and 8."""
+    assert {kind: split(kind).plan().n_z for kind in ("F/F", "F/D", "D/F", "D/D")} == {
+        "F/F": 2,
+        "F/D": 4,
+        "D/F": 8,
+        "D/D": 8,
+    }
+
+
+@pytest.mark.covers("SL-15")
+@pytest.mark.parametrize("index", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("method", "k"), TABLE, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_error_table(method, k, index):
+    """The table of 3.2 to 5 % for phi1 and lam."""
+    phi, force = (column[index] for column in TABLE[method, k])
+    result = found(method, k, STEPS[index])
+    if phi is None:  # explicit, k = 2, H = 1e-3: how far it runs away is chaotic, that it does is not
+        assert result.phi1 > 1.0
+        assert result.force > 1e5
+        return
+    assert result.phi1 == pytest.approx(phi, rel=0.05)
+    assert result.force == pytest.approx(force, rel=0.05)
+
+
+@pytest.mark.covers("SL-15", "LU-17")
+@pytest.mark.parametrize(("k", "slope"), [(0, 0.9), (1, 2.0), (2, 3.0)])
+def test_order(k, slope):
+    """Slopes .9/2/3 of phi1 between 1e-3 and 5e-4 (+-0.05; the first is the rounded 0.895)."""
+    measured = np.log2(found(SEMI, k, 1e-3).phi1 / found(SEMI, k, 5e-4).phi1)
+    assert measured == pytest.approx(slope, abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("SL-15")
+@pytest.mark.parametrize(("k", "slope"), [(0, 0.93), (1, 1.99), (2, 3.0)])
+def test_order_at_the_finest_steps(k, slope):
+    """Between 5e-4 and 2.5e-4 (k = 2: 2.94, between 1e-3 and 5e-4 3.02; +-0.07)."""
+    measured = np.log2(found(SEMI, k, 5e-4).phi1 / found(SEMI, k, 2.5e-4).phi1)
+    assert measured == pytest.approx(slope, abs=0.07)
+
+
+@pytest.mark.covers("LU-17")
+@pytest.mark.parametrize(("k", "phi1", "phi2"), [(0, 6.4e-5, 2.9e-5), (1, 5.6e-6, 4.0e-7), (2, 1.4e-6, 8.3e-8)])
+def test_errors_sampled_every_ten_milliseconds(k, phi1, phi2):
+    """Lu's table was taken at t = 0.01, 0.02, ...: both printed digits (see docs/errata-semi-implicit.md)."""
+    sampled = errors(half(k, 1e-3), 1e-3, 0.5, every=10)
+    assert sampled.phi1 == pytest.approx(phi1, abs=0.05 * 10 ** np.floor(np.log10(phi1)))
+    assert sampled.phi2 == pytest.approx(phi2, abs=0.05 * 10 ** np.floor(np.log10(phi2)))
+    order = np.log2(errors(half(k, 1e-3), 1e-3, 0.5).phi1 / errors(half(k, 5e-4), 5e-4, 0.5).phi1)
+    assert order == pytest.approx(k + 1, abs=0.15)
+
+
+@pytest.mark.covers("LU-07", "SL-18")
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_final_update_hardly_matters(k):
+    """Max change of the angle error < 1e-3 relative; k = 0 sampled every 10 ms is 6.43496e-5 either way.
+
+    The angle error is that of phi1. Taken alone, the 20 times smaller error of phi2 also changes by less than 1e-3
+    for k = 0 (the measured case) and k = 1, and by 1.2e-3 for k = 2 (docs/errata-semi-implicit.md).
+    """
+    on, off = (errors(half(k, 1e-3, update), 1e-3, 0.5) for update in (True, False))
+    assert max(on[:2]) == pytest.approx(max(off[:2]), rel=1e-3)
+    if k < 2:
+        assert on.phi2 == pytest.approx(off.phi2, rel=1e-3)
+    if k == 0:
+        for update in (True, False):
+            sampled = errors(half(k, 1e-3, update), 1e-3, 0.5, every=10)
+            assert sampled.phi1 == pytest.approx(6.43496e-5, abs=5.1e-10)
+
+
+@pytest.mark.covers("SL-18")
+def test_final_update_closes_the_law():
+    """Residual 3.1e-4 N before the final evaluation (k = 0, H = 1e-3), below 1e-12 N after it."""
+    result = half(0, 1e-3)
+    assert result.residual.max() == pytest.approx(3.1e-4, rel=0.02)
+    names = ["one.phi", "one.w", *(f"two.{n}" for n in ("x", "y", "phi", "vx", "vy", "w"))]
+    law = np.array([joint_force(*row) for row in np.array([result[n] for n in names]).T])
+    assert np.abs(result["joint"] - law).max() < 1e-12
+
+
+@pytest.mark.covers("SL-21")
+def test_a_second_correction_closes_the_nonlinear_interface():
+    """H = 2e-3, k = 0, T = 0.2: 7.3e-3 N after one correction, below 1e-8 N after two.
+
+    Increment 1e-2 N as in the spec; differences at 1e-5 N (our default while the force is 0) give 7.6e-3.
+    """
+    H, options = 2e-3, {"degree": 0, "increment": 1e-2}
+    one = cs.simulate(split("F/F", h=H / 4), t_end=0.2, method=SEMI(**options), step=H)
+    assert one.residual.max() == pytest.approx(7.3e-3, abs=5e-5)
+    full = cs.Implicit(tol=1e-10, corrector=cs.Newton(refresh="iteration"), **options)
+    two = cs.simulate(split("F/F", h=H / 4), t_end=0.2, method=full, step=H)
+    assert two.iterations.max() == 2
+    assert two.residual.max() < 1e-8
+
+
+@pytest.mark.covers("SL-12")
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["F/D", "D/D"])
+def test_motion_as_input(kind, k):
+    """k = 0 is off by more than 10 rad; k = 1 and 2 meet the table to 5 % with orders 2 and 3."""
+    coarse, fine = (found(SEMI, k, H, kind).phi1 for H in STEPS[:2])
+    if k == 0:
+        assert coarse > 10.0
+        assert fine > 10.0
+        return
+    assert (coarse, fine) == pytest.approx(MOTION[SEMI, kind][k], rel=0.05)
+    assert np.log2(coarse / fine) == pytest.approx(k + 1, abs=0.05)
+    assert coarse > 10 * found(SEMI, k, 1e-3).phi1  # constants far above those of the force split
+
+
+@pytest.mark.covers("SL-12")
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["F/D", "D/D"])
+def test_motion_as_input_explicit(kind, k):
+    """The explicit columns to 5 %: wrong with k = 0 (half-step lag), converging with k >= 1."""
+    assert [found(EXPLICIT, k, H, kind).phi1 for H in STEPS[:2]] == pytest.approx(MOTION[EXPLICIT, kind][k], rel=0.05)
+
+
+def test_adaptive_inner_solver_gives_the_same():
+    """dopri5 at 1e-10 instead of RK4: the error of k = 1 is the coupling's, not the solver's (1 %)."""
+    result = cs.simulate(split("F/F", solver="dopri5"), t_end=0.1, method=SEMI(degree=1), step=1e-3)
+    assert errors(result, 1e-3).phi1 == pytest.approx(9.79e-6, rel=1e-2)
+
+
+@pytest.mark.slow
+def test_the_script(tmp_path, capsys):
+    """Three pictures and a table."""
+    main(["--quick", "--out", str(tmp_path)])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["convergence.png", "displacement.png", "motion.png"]
+    assert "semi, k = 2" in capsys.readouterr().out
