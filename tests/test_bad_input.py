@@ -113,19 +113,7 @@ DESCRIPTIONS = {
         ["'a' and 'b'", "same object", "build two"],
         lambda: (lambda s: cs.System({"a": s, "b": s}))(decay()),
     ),
-    "duplicate port": (
-        ["'a'", "'u'", "twice"],
-        lambda: (
-            cs.System(
-                {
-                    "a": cs.Static(lambda t, u: u[0], inputs=["u"], outputs=["y"]),
-                    "b": cs.Static(lambda t, u: u[0], inputs=["u"], outputs=["y", "y"]),
-                }
-            )
-            if False
-            else cs.System({"a": _with_ports(["u", "u"], ["y"])})
-        ),
-    ),
+    "duplicate port": (["'a'", "'u'", "twice"], lambda: cs.System({"a": _with_ports(["u", "u"], ["y"])})),
     "port both in and out": (["'a'", "'x'", "rename"], lambda: cs.System({"a": _with_ports(["x"], ["x"])})),
     "ports as a string": (["list of names", "['force']"], lambda: cs.System({"a": _with_ports("force", ["y"])})),
     "ports as a number": (["list of names", "3"], lambda: cs.System({"a": _with_ports(3, ["y"])})),
@@ -472,12 +460,8 @@ def test_a_right_hand_side_that_raises(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_right_hand_side_that_returns_nan_is_noticed_even_where_no_output_shows_it(solver, capfd):
-    error = stopped(
-        ["'a'", "nan" if solver in ("ode4", "LSODA", "cvode") else "NaN"][:1],
-        lambda: run(ring(faulty(solver, lambda x: x * np.nan))),
-        cs.NonFiniteError,
-        subsystem="a",
-    )
+    call = lambda: run(ring(faulty(solver, lambda x: x * np.nan)))  # noqa: E731
+    error = stopped(["'a'"], call, cs.NonFiniteError, subsystem="a")
     assert re.search(r"rhs returne?[sd] |state 0 became nan", str(error))
     assert 0.35 < error.time < 0.55
 
@@ -510,8 +494,8 @@ def test_an_output_function_that_returns_nan_or_raises():
     stopped(["'a'", "nan", "output 'y'"], lambda: run(ring(late)), cs.NonFiniteError, 4, 0.4, "a")
     at_once = ode(lambda t, x, u: np.nan)
     stopped(["'a'", "nan", "output 'y'", "t = 0"], lambda: run(ring(at_once)), cs.NonFiniteError, subsystem="a")
-    typo = ode(lambda t, x, u: x[5])
-    stopped(["'a'", "out of bounds"], lambda: run(ring(typo)), cs.SubsystemError, subsystem="a")
+    typo = ode(lambda t, x, u: boom(x))
+    stopped(["'a'", "valve area is 0", "t = 0"], lambda: run(ring(typo)), cs.SubsystemError, subsystem="a")
 
 
 def test_a_static_function_that_returns_nan_or_raises():
@@ -691,4 +675,4 @@ def test_values_that_grow_without_bound_stop_with_a_sentence():
     system.law("a.u", lambda y: 1e30 * y, of="b.y")
     system.law("b.u", lambda y: 1e30 * y, of="a.y")
     with np.errstate(all="ignore"):
-        stopped(["t = "], lambda: run(system), cs.NonFiniteError, subsystem="a")
+        stopped(["the law for", "inf", "smaller step", "t = 0.9"], lambda: run(system), cs.NonFiniteError, 9, 0.9)

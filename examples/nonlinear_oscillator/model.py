@@ -71,20 +71,19 @@ class Reference:
     def __init__(self, t_end: float) -> None:
         self.zeros: list[float] = []
         self._ends, self._pieces = [0.0], []
-        t, z = 0.0, X0
+        t, z, watched = 0.0, X0, 0  # x and v become zero in turn
         while t < t_end:
-            crossing = [_terminal(0), _terminal(1)]
             piece = solve_ivp(
-                whole, (t, t_end), z, method="DOP853", rtol=3e-14, atol=1e-13, dense_output=True, events=crossing
+                whole, (t, t_end), z, method="DOP853", rtol=3e-14, atol=1e-13, dense_output=True, events=_zero(watched)
             )
             self._pieces.append(piece.sol)
             t, z = float(piece.t[-1]), piece.y[:, -1].copy()
             self._ends.append(t)
             if piece.t_events[0].size:
-                self.zeros.append(t)
-                z[0] = 0.0
-            elif piece.t_events[1].size:
-                z[1] = 0.0
+                if watched == 0:
+                    self.zeros.append(t)
+                z[watched] = 0.0
+                watched = 1 - watched
 
     def __call__(self, t: float | np.ndarray) -> np.ndarray:
         times = np.atleast_1d(t)
@@ -92,9 +91,9 @@ class Reference:
         return np.array([self._pieces[k](time) for k, time in zip(which, times, strict=True)])
 
 
-def _terminal(k: int):
-    def crosses(t: float, z: np.ndarray) -> float:
+def _zero(k: int):
+    def value(t: float, z: np.ndarray) -> float:
         return z[k]
 
-    crosses.terminal = True
-    return crosses
+    value.terminal = True
+    return value

@@ -7,12 +7,14 @@ spec cosimulation 5.5 proposes, for the source gives none. States are dimensionl
 tolerance: `e = D / c` and `w = D' / (c omega_0)`. Two ways to cut the model:
 
 - `polar`: the source's. The film is given `eps, eps', delta'` (Eqs. 5.1-5.3) and returns dimensionless forces `F_r,
-  F_delta`; the rotor turns and scales them (Eqs. 5.15, 5.16). Singular at the centre, where `eps >= 1e-6` guards it.
+  F_delta`; the rotor turns and scales them (Eqs. 5.15, 5.16). Singular at the centre, where `eps >= 1e-6` guards it,
+  and for positive speed only.
 - `cartesian`: the film is given position, velocity and speed and returns forces in newtons. Regular everywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,19 +75,21 @@ class Rotor:
         polar = self.bearing.polar(*self.kinematics(t, x)).force
         return self.bearing.to_cartesian(polar, self.motion(x)[0], self.omega(t))
 
-    def reference(self, t: np.ndarray, form: str = "polar", rtol: float = 1e-10) -> np.ndarray:
-        """States at the times `t` (rows) from the undivided model, by a Runge-Kutta method of order 8."""
+    def reference(self, t_end: float, form: str = "polar", rtol: float = 1e-10) -> Callable[[np.ndarray], np.ndarray]:
+        """The undivided model by a Runge-Kutta method of order 8: a function that gives states (rows) at times."""
         found = solve_ivp(
             lambda t, x: self.slope(t, x, self.force(t, x, form)),
-            (0.0, float(t[-1])),
+            (0.0, t_end),
             self.x0,
             "DOP853",
-            t_eval=t,
+            dense_output=True,
             rtol=rtol,
             atol=rtol,
         )
         assert found.success, found.message
-        return found.y.T
+        motion = found.sol
+        assert motion is not None
+        return lambda t: motion(t).T
 
     # -- the two subsystems ------------------------------------------------------------------------------------
 
@@ -96,7 +100,7 @@ class Rotor:
         polar = form == "polar"
         forces = ["F_r", "F_delta"] if polar else ["F_x", "F_y"]
         read = ["eps", "deps", "ddelta"] if polar else ["x", "y", "vx", "vy", "omega"]
-        scaled = {"omega": self.omega_0} | ({} if polar else {name: self.m * self.gravity for name in forces})
+        scaled = {"omega": self.omega_0} | ({} if polar else dict.fromkeys(forces, self.m * self.gravity))
         ports = {name: cs.Port(name, nominal=scaled.get(name, 1.0)) for name in (*forces, *read)}
 
         def slope(t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -104,15 +108,17 @@ class Rotor:
             return self.slope(t, x, force)
 
         def outputs(t: float, x: np.ndarray, u: np.ndarray) -> dict[str, Any]:
-            x_y = dict(zip(("x", "y", "vx", "vy"), x, strict=True)) | {"omega": self.omega(t)}
-            return x_y | dict(zip(("eps", "deps", "ddelta"), self.kinematics(t, x), strict=True))
+            plain = dict(zip(("x", "y", "vx", "vy"), x, strict=True)) | {"omega": self.omega(t)}
+            if not polar:
+                return plain
+            return plain | dict(zip(("eps", "deps", "ddelta"), self.kinematics(t, x), strict=True))
 
         def film(t: float, u: np.ndarray) -> np.ndarray:
             if polar:
                 return self.bearing.polar(*u).force
             return self.bearing.force(*self.motion(u[:4]), float(u[4]))
 
-        names = ("x", "y", "vx", "vy", "omega", "eps", "deps", "ddelta")
+        names = ["x", "y", "vx", "vy", "omega"] + (read if polar else [])
         rotor = cs.Ode(
             slope,
             outputs,

@@ -23,6 +23,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,7 @@ def _over_steps(
             path_of_p = run(p, H)
             rows.append((H, global_error(path_of_p), np.nan if global_only else local_error(path_of_p, skip=skip)))
         errors[p] = np.array(rows)
-        critical = cs.critical_step(force_displacement(), limit(p), H_range=(3e-6, 2e-3))
+        critical = _limit(limit(p))
         for axes, column, order in zip(panels, (1, 2), (p + 1, p + local_gain), strict=False):
             _curve(axes, errors[p][:, 0], errors[p][:, column], order, critical, p)
     for axes, name in zip(panels, ("global", "local"), strict=False):
@@ -188,6 +189,12 @@ def _over_steps(
         _decorate(axes, f"{name} NRMSE", "macro step H in s", min(steps), max(steps))
     _finish(figure, panels[0], path, title)
     return errors
+
+
+@cache
+def _limit(method: cs.Method) -> float:
+    """The stability limit of a method."""
+    return cs.critical_step(force_displacement(), method, H_range=(1e-5, 2e-3))
 
 
 def _curve(axes: Axes, H: np.ndarray, error: np.ndarray, order: int, critical: float, p: int) -> None:
@@ -270,8 +277,7 @@ def error_control(path: Path, use: Settings) -> dict[int, np.ndarray]:
                 found[p][:, column] if column == 3 else np.where(found[p][:, column] < 1e4, found[p][:, column], np.nan)
             )
             axes.loglog(found[p][:, 0], shown, "o-", color=COLOURS[p], ms=3.5, lw=1.2, label=f"p = {p}")
-        limit = cs.critical_step(force_displacement(), cs.Jacobi(p), H_range=(3e-6, 2e-3))
-        panels[2].axhline(limit, color=COLOURS[p], lw=0.9, ls=":")
+        panels[2].axhline(_limit(cs.Jacobi(p)), color=COLOURS[p], lw=0.9, ls=":")
     panels[1].loglog(use.tolerances, use.tolerances, "k--", lw=0.9)
     panels[1].annotate(
         "NRMSE = TOL", (use.tolerances[1], use.tolerances[1]), xytext=(-70, 6), textcoords="offset points", fontsize=8

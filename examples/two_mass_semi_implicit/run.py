@@ -141,7 +141,7 @@ def draw_stability(path: Path, c: np.ndarray, d: np.ndarray, H: float = 5e-3) ->
         Line2D([], [], ls="", marker="o", mfc="none", mec="tab:blue", label="semi-implicit stable"),
         Line2D([], [], ls="", marker="x", color="k", label="explicit stable"),
         Patch(color=plt.cm.Reds(1 / 3), label="semi-implicit unstable"),
-        Line2D([], [], color="0.5", ls=":", lw=0.8, label="edge of the source's map"),
+        Line2D([], [], color="0.5", ls=":", lw=0.8, label="c = 1e5: claims of the source checked up to here"),
     ]
     title = f"Two-mass oscillator, H = {H:g} s: where the macro step is stable"
     figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, title=title)

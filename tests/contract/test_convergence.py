@@ -59,7 +59,7 @@ CASES = [
 
 @pytest.mark.parametrize(("method", "degree"), CASES, ids=lambda v: getattr(v, "__name__", v))
 def test_order_is_degree_plus_one(method, degree):
-    @settings(max_examples=6)
+    @settings(max_examples=4)
     @given(cut_systems())
     def check(case):
         counts = (32, 64, 128) if degree < 3 else (16, 32, 64)

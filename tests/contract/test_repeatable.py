@@ -58,7 +58,7 @@ def bits(result):
 
 def run(system, name, **options):
     method, step = METHODS[name]
-    return cs.simulate(system, t_end=1.0, method=method, step=step, **options)
+    return cs.simulate(system, t_end=0.8, method=method, step=step, **options)
 
 
 @pytest.fixture(scope="module")

@@ -158,14 +158,40 @@ def test_a_second_correction_closes_the_nonlinear_interface():
 @pytest.mark.parametrize("kind", ["F/D", "D/D"])
 def test_motion_as_input(kind, k):
     """k = 0 is off by more than 10 rad; k = 1 and 2 meet the table to 5 % with orders 2 and 3."""
-    coarse, fine = (found(SEMI, k, H, kind).phi1 for H in STEPS[:2])
+    coarse = found(SEMI, k, 1e-3, kind).phi1
     if k == 0:
         assert coarse > 10.0
-        assert fine > 10.0
         return
+    fine = found(SEMI, k, 5e-4, kind).phi1
     assert (coarse, fine) == pytest.approx(MOTION[SEMI, kind][k], rel=0.05)
     assert np.log2(coarse / fine) == pytest.approx(k + 1, abs=0.05)
     assert coarse > 10 * found(SEMI, k, 1e-3).phi1  # constants far above those of the force split
+
+
+@pytest.mark.covers("SL-12")
+@pytest.mark.parametrize("kind", ["F/D", "D/D"])
+def test_motion_held_constant_is_recognised_before_the_run(kind):
+    """Linearised at the start: k = 0 is unstable at H = 1e-3, k = 1 neutral (the hanging rod turns freely)."""
+    assert cs.macro_map(split(kind), SEMI(degree=0), 1e-3).unstable
+    assert not cs.macro_map(split(kind), SEMI(degree=1), 1e-3).unstable
+    assert "held-displacement" in cs.check(split(kind), SEMI(degree=0)).codes()
+
+
+@pytest.mark.covers("SL-15")
+def test_why_the_explicit_run_diverges():
+    """k = 2, H = 1e-3: the macro step is stable at the start and unstable (rho 1.14) once the rods are in line.
+
+    Half the step is stable there, and so is the semi-implicit method.
+    """
+
+    def unstable(method, H, state):
+        return cs.macro_map(split("F/F", h=H / 4), method, H, state={"one": state[:2], "two": state[2:]}).unstable
+
+    at_start, in_line = reference(np.array([0.0, 0.8]))
+    assert not unstable(EXPLICIT(degree=2), 1e-3, at_start)
+    assert unstable(EXPLICIT(degree=2), 1e-3, in_line)
+    assert not unstable(EXPLICIT(degree=2), 5e-4, in_line)
+    assert not unstable(SEMI(degree=2), 1e-3, in_line)
 
 
 @pytest.mark.covers("SL-12")
@@ -176,6 +202,7 @@ def test_motion_as_input_explicit(kind, k):
     assert [found(EXPLICIT, k, H, kind).phi1 for H in STEPS[:2]] == pytest.approx(MOTION[EXPLICIT, kind][k], rel=0.05)
 
 
+@pytest.mark.slow
 def test_adaptive_inner_solver_gives_the_same():
     """dopri5 at 1e-10 instead of RK4: the error of k = 1 is the coupling's, not the solver's (1 %)."""
     result = cs.simulate(split("F/F", solver="dopri5"), t_end=0.1, method=SEMI(degree=1), step=1e-3)

@@ -144,16 +144,19 @@ class JournalBearing:
     # -- the polar form of the source ------------------------------------------------------------------------
 
     def kinematics(self, D: npt.ArrayLike, V: npt.ArrayLike, omega: float) -> Array:
-        """`(eps, eps', delta')` of Eqs. 5.1-5.3, with the guard `eps >= 1e-6`; `omega` must not be zero.
+        """`(eps, eps', delta')` of Eqs. 5.1-5.3, with the guard `eps >= 1e-6`; only for `omega > 0`.
+
+        The rates are per unit of speed and do not exist at standstill; at negative speed the dimensionless pressure has
+        the opposite sign of the pressure, and cutting its negative part would keep suction instead.
 
         >>> bearing = JournalBearing(R=0.01, c=20e-6, B=0.01, eta=4e-3)
         >>> bearing.kinematics((10e-6, 0.0), (0.0, 3e-3), omega=600.0).tolist()
         [0.5, 0.0, 0.5]
         """
-        if omega == 0:
+        if not omega > 0:
             raise SubsystemError(
-                "JournalBearing: eps' and delta' are rates per revolution and do not exist at omega = 0; "
-                "use force(D, V, omega), which is regular there"
+                f"JournalBearing: eps' and delta' are rates per unit of speed and need omega > 0, not {omega:g}; "
+                "use force(D, V, omega), which holds for every speed"
             )
         (x, y), (vx, vy) = np.divide(D, self.c).tolist(), np.divide(V, self.c).tolist()
         eps = max(float(np.hypot(x, y)), _LEAST_ECCENTRICITY)

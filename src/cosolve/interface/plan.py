@@ -159,6 +159,13 @@ class Plan:
 
     def input_map(self, i: int) -> Matrix:
         """`B_i` with `u_i = B_i @ z[reads(i)] + offset`."""
+        return self._input_maps[i]
+
+    @cached_property
+    def _input_maps(self) -> list[Matrix]:
+        return [self._make_input_map(i) for i in range(self.n_subsystems)]
+
+    def _make_input_map(self, i: int) -> Matrix:
         part, reads = self.u_slices[i], self.reads(i)
         B = np.zeros((part.stop - part.start, len(reads)))
         for row, (source, factor) in enumerate(zip(self.u_source[part], self.u_factor[part], strict=True)):

@@ -38,10 +38,8 @@ class AcceptedSteps:
 
     def offer(self, t: float, y: Vector) -> None:
         """Take note of a point; time going back (or standing) means that the pending one was rejected."""
-        if self._pending is not None and t > self._pending[0]:
+        if self._pending is not None and self.time < self._pending[0] < t:  # an accepted point may come again
             self.accept(*self._pending)
-        while self.times and self.times[-1] >= t:  # gone back behind accepted points: they come again
-            del self.times[-1], self.values[-1]
         self._pending = (t, np.array(y, dtype=np.float64))
 
     def accept(self, t: float, y: Vector) -> None:

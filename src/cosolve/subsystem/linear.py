@@ -89,8 +89,9 @@ class Linear(Subsystem):
 
     def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         _, response = self._flow(u.H, len(weight) - 1)
-        dx_du = np.tensordot(weight, response.reshape(len(self.x), len(weight), -1), axes=(0, 1))
-        J: Matrix = self.C @ dx_du + self.D * weight.sum()
+        J: Matrix = self.C @ (weight @ response.reshape(len(self.x), len(weight), -1))
+        if self._has_feedthrough:
+            J += self.D * weight.sum()
         return J
 
     def _flow(self, H: float, degree: int) -> tuple[Matrix, Matrix]:

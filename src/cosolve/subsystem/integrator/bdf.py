@@ -23,7 +23,7 @@ from cosolve.errors import ConvergenceError, NonFiniteError, StepSizeError, Subs
 from cosolve.subsystem.integrator.bdf_control import BdfControl, Counts
 from cosolve.subsystem.port import Matrix, Vector
 
-_SHRINK, _GROW = 0.25, 2.0
+_SHRINK, _REPEAT, _GROW = 0.25, 0.75, 2.0  # least and, for a repetition, largest factor; largest after a success
 _FEWER, _MORE = 0.9, 0.8  # a new order must promise this much more: the present one is known to work
 _RESTART_AFTER, _GIVE_UP = 4, 40  # failed attempts at one step
 _SINGULAR = 1e-14  # ratio of pivots of the scaled matrix
@@ -158,16 +158,17 @@ class Bdf:
                     break
                 counts.failed_tests += 1
                 reason = _Failed(f"the error estimate is {error:.3g} times the tolerance")
-                shorter = max(_SHRINK, control.safety * float(error) ** (-1.0 / (k + 1)))
+                shorter = min(_REPEAT, max(_SHRINK, self._factor(error, k)))
             self.problem.rejected()
             self._J = None
             failures += 1
-            if failures == _RESTART_AFTER and self._slope is None and not fixed:  # the past is no guide here
+            if failures == _RESTART_AFTER and self._slope is None and not (fixed or control.fixed_order):
+                # the past is no guide here: begin anew with order 1
                 self._past, self._steps, self._slope = self._past[:1], [], self._velocity
                 self.order, self._since = 1, 0
             self.h = h * shorter
             self._refuse_to_go_on(fixed, failures, h, reason)
-        self._accept(t, h, k, x, error, points, nodes, failures > 0, clipped=t == t_max)
+        self._accept(t, h, k, x, error, points, nodes, clipped=t == t_max)
         return self.t
 
     # -- one attempt -----------------------------------------------------------------------------------
@@ -233,12 +234,12 @@ class Bdf:
 
     def _accept(
         self, t: float, h: float, k: int, x: Vector, error: float, points: list[Vector], nodes: Vector,
-        repeated: bool, clipped: bool,
+        clipped: bool,
     ) -> None:  # fmt: skip
         control = self.control
         if control.h is None:
             best, factor = self._choose(k, x, error, points, nodes)
-            factor = min(1.0 if repeated else _GROW, max(_SHRINK, factor))
+            factor = min(_GROW, max(_SHRINK, factor))
             self.h = max(self.h if clipped and factor >= 1.0 else h * factor, control.h_min)
         else:
             best = control.order

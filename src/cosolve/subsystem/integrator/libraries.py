@@ -14,17 +14,25 @@ from cosolve.subsystem.port import Vector
 SCIPY_METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 
+# A solver may probe a forbidden state and shorten its step; one that does so this often is stuck there.
+_PATIENCE = 100
+
+
 class _Slope:
     """`rhs` with its inputs filled in. Remembers where it was not finite, for the message if the solver gives up."""
 
     def __init__(self, rhs: Rhs, u: InputSignal) -> None:
         self.rhs, self.u = rhs, u
         self.bad: tuple[float, Vector] | None = None
+        self.count = 0
 
     def __call__(self, t: float, x: Vector) -> Vector:
         slope = np.array(self.rhs(t, x.copy(), self.u(t)), dtype=np.float64)  # copies: users may reuse their arrays
         if not np.isfinite(slope).all():
             self.bad = (t, slope)
+            self.count += 1
+            if self.count > _PATIENCE:  # CVODE would go on for ever
+                self.refuse_bad()
         return slope
 
     def refuse_bad(self) -> None:
