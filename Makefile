@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+# Two test processes share two cores: threads inside the linear algebra would only get in each other's way.
+export OPENBLAS_NUM_THREADS = 1
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all check docs-coverage format clean
 
@@ -19,7 +22,7 @@ $(STAMP): pyproject.toml
 
 install: $(STAMP)  ## create .venv with the package and the developer tools
 
-demo: $(STAMP)  ## list and run the examples
+demo: $(STAMP)  ## couple a model three ways, print a verdict, write a report
 	@$(BIN)/cosolve demo
 
 test: $(STAMP)  ## quick tests and docstring examples
