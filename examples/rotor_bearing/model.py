@@ -113,11 +113,6 @@ class Rotor:
                 return plain
             return plain | dict(zip(("eps", "deps", "ddelta"), self.kinematics(t, x), strict=True))
 
-        def film(t: float, u: np.ndarray) -> np.ndarray:
-            if polar:
-                return self.bearing.polar(*u).force
-            return self.bearing.force(*self.motion(u[:4]), float(u[4]))
-
         names = ["x", "y", "vx", "vy", "omega"] + (read if polar else [])
         rotor = cs.Ode(
             slope,
@@ -126,7 +121,9 @@ class Rotor:
             inputs=[ports[name] for name in forces],
             outputs=[ports.get(name, name) for name in names],
         )
-        bearing = cs.Static(film, inputs=[ports[name] for name in read], outputs=[ports[name] for name in forces])
+        bearing = FilmForces(
+            self, polar, inputs=[ports[name] for name in read], outputs=[ports[name] for name in forces]
+        )
         system = cs.System({"rotor": rotor, "bearing": bearing})
         for name in read:
             system.connect(f"rotor.{name}", f"bearing.{name}")
@@ -155,3 +152,29 @@ class Rotor:
         """The balanced rotor at constant speed, released `offset` clearances above its equilibrium."""
         ex, ey = self.equilibrium(omega) / self.bearing.c
         return replace(self, omega_0=omega, ramp=0.0, unbalance=0.0, start=(float(ex), float(ey) + offset))
+
+
+class FilmForces(cs.Static):
+    """The film as a static subsystem that knows its derivatives: one solve per call instead of one per input more."""
+
+    def __init__(self, rotor: Rotor, polar: bool, *, inputs: list[cs.Port], outputs: list[cs.Port]) -> None:
+        super().__init__(lambda t, u: self._solve(u)[0], inputs=inputs, outputs=outputs)
+        self.rotor, self.polar = rotor, polar
+        self._last: tuple[bytes, np.ndarray, np.ndarray] | None = None
+
+    def output_jacobian(self, t: float, u: np.ndarray) -> np.ndarray:
+        return self._solve(u)[1]
+
+    def _solve(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces and derivatives; the last solution is kept, for they are asked for one after the other."""
+        key = u.tobytes()
+        if self._last is None or self._last[0] != key:
+            rotor, bearing = self.rotor, self.rotor.bearing
+            if self.polar:
+                polar = bearing.polar(*u)
+                self._last = key, polar.force, polar.derivative
+            else:
+                film = bearing.solve(*rotor.motion(u[:4]), float(u[4]))
+                unit = np.array([1.0, 1.0, rotor.omega_0, rotor.omega_0, 1.0])
+                self._last = key, bearing.scale * film.force, bearing.scale * film.derivative * unit
+        return self._last[1:]

@@ -83,7 +83,7 @@ def draw_film(path: Path, speeds: np.ndarray) -> None:
     circle = np.linspace(0, 2 * np.pi, 200)
     right.plot(np.cos(circle), np.sin(circle), "k", lw=1)
     right.set(aspect="equal", xlabel="$D_x / c$", ylabel="$D_y / c$", title="Place of rest under 9.81 N")
-    right.set(xlim=(-0.1, 1.0), ylim=(-0.7, 0.2))
+    right.set(xlim=(-0.1, 1.0), ylim=(-0.6, 0.35))
     right.legend(loc="lower left", fontsize=8)
     right.grid(alpha=0.3)
     figure.savefig(path, dpi=140)

@@ -162,7 +162,8 @@ def local_error(path: Trajectory, p: TwoMass = SCHMOLL, skip: int = 0) -> float:
             values, vectors = np.linalg.eig(p.A)
             amplitudes = np.linalg.solve(vectors, path.states[:-1].T.astype(complex))
             moved = (vectors @ (np.exp(np.multiply.outer(values, path.H)) * amplitudes)).real.T
-    return _nrmse(coupling(moved, p)[skip:], path.y[1:][skip:])
+        reference = coupling(moved, p)
+    return _nrmse(reference[skip:], path.y[1:][skip:])
 
 
 def _nrmse(exact: np.ndarray, values: np.ndarray) -> float:

@@ -124,12 +124,13 @@ def test_derivatives_are_those_of_the_discrete_forces(cavitation):
 
 
 @pytest.mark.parametrize("cavitation", ["guembel", "elrod"])
-def test_chain_rule_to_displacement_and_velocity(cavitation):
+def test_chain_rule_to_displacement_velocity_and_speed(cavitation):
     b = bearing(cavitation=cavitation)
-    x, size = np.array([5e-6, -8e-6, 2e-3, -1e-3]), np.array([1e-11, 1e-11, 1e-8, 1e-8])
-    up, down = (np.array([b.force((x + k * d)[:2], (x + k * d)[2:], 700.0) for d in np.diag(size)]) for k in (1, -1))
-    J = b.jacobian(x[:2], x[2:], 700.0)
-    np.testing.assert_allclose(J, (up - down).T / (2 * size), rtol=1e-5, atol=1e-5 * np.abs(J).min())
+    x, size = np.array([5e-6, -8e-6, 2e-3, -1e-3, 700.0]), np.array([1e-11, 1e-11, 1e-8, 1e-8, 1e-3])
+    force = lambda x: b.force(x[:2], x[2:4], x[4])  # noqa: E731
+    up, down = (np.array([force(x + k * d) for d in np.diag(size)]) for k in (1, -1))
+    J = b.jacobian(x[:2], x[2:4], x[4])
+    np.testing.assert_allclose(J * size, (up - down).T / 2, rtol=1e-5, atol=1e-5 * np.abs(J * size).min())
 
 
 def test_differentiable_cut_has_no_kinks_and_whole_cells_have():

@@ -151,7 +151,7 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         advice.add("note", "not-analysed", f"stability was not analysed: {error}")
         return
     advice.radius = here.radius
-    at = "" if here.linear else " (linearised at the initial state)"
+    at = "" if here.linear else " (linearised at the initial state only: it may differ later)"
     if not here.unstable:
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         return

@@ -60,7 +60,8 @@ class Groove:
 class CavitatedFilm(Film):
     """A film with its oil: `fill` (n_theta, n_z), and the balance `supplied = leaked + stored` over the whole width.
 
-    `derivative` (2, 4) is by `e_x, e_y, e_x', e_y'`; `defect` is the largest imbalance of a cell outside the groove.
+    `derivative` (2, 5) is by `e_x, e_y, e_x', e_y'` and the speed; `defect` is the largest imbalance of a cell outside
+    the groove.
     """
 
     fill: Array
@@ -109,7 +110,7 @@ class Elrod:
 
         >>> film = Elrod(width=1.0).solve((0.6, 0.0), speed=1.0, rate=(0.02, 0.0))
         >>> film.fill.shape, film.derivative.shape
-        ((64, 16), (2, 4))
+        ((64, 16), (2, 5))
         """
         refuse_contact(float(np.hypot(*e)))
         if speed == 0 or not np.isfinite([speed, *rate]).all():
@@ -117,20 +118,19 @@ class Elrod:
                 f"Elrod: needs a moving surface and a finite rate, got speed {speed:g} and rate ({rate[0]:g}, "
                 f"{rate[1]:g}); at standstill the quasi-steady fill does not exist, use the Guembel condition there"
             )
-        parameters = np.array([*e, *rate])
-        L, T = self._matrices(parameters, speed)
-        p, gas, solve = self._active_set(L, T, e, speed, rate)
+        parameters = np.array([*e, *rate, speed])
+        p, gas, solve = self._active_set(*self._matrices(parameters), parameters)
         # differentiate the discrete balance at the final active set; it is analytic, so a complex step is exact
-        slopes = np.empty((4, p.size))
-        for j in range(4):
+        slopes = np.empty((5, p.size))
+        for j in range(5):
             shifted = parameters.astype(complex)
             shifted[j] += 1e-30j
-            slopes[j] = self._balance(p, gas, shifted, speed).imag / 1e-30
+            slopes[j] = self._balance(p, gas, shifted).imag / 1e-30
         slopes[:, self._wet] = 0.0
         changes = -solve(slopes.T).T
         changes[:, (gas > 0) | ((p == 0) & ~self._wet)] = 0.0  # there the fill changes, not the pressure
         forces = self._forces(np.concatenate([p[np.newaxis], changes]))
-        balance = self._balance(p, gas, parameters, speed).real
+        balance = self._balance(p, gas, parameters)
         area = 2 * self.grid.d_z
         return CavitatedFilm(
             p.reshape(self.n_theta, self.n_z),
@@ -139,7 +139,7 @@ class Elrod:
             (1 - gas).reshape(self.n_theta, self.n_z),
             supplied=area * float(balance[self._wet].sum()),
             leaked=area * float(self._leakage(p, parameters)),
-            stored=area * float((self._opening(parameters).real * (1 - gas)).sum()),
+            stored=area * float((self._opening(parameters) * (1 - gas)).sum()),
             defect=float(np.abs(balance[~self._wet]).max()),
         )
 
@@ -168,18 +168,18 @@ class Elrod:
         edge = slice(self.n_z - 1, None, self.n_z)
         return (2 * cells[edge] * p[edge]).sum() / (self.grid.width * self.grid.d_z) ** 2
 
-    def _balance(self, p: Array, gas: Array, parameters: Any, speed: float) -> Any:
+    def _balance(self, p: Array, gas: Array, parameters: Any) -> Any:
         """Outflow minus inflow plus storage of every cell."""
         faces, conduct, cells = self._cubes(parameters)
-        fill = 1 - gas
-        carried = speed * faces * (fill if speed >= 0 else fill[self._ahead])
+        fill, speed = 1 - gas, parameters[4]
+        carried = speed * faces * (fill if speed.real > 0 else fill[self._ahead])
         flow = carried - conduct * (p[self._ahead] - p)
         grid = p.reshape(self.n_theta, self.n_z)
         inner = np.diff(grid, axis=1, prepend=grid[:, :1], append=-grid[:, -1:])
         axial = -np.diff(inner, axis=1).reshape(-1) * cells / (self.grid.width * self.grid.d_z) ** 2
         return flow - flow[self._behind] + axial + self._opening(parameters) * fill
 
-    def _matrices(self, parameters: Array, speed: float) -> tuple[_Stencil, _Stencil]:
+    def _matrices(self, parameters: Array) -> tuple[_Stencil, _Stencil]:
         """`L` and `T` of the balance `L p - T gas + T 1 = 0`."""
         faces, conduct, cells = self._cubes(parameters)
         k = np.arange(faces.size)
@@ -192,20 +192,19 @@ class Elrod:
             columns=np.concatenate([k, self._ahead, self._behind, k[inward] - 1, k[outward] + 1]),
             values=np.concatenate([diagonal, -conduct, -conduct[self._behind], -axial[inward], -axial[outward]]),
         )
+        speed, opening = parameters[4], self._opening(parameters)
         out, into = speed * faces, speed * faces[self._behind]
-        opening = self._opening(parameters)
-        if speed >= 0:
+        if speed > 0:
             T = _Stencil(np.tile(k, 2), np.concatenate([k, self._behind]), np.concatenate([out + opening, -into]))
         else:
             T = _Stencil(np.tile(k, 2), np.concatenate([k, self._ahead]), np.concatenate([opening - into, out]))
         return L, T
 
-    def _active_set(
-        self, L: _Stencil, T: _Stencil, e: tuple[float, float], speed: float, rate: tuple[float, float]
-    ) -> tuple[Array, Array, Any]:
+    def _active_set(self, L: _Stencil, T: _Stencil, parameters: Array) -> tuple[Array, Array, Any]:
         """Pressure, gas share `1 - fill`, and the factorised matrix of the final active set."""
         n = self._wet.size
-        guess = self.grid.at_rest(e, rate, speed).pressure.reshape(-1)
+        ex, ey, rx, ry, speed = parameters.tolist()
+        guess = self.grid.at_rest((ex, ey), (rx, ry), speed).pressure.reshape(-1)
         broken = (guess <= 0) & ~self._wet
         load = -np.bincount(T.rows, T.values, n)
         load[self._wet] = self.groove.pressure
@@ -221,8 +220,8 @@ class Elrod:
                 break
             broken = broken ^ wrong
         raise SubsystemError(
-            f"Elrod: no quasi-steady film at e = ({e[0]:.6g}, {e[1]:.6g}), speed {speed:.6g}, rate = ({rate[0]:.6g}, "
-            f"{rate[1]:.6g}): the gap changes too fast for the oil that the surface brings; use the Guembel condition"
+            f"Elrod: no quasi-steady film at e = ({ex:.6g}, {ey:.6g}), speed {speed:.6g}, rate = ({rx:.6g}, {ry:.6g}): "
+            f"the gap changes too fast for the oil that the surface brings; use the Guembel condition"
         )
 
     def _factorised(self, L: _Stencil, T: _Stencil, broken: Any) -> Any:

@@ -77,7 +77,7 @@ class JournalBearing:
         return self.R * self.B * self.pressure_scale
 
     def solve(self, D: npt.ArrayLike, V: npt.ArrayLike, omega: float) -> Film:
-        """The film in the frame at rest; its derivatives are by displacement and velocity over the clearance."""
+        """The film in the frame at rest; its derivatives are by `D / c`, `V / c` and `omega`."""
         (ex, ey), (vx, vy) = np.divide(D, self.c).tolist(), np.divide(V, self.c).tolist()
         return self.film.at_rest((ex, ey), (vx, vy), omega)
 
@@ -86,13 +86,14 @@ class JournalBearing:
         return self.scale * self.solve(D, V, omega).force
 
     def jacobian(self, D: npt.ArrayLike, V: npt.ArrayLike, omega: float) -> Array:
-        """Derivatives of the force by `D_x, D_y, V_x, V_y`, shape (2, 4).
+        """Derivatives of the force by `D_x, D_y, V_x, V_y, omega`, shape (2, 5).
 
         >>> bearing = JournalBearing(R=0.01, c=20e-6, B=0.01, eta=4e-3)
         >>> bool(np.isfinite(bearing.jacobian((0.0, 0.0), (0.0, 0.0), omega=0.0)).all())     # centre, standstill
         True
         """
-        return self.scale / self.c * self.solve(D, V, omega).derivative
+        per_unit: Array = self.scale / np.array([self.c, self.c, self.c, self.c, 1.0])
+        return self.solve(D, V, omega).derivative * per_unit
 
     def coefficients(self, D: npt.ArrayLike, omega: float) -> tuple[Array, Array]:
         """Stiffness `K = -dF/dD` and damping `C = -dF/dV` (2 x 2 each) of the journal at rest at `D`.
@@ -103,7 +104,7 @@ class JournalBearing:
         True
         """
         J = self.jacobian(D, (0.0, 0.0), omega)
-        return -J[:, :2], -J[:, 2:]
+        return -J[:, :2], -J[:, 2:4]
 
     def equilibrium(self, load: float, omega: float, tol: float = 1e-12) -> Array:
         """Where the film carries `load` in the direction -y: `F_x = 0`, `F_y = load`, by damped Newton.

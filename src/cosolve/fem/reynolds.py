@@ -36,7 +36,7 @@ class Film:
     """One solved film.
 
     `pressure` (n_theta, n_z): half the width, from the middle (z = 0) to the edge. `force`: the integrals of
-    `p cos(theta)` and `p sin(theta)`. `derivative` (2, 4): of the force by `e_x, e_y, s, c`.
+    `p cos(theta)` and `p sin(theta)`. `derivative`: of the force, by the arguments of the call that made it.
     """
 
     pressure: Array
@@ -100,20 +100,21 @@ class Reynolds:
         return PolarFilm(film.pressure, film.force, np.stack([by_ex + whirl * by_s, 2 * by_c, 2 * eps * by_s], axis=1))
 
     def at_rest(self, e: tuple[float, float], rate: tuple[float, float], omega: float) -> Film:
-        """The film in a frame at rest, its derivatives by `e_x, e_y, e_x', e_y'`; pressure per unit of speed.
+        """The film in a frame at rest, its derivatives by `e_x, e_y, e_x', e_y', omega`.
 
         >>> Reynolds(width=1.0).at_rest((0.0, 0.0), (0.0, 0.0), omega=0.0).force.tolist()      # centre, standstill
         [0.0, 0.0]
         """
         film = self.solve(e, 2 * rate[1] - omega * e[0], 2 * rate[0] + omega * e[1])
         by_ex, by_ey, by_s, by_c = film.derivative.T
-        columns = [by_ex - omega * by_s, by_ey + omega * by_c, 2 * by_c, 2 * by_s]
+        by_omega = e[1] * by_c - e[0] * by_s
+        columns = [by_ex - omega * by_s, by_ey + omega * by_c, 2 * by_c, 2 * by_s, by_omega]
         return Film(film.pressure, film.force, np.stack(columns, axis=1))
 
     def solve(self, e: tuple[float, float], s: float, c: float) -> Film:
         """The film for the gap `1 + e_x cos(theta) + e_y sin(theta)` and the load `s sin(theta) + c cos(theta)`.
 
-        The derivatives are those of the discrete equations, exact up to rounding.
+        The derivatives, by `e_x, e_y, s, c`, are those of the discrete equations: exact up to rounding.
 
         >>> film = Reynolds(width=0.5).solve((0.3, 0.4), s=-1.0, c=0.2)
         >>> film.pressure.shape, film.derivative.shape

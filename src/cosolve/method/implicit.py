@@ -61,7 +61,7 @@ class Implicit(Method):
         measure = _Measure(plan)
 
         def step(history: History, window: Window) -> Outcome:
-            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment)
+            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, measure.size)
             corrector.start_step()
             z_p = z = history.extrapolate(self.degree, window.H).sum(axis=0)
             y = trial.run(z)

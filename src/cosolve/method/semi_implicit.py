@@ -58,13 +58,14 @@ class SemiImplicit(Method):
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
         newton = Newton(self.refresh)
+        size = plan.z_nominal.copy()  # largest magnitudes so far
         shape: tuple[float, int] | None = None  # step and degree for which the Jacobian was made
         guess_degree = self.degree if self.predictor is None else self.predictor
 
         def step(history: History, window: Window) -> Outcome:
             # 1 predictor: extrapolated end values, on the corrector's nodes so that perturbed runs share them
             nonlocal shape
-            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment)
+            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, size)
             z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
             y_p = trial.run(z_p)
             # 2 corrected coupling variables: one Newton step
@@ -75,6 +76,7 @@ class SemiImplicit(Method):
             z = newton.correct(z_p, r_p, lambda: trial.jacobian(z_p, y_p)) if plan.n_z else z_p
             # 3 corrector: the same step again
             y = trial.run(z)
+            np.maximum(size, np.abs(z), out=size)
             residual = plan.residual(z, y)
             if self.final_update:
                 z = plan.evaluate(y, z)

@@ -30,10 +30,12 @@ class Trial:
         degree: int,
         source: JacobianSource = "auto",
         increment: float = 1e-5,
+        size: Vector | None = None,
     ) -> None:
         self.crew, self.window = crew, window
         self.base, self.weight = history.interpolation(degree, window.H)
         self.source, self.increment = source, increment
+        self.size = crew.plan.z_nominal if size is None else size
         self._states = crew.save()
         self._fresh = True
 
@@ -52,7 +54,9 @@ class Trial:
         """`G = dr/dz + dr/dy dy/dz` at `z`, whose run gave `y`.
 
         Exact where a subsystem gives its Jacobian; otherwise one perturbed run per coupling variable that the
-        subsystem reads, with increment `eps * max(nominal, |z|)` (spec: semi-implicit ch. 2, item 5).
+        subsystem reads, with increment `eps * max(size, |z|)` (spec: semi-implicit ch. 2, item 5); `size`
+        is the nominal value, or the largest magnitude so far where the method keeps count of it, since a small
+        increment around a zero crossing would drown in rounding.
         """
         plan = self.crew.plan
         by_z, by_y = plan.partials(z, y)
@@ -97,7 +101,7 @@ class Trial:
         relative = max(self.increment, noise**0.5)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):
-            shifted = z[m] + relative * max(plan.z_nominal[m], abs(z[m]))
+            shifted = z[m] + relative * max(self.size[m], abs(z[m]))
             unshifted = coefficients[:, m].copy()
             coefficients[:, m] = self.base[:, m] + self.weight * shifted
             crew.restore_one(i, self._states)

@@ -1,0 +1,83 @@
+"""Differential-algebraic equations of index 1, integrated by the BDF solver of `integrator/bdf.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.integrator.bdf import integrate_bdf
+from cosolve.subsystem.integrator.bdf_control import BdfControl
+from cosolve.subsystem.port import Matrix, PortLike, Vector, initial_state
+
+
+class Dae(Subsystem):
+    """`E x' = rhs(t, x, u)`, `y = output(t, x, u)` with a constant matrix `E` that may be singular (index 1).
+
+    The initial state must satisfy the algebraic equations. Every macro step starts the integrator anew with order 1;
+    inside `DynamicStatic` it keeps its order.
+
+    >>> import cosolve as cs
+    >>> divider = Dae(lambda t, x, u: [x[1] - x[0], u[0] - 2 * x[1]], lambda t, x, u: x, E=[[1, 0], [0, 0]],
+    ...               x0=[0.0, 0.5], inputs=["u"], outputs=["state", "algebraic"])
+    >>> sorted(cs.capabilities(divider))
+    ['equations', 'output', 'rollback', 'state']
+    """
+
+    def __init__(
+        self,
+        rhs: Callable[[float, Vector, Vector], Any],
+        output: Callable[[float, Vector, Vector], Any],
+        *,
+        E: npt.ArrayLike,
+        x0: npt.ArrayLike,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+    ) -> None:
+        for what, function in (("rhs", rhs), ("output", output)):
+            if not callable(function):
+                raise SetupError(f"Dae: {what} must be a function of (t, x, u), not {function!r}")
+        self.rhs, self.output_function = rhs, output
+        self.inputs, self.outputs = inputs, outputs
+        self.x0 = self.x = initial_state("Dae", x0)
+        self.E: Matrix = np.array(E, dtype=np.float64)
+        if self.E.shape != (len(self.x0), len(self.x0)) or not np.isfinite(self.E).all():
+            raise SetupError(
+                f"Dae: E has shape {self.E.shape}; expected {len(self.x0)} x {len(self.x0)} finite numbers for "
+                f"{len(self.x0)} states"
+            )
+        self.control = BdfControl(rtol=rtol, atol=atol)
+        self.noise = rtol
+
+    def start(self, t0: float) -> Any:
+        self.x = self.x0
+        return None
+
+    def output(self, t: float, u: Vector) -> Any:
+        return self.output_function(t, self.x.copy(), u)
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        found = integrate_bdf(lambda t, x: self.rhs(t, x, u(t)), (t0, t1), self.x, self.control, E=self.E)
+        self.x = found.x[-1]
+        return self.output_function(t1, self.x.copy(), u.end)
+
+    def equations(self) -> tuple[Callable[..., Any], Callable[..., Any], Matrix]:
+        return self.rhs, self.output_function, self.E
+
+    def save(self) -> Vector:
+        return self.x
+
+    def restore(self, state: Vector) -> None:
+        self.x = state
+
+    def get_state(self) -> Vector:
+        return self.x
+
+    def set_state(self, x: Vector) -> None:
+        self.x = np.array(x, dtype=np.float64)

@@ -1,0 +1,136 @@
+"""Static subsystems given by an implicit equation, solved by Newton's method (spec: cosimulation 3.1, Eqs. 4.9-4.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.subsystem.base import InputSignal, Subsystem
+from cosolve.subsystem.integrator.bdf import forward_differences
+from cosolve.subsystem.port import Matrix, PortLike, Vector, initial_state, is_number
+
+_HALVINGS = 10
+
+
+class StaticResidual(Subsystem):
+    """`0 = residual(t, x, u)`, `y = output(t, x, u)`: nonlinear equations in steady state.
+
+    Newton starts from the last solution (`x0` at first), which belongs to the saved state, so a repeated step repeats
+    bit for bit. It stops when the relative change of `x` falls below `tol`, after at least one iteration; steps that
+    do not reduce the residual are halved. `jacobian(t, x, u)` gives `d residual / dx`, forward differences are taken
+    otherwise. `tol` is also the accuracy that difference quotients of the outputs reckon with.
+
+    >>> import cosolve as cs, numpy as np
+    >>> root = StaticResidual(lambda t, x, u: x**2 - u, lambda t, x, u: x, x0=[1.0], inputs=["square"],
+    ...                       outputs=["root"])
+    >>> _ = root.start(0.0)
+    >>> round(float(root.output(0.0, np.array([9.0]))[0]), 12)
+    3.0
+    """
+
+    concurrent = True
+
+    def __init__(
+        self,
+        residual: Callable[[float, Vector, Vector], Any],
+        output: Callable[[float, Vector, Vector], Any],
+        *,
+        x0: npt.ArrayLike,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
+        jacobian: Callable[[float, Vector, Vector], Any] | None = None,
+        tol: float = 1e-10,
+        max_iterations: int = 50,
+    ) -> None:
+        for what, function in (("residual", residual), ("output", output), ("jacobian", jacobian or residual)):
+            if not callable(function):
+                raise SetupError(f"StaticResidual: {what} must be a function of (t, x, u), not {function!r}")
+        if not (is_number(tol) and 0 < tol < 1):
+            raise SetupError(f"StaticResidual: tol must lie between 0 and 1, not {tol!r}")
+        if not isinstance(max_iterations, int) or max_iterations < 1:
+            raise SetupError(f"StaticResidual: max_iterations must be a whole number from 1, not {max_iterations!r}")
+        self.residual, self.output_function, self.jacobian_function = residual, output, jacobian
+        self.inputs, self.outputs = inputs, outputs
+        self.x0 = initial_state("StaticResidual", x0)
+        self.tol, self.max_iterations = tol, max_iterations
+        self.x = self.x0
+        self.solves = self.iterations = 0
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """Relative accuracy of the outputs: Newton's last step was quadratically smaller than `tol`."""
+        return float(self.tol**2)
+
+    def start(self, t0: float) -> Any:
+        self.x, self.solves, self.iterations = self.x0, 0, 0
+        return None
+
+    def output(self, t: float, u: Vector) -> Any:
+        self.x = self._solve(t, u)
+        return self.output_function(t, self.x.copy(), u)
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        return self.output(t1, u.end)
+
+    def save(self) -> Vector:
+        return self.x
+
+    def restore(self, state: Vector) -> None:
+        self.x = state
+
+    def get_state(self) -> Vector:
+        """Empty: the warm start is no state, it only saves iterations."""
+        return np.zeros(0)
+
+    def set_state(self, x: Vector) -> None:
+        pass
+
+    def _solve(self, t: float, u: Vector) -> Vector:
+        self.solves += 1
+        x, r = self.x, self._residual(t, self.x, u)
+        size = float(np.abs(r).max(initial=0.0))
+        for _ in range(self.max_iterations):
+            self.iterations += 1
+            change = self._change(t, x, u, r)
+            for halving in range(_HALVINGS + 1):
+                tried = x + change / 2**halving
+                r_new = self._residual(t, tried, u)
+                new_size = float(np.abs(r_new).max(initial=0.0))
+                relative = float((np.abs(tried - x) / (1.0 + np.abs(tried))).max(initial=0.0))
+                if new_size < size or relative <= self.tol:  # a NaN is neither
+                    break
+            else:
+                raise self._failure(u, size, "no step reduces its residual")
+            x, r, size = tried, r_new, new_size
+            if relative <= self.tol:
+                return x
+        raise self._failure(u, size, f"it did not converge in {self.max_iterations} iterations")
+
+    def _residual(self, t: float, x: Vector, u: Vector) -> Vector:
+        r = np.array(self.residual(t, x.copy(), u), dtype=np.float64).reshape(-1)
+        if r.shape != x.shape:
+            raise SubsystemError(f"residual returned {r.size} numbers, expected {x.size}: one per unknown")
+        return r
+
+    def _change(self, t: float, x: Vector, u: Vector, r: Vector) -> Vector:
+        if self.jacobian_function is not None:
+            J: Matrix = np.asarray(self.jacobian_function(t, x.copy(), u), dtype=np.float64)
+        else:
+            J = forward_differences(lambda shifted: self._residual(t, shifted, u), x, r, 1.0)
+        try:
+            change: Vector = np.linalg.solve(J, -r)
+        except np.linalg.LinAlgError as error:
+            why = "its Jacobian d residual / dx is singular" if "Singular" in str(error) else str(error)
+            raise self._failure(u, float(np.abs(r).max(initial=0.0)), why) from None
+        return change
+
+    def _failure(self, u: Vector, size: float, why: str) -> SubsystemError:
+        return SubsystemError(
+            f"solve {self.solves} of the static equations with u = {np.array2string(u, threshold=8)} failed: {why}; "
+            f"residual {size:.3g}, started from x = {np.array2string(self.x, threshold=8)}; give a better x0, check the "
+            "equations there, or loosen tol"
+        )
