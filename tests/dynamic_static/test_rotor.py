@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from examples.rotor_bearing import fixed_step
+from examples.rotor_bearing import fixed_step, run
 from examples.rotor_bearing.model import FORMS, Rotor
 from examples.rotor_bearing.study import measured_threshold, small_motion, states
 
@@ -168,6 +168,14 @@ def test_run_up_ends_in_half_speed_whirl_and_does_not_touch():
     angle = np.unwrap(np.arctan2(result["rotor.y"][late], result["rotor.x"][late]))
     turning = np.ptp(angle) / np.ptp(result.t[late])
     assert turning / 3150 == pytest.approx(0.5, abs=0.04)
+
+
+@pytest.mark.slow
+def test_one_command_draws_every_picture(tmp_path, capsys):
+    run.main(["--quick", "--out", str(tmp_path)])
+    drawn = {path.name for path in tmp_path.glob("*.png") if path.stat().st_size > 20_000}
+    assert drawn == {"film.png", "run_up.png", "whirl.png", "comparison.png", "jump.png"}
+    assert "oil whirl begins at 1859" in capsys.readouterr().out
 
 
 # -- centre, standstill, contact ---------------------------------------------------------------------------

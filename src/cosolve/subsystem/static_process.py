@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import Empty, Queue
 from threading import Thread
 from typing import IO, Any
@@ -23,16 +24,16 @@ from cosolve.subsystem.port import PortLike, Ports, Vector, is_number
 
 
 class StaticProcess(Subsystem):
-    """`y(t, u)` computed by a program (module docstring); it stays alive between calls unless `keep=False`.
+    r"""`y(t, u)` computed by a program (module docstring); it stays alive between calls unless `keep=False`.
 
     A call that takes longer than `timeout` seconds, a program that ends early or answers nonsense raises a sentence.
     Perturbed calls can run at the same time, each in a child process of its own.
 
     >>> import sys, numpy as np
-    >>> program = ("import sys, json\\n"
-    ...            "for line in sys.stdin:\\n"
-    ...            "    x = json.loads(line)['inputs']['x']\\n"
-    ...            "    print(json.dumps({'outputs': {'y': 2 * x}}), flush=True)\\n")
+    >>> program = ("import sys, json\n"
+    ...            "for line in sys.stdin:\n"
+    ...            "    x = json.loads(line)['inputs']['x']\n"
+    ...            "    print(json.dumps({'outputs': {'y': 2 * x}}), flush=True)\n")
     >>> double = StaticProcess([sys.executable, "-c", program], inputs=["x"], outputs=["y"])
     >>> double.output(0.0, np.array([4.0])).tolist()
     [8.0]
@@ -71,6 +72,8 @@ class StaticProcess(Subsystem):
         return self.output(t1, u.end)
 
     def output(self, t: float, u: Vector) -> Any:
+        if not np.isfinite(u).all():  # inputs that are not known yet, at the start of a run
+            return np.full(self._out.length, np.nan)
         values = {port.name: u[self._in.slice(port.name)].tolist() for port in self._in}
         given = {port.name: values[port.name][0] if port.size is None else values[port.name] for port in self._in}
         if self._child is None:
@@ -174,8 +177,6 @@ def _end(process: subprocess.Popen[str], reader: Thread, errors: IO[bytes]) -> N
     reader.join(timeout=5.0)
     for stream in (process.stdin, process.stdout):
         if stream is not None:
-            try:
+            with suppress(OSError):  # unsent text for a program that is gone
                 stream.close()
-            except OSError:  # unsent text for a program that is gone
-                pass
     errors.close()

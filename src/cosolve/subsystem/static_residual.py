@@ -1,4 +1,4 @@
-"""Static subsystems given by an implicit equation, solved by Newton's method (spec: cosimulation 3.1, Eqs. 4.9-4.10)."""
+"""Static subsystems given by implicit equations, solved by Newton (spec: cosimulation 3.1, Eqs. 4.9-4.10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.integrator.bdf import forward_differences
-from cosolve.subsystem.port import Matrix, PortLike, Vector, initial_state, is_number
+from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state, is_number
 
 _HALVINGS = 10
 
@@ -70,6 +70,8 @@ class StaticResidual(Subsystem):
         return None
 
     def output(self, t: float, u: Vector) -> Any:
+        if not np.isfinite(u).all():  # inputs that are not known yet, at the start of a run
+            return np.full(Ports(self.outputs).length, np.nan)
         self.x = self._solve(t, u)
         return self.output_function(t, self.x.copy(), u)
 
@@ -97,7 +99,7 @@ class StaticResidual(Subsystem):
             self.iterations += 1
             change = self._change(t, x, u, r)
             for halving in range(_HALVINGS + 1):
-                tried = x + change / 2**halving
+                tried: Vector = x + change / 2**halving
                 r_new = self._residual(t, tried, u)
                 new_size = float(np.abs(r_new).max(initial=0.0))
                 relative = float((np.abs(tried - x) / (1.0 + np.abs(tried))).max(initial=0.0))
@@ -111,7 +113,7 @@ class StaticResidual(Subsystem):
         raise self._failure(u, size, f"it did not converge in {self.max_iterations} iterations")
 
     def _residual(self, t: float, x: Vector, u: Vector) -> Vector:
-        r = np.array(self.residual(t, x.copy(), u), dtype=np.float64).reshape(-1)
+        r: Vector = np.array(self.residual(t, x.copy(), u), dtype=np.float64).reshape(-1)
         if r.shape != x.shape:
             raise SubsystemError(f"residual returned {r.size} numbers, expected {x.size}: one per unknown")
         return r
@@ -122,15 +124,14 @@ class StaticResidual(Subsystem):
         else:
             J = forward_differences(lambda shifted: self._residual(t, shifted, u), x, r, 1.0)
         try:
-            change: Vector = np.linalg.solve(J, -r)
+            return np.asarray(np.linalg.solve(J, -r), dtype=np.float64)
         except np.linalg.LinAlgError as error:
             why = "its Jacobian d residual / dx is singular" if "Singular" in str(error) else str(error)
             raise self._failure(u, float(np.abs(r).max(initial=0.0)), why) from None
-        return change
 
     def _failure(self, u: Vector, size: float, why: str) -> SubsystemError:
         return SubsystemError(
             f"solve {self.solves} of the static equations with u = {np.array2string(u, threshold=8)} failed: {why}; "
-            f"residual {size:.3g}, started from x = {np.array2string(self.x, threshold=8)}; give a better x0, check the "
-            "equations there, or loosen tol"
+            f"residual {size:.3g}, started from x = {np.array2string(self.x, threshold=8)}; give a better x0, check "
+            "the equations there, or loosen tol"
         )

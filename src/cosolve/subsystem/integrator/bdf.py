@@ -178,7 +178,8 @@ class Bdf:
         if self.control.h is not None:
             t, h = self._origin + (self._index + 1) * self.control.h, self.control.h
         else:
-            h = min(self.h, self.control.h_max)
+            first = self._slope is not None and self.control.h_init is None
+            h = min(self.h, self.control.h_max, (1e-2 if first else 1.0) * (t_max - self.t))
             t = self.t + h
         if t > t_max - 1e-6 * h:  # no sliver of a step before the end
             rest = t_max - self.t
