@@ -91,7 +91,7 @@ class StaticNetwork:
         levels, _ = static_levels(plan, dynamic)
         sources = {i: sources_of(plan, i) for i in range(plan.n_subsystems)}
         feeding = _upstream(sources, dynamic)
-        self._moving = {i for level in levels for i in level if dynamic in _upstream(sources, i)}
+        self._timed = {i for i in feeding - {dynamic} if dynamic not in _upstream(sources, i)}
         self._levels = [[i for i in level if i in feeding] for level in levels]
         self._observers = [i for level in levels for i in level if i not in feeding]
         self._stages = _stages(plan, dynamic, [*self._levels, *([i] for i in self._observers)])
@@ -114,13 +114,13 @@ class StaticNetwork:
 
     def timed(self, t: float, tangents: Tangents) -> Tangents:
         """`tangents` with those subsystems called anew that depend on time alone (sources)."""
-        if len(self._moving) >= len(tangents):
+        if not self._timed:
             return tangents
         y, z = self._begin(np.zeros(0))
         renewed = dict(tangents)
         for stage, level in enumerate(self._levels):
             self._spread(stage, y, z, only_known=True)
-            for i in (i for i in level if i not in self._moving):
+            for i in (i for i in level if i in self._timed):
                 u = self.plan.inputs(z, i)
                 renewed[i] = Tangent(u, self._value(i, t, u), tangents[i].D)
                 y[self.plan.y_slices[i]] = renewed[i].y
