@@ -168,6 +168,8 @@ class _Run:
             history.push(outcome.z, H)
             self.stats.steps += 1
             self.stats.iterations += outcome.iterations
+            self.stats.unconverged += not outcome.converged
+            self.stats.over_tolerance += error > 1.0
             if outcome.residual == outcome.residual:
                 self._residuals = max(self._residuals, outcome.residual)
                 self.stats.max_residual = self._residuals

@@ -219,9 +219,7 @@ def test_step_may_pass_a_matrix_that_is_singular_for_one_step_length() -> None:
 def test_index_two_is_refused_with_a_sentence() -> None:
     """`0 = x - 1` does not determine the algebraic state y."""
     with pytest.raises(cs.StepSizeError, match=r"alpha E - df/dx is singular"):
-        integrate_bdf(
-            lambda t, z: np.array([0.0 * z[1], z[0] - 1.0]), (0.0, 1.0), [1.0, 0.0], E=np.diag([1.0, 0.0])
-        )
+        integrate_bdf(lambda t, z: np.array([0.0 * z[1], z[0] - 1.0]), (0.0, 1.0), [1.0, 0.0], E=np.diag([1.0, 0.0]))
 
 
 def test_fixed_step_that_does_not_converge_is_refused() -> None:

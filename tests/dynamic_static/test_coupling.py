@@ -4,6 +4,7 @@ from time import sleep
 
 import numpy as np
 import pytest
+from examples.nonlinear_oscillator.model import X0, oscillator, whole
 from scipy.integrate import solve_ivp
 
 import cosolve as cs
@@ -11,7 +12,6 @@ from cosolve.method.crew import Crew
 from cosolve.method.dynamic_static import DynamicStatic, _Coupled
 from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.static_residual import StaticResidual
-from examples.nonlinear_oscillator.model import X0, oscillator, whole
 
 VARIANTS = ["A", "B", "C"]
 
@@ -51,9 +51,7 @@ def test_linear_static_part_makes_the_variants_agree() -> None:
     runs = {}
     for variant in VARIANTS:
         method = DynamicStatic(variant, h=0.01, order=3, fixed_order=True, rtol=1e-10)
-        runs[variant] = cs.simulate(
-            spring_mass(lambda t, u: -40.0 * u[0] - 0.7 * u[1] + 3.0), t_end=3.0, method=method
-        )
+        runs[variant] = cs.simulate(spring_mass(lambda t, u: -40.0 * u[0] - 0.7 * u[1] + 3.0), t_end=3.0, method=method)
     for variant in "BC":
         for name in ("mass.x", "mass.v"):
             assert np.abs(runs[variant][name] - runs["A"][name]).max() <= 1e-7
@@ -82,9 +80,7 @@ def test_chain_rule_jacobian_is_that_of_full_differences(z: np.ndarray) -> None:
     problem.resume(coupling, 0.0)
     _, J = problem.evaluate(0.0, z, True)
     step = 1e-6 * np.maximum(1.0, np.abs(z))
-    full = np.column_stack(
-        [(whole(0.0, z + d) - whole(0.0, z - d)) / (2 * d.max()) for d in np.diag(step)]
-    )
+    full = np.column_stack([(whole(0.0, z + d) - whole(0.0, z - d)) / (2 * d.max()) for d in np.diag(step)])
     np.testing.assert_allclose(J, full, rtol=1e-5, atol=1e-9 * np.abs(full).max())
     assert crew.calls.tolist() == [0, 1]
     assert crew.jacobians[1] == 1
@@ -107,6 +103,7 @@ def test_rebuild_counts_follow_the_pattern() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_network_of_statics_laws_sources_and_observers(variant: str) -> None:
     """Two in a chain, one beside it, a law on top, a source of time and one that only watches."""
+
     def static(function, takes, gives):
         return cs.Static(function, inputs=takes, outputs=gives)
 
@@ -183,7 +180,7 @@ def test_own_derivatives_spare_the_perturbed_solves() -> None:
             return [[-3.0 * u[0] ** 2, -0.5]]
 
     solves = []
-    spring = Spring(lambda t, u: solves.append(t) or -u[0] ** 3 - 0.5 * u[1], inputs=["x", "v"], outputs=["force"])
+    spring = Spring(lambda t, u: solves.append(t) or -(u[0] ** 3) - 0.5 * u[1], inputs=["x", "v"], outputs=["force"])
     system = joined(
         {"mass": mass(inputs=["force"]), "spring": spring},
         ("mass.x", "spring.x"), ("mass.v", "spring.v"), ("spring.force", "mass.force"),

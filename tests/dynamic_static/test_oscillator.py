@@ -4,11 +4,11 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from examples.nonlinear_oscillator.model import SEGMENT, X0, oscillator, reference, whole
 
 import cosolve as cs
 from cosolve.method.dynamic_static import DynamicStatic
-from cosolve.subsystem.integrator.bdf import integrate_bdf
-from examples.nonlinear_oscillator.model import SEGMENT, X0, oscillator, reference, whole
+from cosolve.subsystem.integrator.bdf import Bdf, integrate_bdf
 
 STEPS = (5e-6, 2.5e-6, 1.25e-6, 0.625e-6)
 
@@ -40,9 +40,7 @@ def test_split_model_is_the_whole_model() -> None:
 def fixed(variant: str, order: int, h: float) -> cs.Result:
     t0, t1 = SEGMENT
     exact = reference(1e-3)
-    method = DynamicStatic(
-        variant, order=order, fixed_order=True, h=h, rtol=1e-10, past=lambda t: exact(t)[0]
-    )
+    method = DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-10, past=lambda t: exact(t)[0])
     return cs.simulate(oscillator(exact(t0)[0]), t_start=t0, t_end=t1, method=method)
 
 
@@ -121,9 +119,7 @@ def test_variant_a_is_the_monolithic_integration_with_variable_steps_and_orders(
 @pytest.mark.parametrize("h", STEPS)
 def test_variant_c_adds_less_than_a_hundredth_of_the_discretisation_error(order: int, h: float) -> None:
     exact = reference(1e-3)(SEGMENT[1])[0]
-    a, c = (
-        np.array([r["mass.x"][-1], r["mass.v"][-1]]) for r in (fixed("A", order, h), fixed("C", order, h))
-    )
+    a, c = (np.array([r["mass.x"][-1], r["mass.v"][-1]]) for r in (fixed("A", order, h), fixed("C", order, h)))
     assert np.all(np.abs(c - a) < 0.01 * np.abs(a - exact))
 
 
@@ -184,8 +180,27 @@ def test_a_and_c_take_the_same_steps_and_have_the_same_error(order: int, tol: fl
 
 
 @pytest.mark.covers("SC-37")
-def test_a_and_c_at_the_coarsest_row() -> None:
-    """BDF4 at 1e-4: the same trajectory until one step stands on the edge of the error test (docs/errata)."""
+def test_a_and_c_at_the_coarsest_row_part_at_a_step_on_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BDF4 at 1e-4: the same attempts until one estimate is 1.00 in both; A repeats that step and C does not.
+
+    Chance decides from there on (docs/errata-dynamic-static.md), so counts agree to 1 % and errors to 5 % only.
+    """
+    estimates: dict[str, list[float]] = {"A": [], "C": []}
+    attempt = Bdf._attempt
+    for variant, found in estimates.items():
+
+        def recorded(self, *arguments, found=found):
+            x, error = attempt(self, *arguments)
+            found.append(error)
+            return x, error
+
+        monkeypatch.setattr(Bdf, "_attempt", recorded)
+        variable.__wrapped__(variant, 4, 1e-4)
+    pairs = np.array([*zip(estimates["A"], estimates["C"], strict=False)])
+    parting = int(np.flatnonzero((pairs[:, 0] <= 1.0) != (pairs[:, 1] <= 1.0))[0])
+    assert parting > 30
+    np.testing.assert_allclose(pairs[: parting + 1, 1], pairs[: parting + 1, 0], rtol=0.03)
+    np.testing.assert_allclose(pairs[parting], 1.0, rtol=5e-3)
     a, c = variable("A", 4, 1e-4), variable("C", 4, 1e-4)
     assert abs(c[1] - a[1]) <= 0.01 * a[1]
     assert abs(c[1] + c[2] - a[1] - a[2]) <= 0.01 * (a[1] + a[2])

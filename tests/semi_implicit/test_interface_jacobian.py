@@ -20,7 +20,8 @@ def interface_jacobian(kind, H, p=None, degree=0, source="auto", increment=1e-5)
     for j in range(degree):
         history.append_past(z * (1 - 0.1 * j), H)
     trial = Trial(crew, history, Window(0.0, H, H), degree, source, increment)
-    return trial.jacobian(z, trial.run(z))
+    trial.run(z)
+    return trial.jacobian()
 
 
 def responses(m, c, d, H, inputs):

@@ -11,7 +11,7 @@ from cosolve.analysis.stability import MacroMap, critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
 from cosolve.errors import CosolveError, SetupError
 from cosolve.interface import System
-from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
+from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.stepsize import refuse_bad_step
 
 Level = Literal["good", "note", "warning", "error"]
@@ -90,6 +90,8 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     if plan.n_z * 3 + plan.n_y > _LARGEST_MAP:
         advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
         return advice
+    if method is not None and "rollback" in method.needs:
+        _check_rollback(advice, system, H)
     if method is None:
         _compare_families(advice, system, H)
     elif method.chooses_step:
@@ -105,6 +107,25 @@ def _check_capabilities(advice: Advice, method: Method, found: Structure) -> Non
         advice.add("error", "capability", complaint)
     if not complaints:
         advice.add("good", "capability", f"{method.label} can run this system")
+
+
+def _check_rollback(advice: Advice, system: System, H: float) -> None:
+    """Cross one step twice from the same saved states: a state that is shared instead of saved gives itself away."""
+    plan = system.plan()
+    crew = Crew(plan)
+    _, z = crew.start(0.0)
+    states, window = crew.save(), Window(0.0, H, H)
+    first = crew.sweep(window, z[np.newaxis, :])
+    crew.restore(states)
+    again = crew.sweep(window, z[np.newaxis, :])
+    for name, part in zip(plan.names, plan.y_slices, strict=True):
+        if not np.array_equal(first[part], again[part]):
+            advice.add(
+                "error",
+                "inexact-rollback",
+                f"'{name}' does not come back to its saved state: the same step gave {first[part]}, then {again[part]}; "
+                "save() must return a copy that advance() does not change, and restore() must take back everything",
+            )
 
 
 def _check_loops(advice: Advice, method: Method | None, found: Structure) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
-from cosolve.corrector.base import Corrector
-from cosolve.corrector.linear_solve import Factorised, InterfaceMatrix
+from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.corrector.linear_solve import Factorised
 from cosolve.errors import SetupError
 from cosolve.subsystem.port import Vector
 
@@ -17,12 +17,17 @@ class Newton(Corrector):
     """Newton with a Jacobian renewed every `"iteration"`, every `"step"` (simplified) or once a `"run"`.
 
     >>> import numpy as np
+    >>> class Line:                                     # r(z) = 2 z - 2
+    ...     def jacobian(self):
+    ...         return np.array([[2.0]])
     >>> newton = Newton()
     >>> newton.start_run(["z"])
     >>> newton.start_step()
-    >>> float(newton.correct(np.array([3.0]), np.array([4.0]), lambda: np.array([[2.0]]))[0])
+    >>> float(newton.correct(np.array([3.0]), np.array([4.0]), Line())[0])
     1.0
     """
+
+    uses_jacobian: ClassVar[bool] = True
 
     def __init__(self, refresh: Refresh = "iteration") -> None:
         if refresh not in ("iteration", "step", "run"):
@@ -41,7 +46,7 @@ class Newton(Corrector):
         if self.refresh != "run":
             self._factors = None
 
-    def correct(self, z: Vector, r: Vector, jacobian: Callable[[], InterfaceMatrix]) -> Vector:
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
         if self._factors is None or self.refresh == "iteration":
-            self._factors = Factorised(jacobian(), self._labels)
+            self._factors = Factorised(problem.jacobian(), self._labels)
         return z - self._factors.solve(r)

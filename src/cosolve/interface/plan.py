@@ -37,6 +37,8 @@ class Block:
     function: Callable[..., Any]
     jacobian: Callable[..., Any] | None
     implicit: bool  # False: z = f(y); True: f(z, y) = 0
+    z_nominal: Vector  # magnitudes that count as one, of its unknowns and of its arguments
+    y_nominal: Vector
 
     @cached_property
     def y_index(self) -> Index:
@@ -92,10 +94,10 @@ class Block:
                     "numbers: values by arguments"
                 )
             return np.zeros((len(z_rows), 0)), by_y
-        by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, len(z_rows))
+        by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         if not self.implicit:
             return np.zeros((len(z_rows), 0)), by_y
-        return _central_differences(lambda z: self.call(z, y_read), z_rows, len(z_rows)), by_y
+        return _central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
 
     def _arguments(self, y_read: Vector) -> list[Any]:
         values, start = [], 0
@@ -106,15 +108,15 @@ class Block:
         return values
 
 
-def _central_differences(function: Callable[[Vector], Vector], x: Vector, rows: int) -> Matrix:
-    columns = np.empty((rows, len(x)))
+def _central_differences(function: Callable[[Vector], Vector], x: Vector, nominal: Vector) -> Matrix:
+    columns = []
     for j in range(len(x)):
-        step = _LAW_INCREMENT * max(1.0, abs(float(x[j])))
+        step = _LAW_INCREMENT * max(float(nominal[j]), abs(float(x[j])))
         plus, minus = x.copy(), x.copy()
         plus[j] += step
         minus[j] -= step
-        columns[:, j] = (function(plus) - function(minus)) / (plus[j] - minus[j])
-    return columns
+        columns.append((function(plus) - function(minus)) / (plus[j] - minus[j]))
+    return np.array(columns).T if columns else np.zeros((len(function(x)), 0))
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,16 @@ class Plan:
                 by_z.append((block.rows, block.rows, np.ones(len(block.rows))))
                 by_y.append(_dense(block.rows, index, -dy))
         return by_z, by_y
+
+    def rounding(self, z: Vector, y: Vector) -> Vector:
+        """One rounding error of each row of `r(z, y)`, from the sizes of what is added up in it."""
+        by_z, by_y = self.partials(z, y)
+        size = np.zeros(self.n_z)
+        for entries, values in ((by_z, z), (by_y, y)):
+            for rows, columns, slopes in entries:
+                np.add.at(size, rows, np.abs(slopes * values[columns]))
+        rounded: Vector = np.finfo(np.float64).eps * size
+        return rounded
 
     def owners(self, block: Block) -> set[int]:
         """The subsystems whose outputs a block reads."""

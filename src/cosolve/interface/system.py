@@ -137,6 +137,8 @@ class System:
         for source in of:
             self._port(source, "output", "law")
         self._callable(function, "law")
+        if name is not None and (not isinstance(name, str) or not name or "." in name):
+            raise SetupError(f"law: name must be a name without a dot, not {name!r}")
         drives = self._drives(inputs, "law")
         if isinstance(inputs, Mapping):
             first = next(iter(drives))
@@ -250,6 +252,7 @@ class System:
             base = slices[position[name]].start
             return np.arange(base + inside.start, base + inside.stop, dtype=np.intp)
 
+        y_nominal = np.array([port.nominal for n in names for port in self.outputs[n] for _ in range(port.length)])
         labels: list[str] = []
         nominal: list[float] = []
         start_values: list[float] = []
@@ -301,6 +304,8 @@ class System:
                         join.function,
                         join.jacobian,
                         join.kind == "equations",
+                        np.array([nominal[m] for m in np.concatenate(rows)]),
+                        np.concatenate([np.zeros(0), *(y_nominal[index] for index, _ in of)]),
                     )
                 )
         for target, constant in self._constants.items():
@@ -364,6 +369,8 @@ class System:
         )
         if not factors:
             raise SetupError(f"{where}: no inputs given")
+        if not isinstance(inputs, (Mapping, str)) and len(factors) < len(inputs):
+            raise SetupError(f"{where}: {list(inputs)} names an input twice; each input takes one value")
         for target, factor in factors.items():
             self._port(target, "input", where)
             if not is_number(factor) or factor == 0:

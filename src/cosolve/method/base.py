@@ -31,6 +31,7 @@ class Outcome:
     degree: int
     iterations: int = 0
     residual: float = np.nan
+    converged: bool = True
     t1: float | None = None
 
 

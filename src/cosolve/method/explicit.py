@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from cosolve.errors import CapabilityError, SetupError
-from cosolve.interface.plan import Block, Plan
+from cosolve.errors import SetupError
+from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome
 from cosolve.method.crew import Crew, Window
+from cosolve.method.serial import Serial, checked_order, in_order, listed, unknown_in_order
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.port import Vector
 
 OutputMode = Literal["as used", "exchanged"]
 
@@ -88,19 +86,18 @@ class GaussSeidel(_Explicit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "order", _checked_order(self.name, self.order))
+        object.__setattr__(self, "order", checked_order(self.name, self.order))
 
     def complaints(self, plan: Plan) -> list[str]:
-        return _unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
+        return unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
     def bind(self, crew: Crew) -> MacroStep:
-        place = {name: i for i, name in enumerate(crew.plan.names)}
-        serial = _Serial(crew, [place[name] for name in dict.fromkeys((*self.order, *place))])
+        serial = Serial(crew, in_order(crew.plan, self.order))
 
         def step(history: History, window: Window) -> Outcome:
             degree = history.extrapolation_degree(self.degree)
             coefficients = history.extrapolate(degree, window.H)
-            y, z = serial.run(self.degree, history, window, coefficients)
+            y, z = serial.run(window, coefficients, *history.interpolation(self.degree, window.H))
             y, z = self._finish(crew, window, y, z)
             return Outcome(y, z, coefficients.sum(axis=0), degree)
 
@@ -126,15 +123,15 @@ class MasterSlave(_Explicit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "order", _checked_order(self.name, self.order))
+        object.__setattr__(self, "order", checked_order(self.name, self.order))
 
     def complaints(self, plan: Plan) -> list[str]:
         if self.master not in plan.names:
             return [
-                f"MasterSlave: master={self.master!r} is not among the subsystems {_listed(plan.names)}; "
+                f"MasterSlave: master={self.master!r} is not among the subsystems {listed(plan.names)}; "
                 "name the one whose steps the others follow"
             ]
-        if unknown := _unknown_in_order(self.name, self.order, plan):
+        if unknown := unknown_in_order(self.name, self.order, plan):
             return unknown
         master = plan.subsystems[plan.names.index(self.master)]
         if not has_capability(master, "own steps"):
@@ -147,85 +144,18 @@ class MasterSlave(_Explicit):
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
-        place = {name: i for i, name in enumerate(plan.names)}
-        first = place[self.master]
-        serial = _Serial(crew, [place[name] for name in dict.fromkeys((self.master, *self.order, *place))])
+        sequence = in_order(plan, (self.master, *self.order))
+        first = sequence[0]
+        serial = Serial(crew, sequence)
 
         def step(history: History, limit: Window) -> Outcome:
             degree = history.extrapolation_degree(self.degree)
             t1, y_master = crew.own_step(first, limit, history.extrapolate(degree, limit.H))
             window = Window(limit.t0, t1, limit.H if t1 == limit.t1 else t1 - limit.t0)
             coefficients = history.extrapolate(degree, window.H)
-            y, z = serial.run(self.degree, history, window, coefficients, {first: y_master})
+            nodes = history.interpolation(self.degree, window.H)
+            y, z = serial.run(window, coefficients, *nodes, {first: y_master})
             y, z = self._finish(crew, window, y, z)
             return Outcome(y, z, coefficients.sum(axis=0), degree, t1=t1)
 
         return step
-
-    def refuse_unfit(self, plan: Plan) -> None:
-        complaints = self.complaints(plan)
-        if complaints:
-            raise CapabilityError(complaints[0])
-
-
-def _checked_order(method: str, order: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(order, str):
-        raise SetupError(f"{method}: order is a list of subsystem names; write order=[{order!r}]")
-    if len(set(order)) != len(order):
-        raise SetupError(f"{method}: order {list(order)} names a subsystem twice")
-    return tuple(order)
-
-
-def _unknown_in_order(method: str, order: Sequence[str], plan: Plan) -> list[str]:
-    known = set(plan.names)
-    unknown = [name for name in order if name not in known]
-    return [f"{method}: order names {name!r}, but the subsystems are {_listed(plan.names)}" for name in unknown]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{n}'" for n in names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
-
-
-class _Serial:
-    """Running subsystems one after the other, interpolating whatever is known at the end of the step."""
-
-    def __init__(self, crew: Crew, sequence: Sequence[int]) -> None:
-        self.crew, self.sequence = crew, tuple(sequence)
-        plan = crew.plan
-        place = {i: k for k, i in enumerate(sequence)}
-        # after each subsystem: the connections and laws whose sources have then all run
-        copies_at = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], dtype=np.intp)
-        by_place = np.argsort(copies_at, kind="stable")
-        ends = np.searchsorted(copies_at[by_place], np.arange(len(sequence) + 1))
-        self._copies = [by_place[a:b] for a, b in pairwise(ends)]
-        self._laws: list[list[Block]] = [[] for _ in sequence]
-        for block in plan.blocks:
-            owners = plan.owners(block)
-            self._laws[max((place[i] for i in owners), default=0)].append(block)
-
-    def run(
-        self,
-        degree: int,
-        history: History,
-        window: Window,
-        extrapolated: Matrix,
-        ready: dict[int, Vector] | None = None,
-    ) -> tuple[Vector, Vector]:
-        """Outputs and coupling variables at the end of the step; `ready` holds outputs that are there already."""
-        plan = self.crew.plan
-        base, weight = history.interpolation(degree, window.H)
-        coefficients = np.zeros((max(len(base), len(extrapolated)), plan.n_z))
-        coefficients[: len(extrapolated)] = extrapolated
-        y, z = np.empty(plan.n_y), extrapolated.sum(axis=0)
-        for k, i in enumerate(self.sequence):
-            known = None if ready is None else ready.get(i)
-            y[plan.y_slices[i]] = self.crew.advance(i, window, coefficients) if known is None else known
-            rows = plan.copy_rows[self._copies[k]]
-            z[rows] = y[plan.copy_from[self._copies[k]]]
-            for block in self._laws[k]:
-                z[block.rows] = block.call(z[block.rows], y[block.y_index])
-                rows = np.concatenate([rows, block.rows])
-            if len(rows):
-                coefficients[:, rows] = 0.0
-                coefficients[: len(base), rows] = base[:, rows] + weight[:, np.newaxis] * z[rows]
-        return y, z

@@ -67,13 +67,12 @@ class SemiImplicit(Method):
             nonlocal shape
             trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, size)
             z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
-            y_p = trial.run(z_p)
             # 2 corrected coupling variables: one Newton step
             if shape != (shape := (window.H, len(trial.weight))):
                 newton.start_run(plan.z_labels)
             newton.start_step()
-            r_p = plan.residual(z_p, y_p)
-            z = newton.correct(z_p, r_p, lambda: trial.jacobian(z_p, y_p)) if plan.n_z else z_p
+            r_p = trial.residual(z_p)
+            z = newton.correct(z_p, r_p, trial) if plan.n_z else z_p
             # 3 corrector: the same step again
             y = trial.run(z)
             np.maximum(size, np.abs(z), out=size)

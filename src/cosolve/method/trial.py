@@ -1,7 +1,8 @@
 """Trial crossings of one macro step for different end values of the coupling variables.
 
 The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (spec:
-applied-force 2.1, "polynomial identity"). `Trial` repeats the step by rollback and differences it.
+applied-force 2.1, "polynomial identity"). `Trial` repeats the step by rollback and differences it: it is the interface
+problem that correctors see.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from cosolve.corrector.linear_solve import SPARSE_FROM, InterfaceMatrix
 from cosolve.method.crew import Crew, Window
+from cosolve.method.serial import Serial
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Matrix, Vector
@@ -31,13 +33,16 @@ class Trial:
         source: JacobianSource = "auto",
         increment: float = 1e-5,
         size: Vector | None = None,
+        serial: Serial | None = None,
     ) -> None:
         self.crew, self.window = crew, window
         self.base, self.weight = history.interpolation(degree, window.H)
         self.source, self.increment = source, increment
         self.size = crew.plan.z_nominal if size is None else size
+        self._serial = serial
         self._states = crew.save()
         self._fresh = True
+        self.z = self.y = np.zeros(0)  # of the last crossing
 
     def coefficients(self, z: Vector) -> Matrix:
         """Coefficients of the signal that ends in `z`."""
@@ -48,17 +53,34 @@ class Trial:
         if not self._fresh:
             self.crew.restore(self._states)
         self._fresh = False
-        return self.crew.sweep(self.window, self.coefficients(z))
+        self.z, self.y = z, self.crew.sweep(self.window, self.coefficients(z))
+        return self.y
 
-    def jacobian(self, z: Vector, y: Vector) -> InterfaceMatrix:
-        """`G = dr/dz + dr/dy dy/dz` at `z`, whose run gave `y`.
+    def residual(self, z: Vector) -> Vector:
+        """`r(z)` after one more crossing, parallel or serial.
+
+        A serial sweep replaces what it knows before it is read, so `self.z` may differ from `z` afterwards; those rows
+        have no residual.
+        """
+        plan = self.crew.plan
+        if self._serial is None:
+            return plan.residual(z, self.run(z))
+        if not self._fresh:
+            self.crew.restore(self._states)
+        self._fresh = False
+        self.y, new = self._serial.run(self.window, self.coefficients(z), self.base, self.weight)
+        self.z = np.where(self._serial.lagging, z, new)
+        return np.where(self._serial.lagging, plan.residual(z, self.y), 0.0)
+
+    def jacobian(self) -> InterfaceMatrix:
+        """`G = dr/dz + dr/dy dy/dz` at the values of the last crossing.
 
         Exact where a subsystem gives its Jacobian; otherwise one perturbed run per coupling variable that the
         subsystem reads, with increment `eps * max(size, |z|)` (spec: semi-implicit ch. 2, item 5); `size`
         is the nominal value, or the largest magnitude so far where the method keeps count of it, since a small
         increment around a zero crossing would drown in rounding.
         """
-        plan = self.crew.plan
+        plan, z, y = self.crew.plan, self.z, self.y
         by_z, by_y = plan.partials(z, y)
         coefficients = self.coefficients(z)
         response = [self._response(i, z, y, coefficients) for i in range(plan.n_subsystems)]

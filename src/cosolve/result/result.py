@@ -34,12 +34,16 @@ class Stats:
     """Totals of a run.
 
     `calls` counts how often each subsystem crossed a macro step (predictors, perturbed runs and rejected attempts
-    included), `jacobians` how often it gave its own Jacobian.
+    included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
+    their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
+    error estimate exceeded the tolerance.
     """
 
     steps: int = 0
     rejected: int = 0
     iterations: int = 0
+    unconverged: int = 0
+    over_tolerance: int = 0
     max_residual: float = np.nan
     calls: dict[str, int] = field(default_factory=dict)
     jacobians: dict[str, int] = field(default_factory=dict)
@@ -58,6 +62,10 @@ class Stats:
             f"{self.total_calls} subsystem calls",
             f"{self.wall_seconds:.3g} s, of which {inside:.3g} s inside the subsystems",
         ]
+        if self.unconverged:
+            lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
+        if self.over_tolerance:
+            lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

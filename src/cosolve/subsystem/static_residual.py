@@ -13,7 +13,7 @@ from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.integrator.bdf import forward_differences
 from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state, is_number
 
-_HALVINGS = 10
+_HALVINGS = 40
 
 
 class StaticResidual(Subsystem):

@@ -25,7 +25,7 @@ from cosolve.subsystem.port import Matrix, Vector
 
 _SHRINK, _REPEAT, _GROW = 0.25, 0.75, 2.0  # least and, for a repetition, largest factor; largest after a success
 _FEWER, _MORE = 0.9, 0.8  # a new order must promise this much more: the present one is known to work
-_RESTART_AFTER, _GIVE_UP = 4, 40  # failed attempts at one step
+_RESTART_AFTER, _GIVE_UP = 8, 40  # failed attempts at one step
 _SINGULAR = 1e-14  # ratio of pivots of the scaled matrix
 
 

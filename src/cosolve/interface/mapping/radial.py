@@ -1,0 +1,75 @@
+"""Radial basis functions on the nearest source points of each target point, with a linear polynomial, as one matrix.
+
+For the `k` nearest source points `x_j` of a target point `x` the weights `w` (one row of `L`) solve
+
+    [Phi  P] [w]   [phi(|x - x_j|)]
+    [P^T  0] [.] = [p(x)          ],     Phi_ij = phi(|x_i - x_j|),  P_i = p(x_i) = (1, linear functions at x_i)
+
+so that the interpolant through the `k` values, evaluated at `x`, is `w . u`, and constants and linear fields are
+reproduced (Wendland, Scattered data approximation, section 8.5). On surfaces and curves the points of a neighbourhood
+nearly lie in a plane or on a line, and linear functions across it are not determined. They are left out where the
+points are flat, or where using them would mean to extrapolate across the surface; the target point is then projected.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cosolve.errors import SetupError
+from cosolve.interface.mapping.checks import check_distances, check_limit, check_pair, element_size
+from cosolve.interface.mapping.mapping import Mapping
+from cosolve.interface.mapping.mesh import Mesh
+
+Basis = Literal["cubic", "thin_plate", "wendland"]
+
+_BASES = ("cubic", "thin_plate", "wendland")
+
+
+def radial_basis(
+    source: Mesh,
+    target: Mesh,
+    *,
+    basis: Basis = "cubic",
+    neighbours: int | None = None,
+    max_distance: float | None = None,
+) -> Mapping:
+    """Local radial basis interpolation; needs points only, so it maps between clouds as well as between meshes.
+
+    `basis` is `"cubic"` (`r^3`), `"thin_plate"` (`r^2 log r`) or `"wendland"` (C2, compact: `(1 - r)^4 (4 r + 1)` with
+    twice the radius of the neighbourhood as support). `neighbours` is the number of source points per target point,
+    by default 6 on lines and 16 elsewhere. A target point further than `max_distance` from the nearest source point is
+    refused; without it, meshes that lie apart altogether are.
+
+    >>> x = np.linspace(0, 1, 11)
+    >>> mapping = radial_basis(Mesh.line(x), Mesh.line([0.03, 0.52, 0.97]))
+    >>> abs(mapping.consistent(x**2) - [0.03**2, 0.52**2, 0.97**2]).max() < 1e-3
+    np.True_
+    """
+    from scipy.spatial import cKDTree
+
+    from cosolve.interface.mapping.kernels.local_radial import local_weights
+
+    check_pair("radial_basis", source, target)
+    check_limit("radial_basis", max_distance)
+    if basis not in _BASES:
+        raise SetupError(f"radial_basis: basis is one of {', '.join(_BASES)}, not {basis!r}")
+    wanted = (6 if source.dimension == 1 or source.points.shape[1] == 1 else 16) if neighbours is None else neighbours
+    if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 2:
+        raise SetupError(f"radial_basis: neighbours must be a whole number of at least 2, not {neighbours!r}")
+    k = min(int(wanted), source.n_points)
+    distances, found = cKDTree(source.points).query(target.points, k=k)
+    distances, found = distances.reshape(-1, k), found.reshape(-1, k)
+    check_distances("radial_basis", source, target, distances[:, 0], max_distance, element_size(source))
+    weights, failed = local_weights(source.spatial, target.spatial, found, _BASES.index(basis))
+    if failed >= 0:
+        raise SetupError(
+            f"radial_basis: the {k} points of {source.name} around point {failed} of {target.name} give a singular system; "
+            "two of them coincide, or there are too few (raise neighbours)"
+        )
+    starts = np.arange(0, weights.size + 1, k)
+    matrix = csr_array((weights.ravel(), found.ravel(), starts), shape=(target.n_points, source.n_points))
+    matrix.sort_indices()
+    return Mapping(f"radial basis ({basis})", matrix, distance=float(distances[:, 0].max()))

@@ -1,0 +1,185 @@
+"""The structure behind a second-order subsystem: mass, damping, stiffness or internal force, known load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import lapack
+from scipy.sparse.linalg import splu
+
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.subsystem.port import Matrix, Vector
+
+AnyMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSR array
+
+_RCOND = 1e-15
+
+
+class Structure:
+    """`M q'' + D q' + p(q) = load(t)` with `n` degrees of freedom.
+
+    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. The internal force is `K q`, or given
+    as `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time. `labels`
+    name the degrees of freedom in messages.
+
+    >>> two_masses = Structure([1.0, 2.0], K=[[3.0, -1.0], [-1.0, 1.0]])
+    >>> two_masses.n, two_masses.linear
+    (2, True)
+    >>> two_masses.internal_force([1.0, 0.0])
+    array([ 3., -1.])
+    """
+
+    def __init__(
+        self,
+        M: Any,
+        *,
+        K: Any = None,
+        D: Any = None,
+        internal_force: Callable[[Vector], Any] | None = None,
+        tangent: Callable[[Vector], Any] | None = None,
+        load: Callable[[float], Any] | npt.ArrayLike | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        self.n = _size(M)
+        self.sparse = any(sparse.issparse(A) for A in (M, K, D))
+        self.M = self._matrix("M", M)
+        self.D = None if D is None else self._matrix("D", D)
+        if (K is None) == (internal_force is None):
+            raise SetupError("Structure: give either K, or internal_force with its tangent")
+        if (internal_force is None) != (tangent is None):
+            raise SetupError("Structure: internal_force and tangent belong together; give both")
+        self.linear = K is not None
+        self.K = None if K is None else self._matrix("K", K)
+        self._force, self._tangent = internal_force, tangent
+        self._load = load if callable(load) else None
+        self._constant = np.zeros(self.n) if load is None or callable(load) else self._vector("load", load)
+        self.labels = [f"degree of freedom {i}" for i in range(self.n)] if labels is None else list(labels)
+        if len(self.labels) != self.n:
+            raise SetupError(f"Structure: {len(self.labels)} labels for {self.n} degrees of freedom")
+
+    def internal_force(self, q: Any) -> Vector:
+        """`p(q)`."""
+        if self.K is not None:
+            p: Vector = self.K @ np.asarray(q, dtype=np.float64)
+            return p
+        assert self._force is not None
+        p = self._vector("internal_force(q)", self._force(q), running=True)
+        if not np.isfinite(p).all():
+            raise NonFiniteError(f"the internal force at {self.labels[int(np.argmin(np.isfinite(p)))]} is not finite")
+        return p
+
+    def tangent(self, q: Vector) -> AnyMatrix:
+        """`dp/dq`; the given `K` where there is one."""
+        if self.K is not None:
+            return self.K
+        assert self._tangent is not None
+        K = self._tangent(q)
+        if K.shape != (self.n, self.n):
+            raise SubsystemError(f"tangent(q) has shape {K.shape}, expected ({self.n}, {self.n})")
+        if self.sparse:
+            return sparse.csr_array(K)
+        return K.toarray() if sparse.issparse(K) else np.asarray(K, dtype=np.float64)
+
+    def load(self, t: float) -> Vector:
+        """The known load at time `t`."""
+        if self._load is None:
+            return self._constant
+        return self._vector("load(t)", self._load(t), running=True)
+
+    def without_mass(self, dofs: npt.NDArray[np.intp]) -> AnyMatrix:
+        """`M` with these rows and columns set to zero; refused where the mass is not lumped there."""
+        M = self.M.toarray() if self.sparse else self.M.copy()
+        off = M[dofs].copy()
+        off[np.arange(len(dofs)), dofs] = 0.0
+        if off.any():
+            raise SetupError(
+                f"Structure: the mass at {self.labels[int(dofs[off.any(axis=1)][0])]} is coupled to other degrees of "
+                "freedom, so its acceleration cannot be left out; use a lumped (diagonal) mass matrix"
+            )
+        M[dofs, dofs] = 0.0
+        return sparse.csr_array(M) if self.sparse else M
+
+    def diagonal_mass(self) -> bool:
+        """True for a lumped mass matrix."""
+        M = self.M.toarray() if self.sparse else self.M
+        return not (M - np.diag(M.diagonal())).any()
+
+    def _matrix(self, name: str, A: Any) -> AnyMatrix:
+        if sparse.issparse(A):
+            B: AnyMatrix = sparse.csr_array(A, dtype=np.float64)
+            values = B.data
+        else:
+            try:
+                B = np.array(A, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise SetupError(f"Structure: {name} is not a matrix of numbers") from None
+            if B.ndim == 1 and len(B) == self.n:
+                B = np.diag(B)
+            values = B
+        if B.shape != (self.n, self.n):
+            raise SetupError(
+                f"Structure: {name} has shape {B.shape}, expected ({self.n}, {self.n}) like the mass matrix"
+            )
+        if not np.isfinite(values).all():
+            raise SetupError(f"Structure: {name} holds a NaN or an infinity")
+        return sparse.csr_array(B) if self.sparse else B
+
+    def _vector(self, name: str, value: Any, *, running: bool = False) -> Vector:
+        error = SubsystemError if running else SetupError
+        try:
+            v = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise error(f"Structure: {name} is not a list of numbers") from None
+        if v.shape != (self.n,):
+            raise error(f"Structure: {name} has shape {v.shape}, expected ({self.n},)")
+        return v
+
+
+def _size(M: Any) -> int:
+    shape = M.shape if sparse.issparse(M) else np.shape(M)
+    if len(shape) not in (1, 2) or shape[0] == 0:
+        raise SetupError(f"Structure: M must be a square matrix, or the masses of a lumped one, not of shape {shape}")
+    return int(shape[0])
+
+
+def factorise(A: AnyMatrix, labels: list[str]) -> Callable[[Any], Any]:
+    """A function that solves with `A` (vectors or columns); a singular one is refused with the culprit named.
+
+    >>> import numpy as np
+    >>> factorise(np.array([[2.0, 0.0], [0.0, 4.0]]), ["x", "y"])(np.array([2.0, 2.0]))
+    array([1. , 0.5])
+    """
+    if A.shape[0] == 0:
+        return _nothing
+    if sparse.issparse(A):
+        try:
+            return splu(sparse.csc_array(A)).solve
+        except RuntimeError:
+            raise _singular(A.toarray(), labels) from None
+    lu, pivots, info = lapack.dgetrf(A)
+    pivot = np.abs(lu.diagonal())
+    if info != 0 or not pivot.min() > _RCOND * pivot.max():
+        raise _singular(A, labels)
+
+    def solve(b: Any) -> Any:
+        return lapack.dgetrs(lu, pivots, b)[0]
+
+    return solve
+
+
+def _nothing(b: Any) -> Any:
+    return b
+
+
+def _singular(A: Matrix, labels: list[str]) -> SubsystemError:
+    if not np.isfinite(A).all():
+        return SubsystemError("the matrix of the step holds a NaN or an infinity; check the tangent")
+    null = np.abs(np.linalg.svd(A)[2][-1])
+    return SubsystemError(
+        f"the matrix of the step is singular: nothing determines {labels[int(np.argmax(null))]}, "
+        "which has neither mass nor damping nor stiffness of its own"
+    )
