@@ -318,7 +318,7 @@ REQUESTS = {
     "unknown master": (["MasterSlave", "'pump'", "'a'"], lambda: run(method=cs.MasterSlave(master="pump"))),
     "MasterSlave order of unknown": (["order", "'c'"], lambda: run(method=cs.MasterSlave(master="a", order=["c"]))),
     "MasterSlave with Adaptive": (
-        ["MasterSlave", "master's steps", "no step"],
+        ["MasterSlave", "chooses its steps itself", "no step"],
         lambda: run(method=cs.MasterSlave(master="a"), step=cs.Adaptive()),
     ),
     "Adaptive rtol 0": (["rtol", "positive", "0"], lambda: cs.Adaptive(rtol=0)),

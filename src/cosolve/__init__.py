@@ -2,6 +2,7 @@
 
 from cosolve.analysis import (
     check,
+    compare_linearisation,
     convergence,
     critical_step,
     local_values,
@@ -27,12 +28,24 @@ from cosolve.errors import (
     SubsystemError,
 )
 from cosolve.interface import System
-from cosolve.method import GaussSeidel, Implicit, Jacobi, MasterSlave, Method, SemiImplicit
+from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, MasterSlave, Method, SemiImplicit
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.result import Result, load
 from cosolve.simulate import simulate
 from cosolve.stepsize import Adaptive
-from cosolve.subsystem import FreeRunning, Linear, Ode, Port, SelfDriven, Static, Subsystem, capabilities
+from cosolve.subsystem import (
+    Dae,
+    FreeRunning,
+    Linear,
+    Ode,
+    Port,
+    SelfDriven,
+    Static,
+    StaticProcess,
+    StaticResidual,
+    Subsystem,
+    capabilities,
+)
 
 __version__ = "0.1.0"
 
@@ -42,6 +55,8 @@ __all__ = [
     "ConvergenceError",
     "Corrector",
     "CosolveError",
+    "Dae",
+    "DynamicStatic",
     "FreeRunning",
     "GaussSeidel",
     "Implicit",
@@ -64,12 +79,15 @@ __all__ = [
     "SimulationError",
     "SingularInterfaceError",
     "Static",
+    "StaticProcess",
+    "StaticResidual",
     "StepSizeError",
     "Subsystem",
     "SubsystemError",
     "System",
     "capabilities",
     "check",
+    "compare_linearisation",
     "convergence",
     "critical_step",
     "load",

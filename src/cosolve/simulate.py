@@ -163,11 +163,13 @@ class _Run:
                 self.stats.rejected += 1
                 continue
             t1, H = window.t1, window.H
-            if outcome.t1 is not None and outcome.t1 != window.t1:
-                t1, H = outcome.t1, outcome.t1 - window.t0
+            if outcome.t1 is not None and outcome.H is not None:
+                t1, H = outcome.t1, outcome.H
             history.push(outcome.z, H)
             self.stats.steps += 1
             self.stats.iterations += outcome.iterations
+            self.stats.rejected += outcome.rejected
+            rejected += outcome.rejected
             self.stats.unconverged += not outcome.converged
             self.stats.over_tolerance += error > 1.0
             if outcome.residual == outcome.residual:
@@ -228,12 +230,13 @@ class _Uniform(_Windows):
 
 
 class _Followed(_Windows):
-    """The method ends each step itself, at most `H_max` on."""
+    """The method ends each step itself, at most `H_max` on (where there is a limit)."""
 
-    def __init__(self, t_start: float, t_end: float, H_max: float) -> None:
+    def __init__(self, t_start: float, t_end: float, H_max: float | None) -> None:
         refuse_bad_span(t_start, t_end)
-        self.t, self.t_end, self.H_max = t_start, t_end, H_max
-        self.first_step = min(H_max, t_end - t_start)
+        self.t, self.t_end = t_start, t_end
+        self.H_max = t_end - t_start if H_max is None else H_max
+        self.first_step = np.nan if H_max is None else H_max  # NaN: known only to the method
 
     def __iter__(self) -> Iterator[tuple[Window, bool]]:
         while self.t < self.t_end:
@@ -288,10 +291,10 @@ class _Controlled(_Windows):
 def _windows(method: Method, step: float | Adaptive | None, t_start: float, t_end: float, plan: Plan) -> _Windows:
     if method.chooses_step:
         if isinstance(step, Adaptive):
-            raise SetupError(f"{method.name} follows its master's steps; give no step, or a number that limits them")
+            raise SetupError(f"{method.name} chooses its steps itself; give no step, or a number that limits them")
         if step is not None:
             refuse_bad_step(step)
-        return _Followed(t_start, t_end, t_end - t_start if step is None else step)
+        return _Followed(t_start, t_end, step)
     if step is None:
         raise SetupError(f"{method.name} needs a macro step: step=1e-3, or step=Adaptive(rtol=1e-6)")
     if not isinstance(step, Adaptive):

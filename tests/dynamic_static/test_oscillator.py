@@ -1,9 +1,11 @@
 """The nonlinear one-mass oscillator under variants A, B and C against the tables of the specification (4.5)."""
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.nonlinear_oscillator import run
 from examples.nonlinear_oscillator.model import SEGMENT, X0, oscillator, reference, whole
 
 import cosolve as cs
@@ -228,7 +230,7 @@ def test_b_pays_with_steps_and_errors() -> None:
 @pytest.mark.covers("SC-37")
 @pytest.mark.slow
 def test_source_claims_over_tolerances_with_variable_order() -> None:
-    """Schmoll 4.4.1: A, C and the uncoupled model agree; errors fall with tol; B is 4 to 100 times worse."""
+    """Schmoll 4.4.1: A, C and the uncoupled model agree; B is worse by more than a decade and needs more steps."""
     for tol in (1e-5, 1e-6, 1e-7):
         found = {}
         for variant in "ABC":
@@ -238,5 +240,12 @@ def test_source_claims_over_tolerances_with_variable_order() -> None:
             found[variant] = cs.nrmse(reference(0.01)(result.t), states), result.stats.steps
         assert found["C"][0] == pytest.approx(found["A"][0], rel=0.3)
         assert abs(found["C"][1] - found["A"][1]) <= 0.02 * found["A"][1]
-        assert 4 < found["B"][0] / found["A"][0] < 200
+        assert found["B"][0] > 10 * found["A"][0]
         assert found["B"][1] > found["A"][1]
+
+
+@pytest.mark.slow
+def test_one_command_draws_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.main(["--quick", "--out", str(tmp_path)])
+    assert {p.name for p in tmp_path.glob("*.png")} == {"coupling_variables.png", "comparison.png", "order.png"}
+    assert "B  BDF5:  2.00" in capsys.readouterr().out

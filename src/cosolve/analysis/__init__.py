@@ -2,6 +2,7 @@
 
 from cosolve.analysis.advice import Advice, check
 from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
+from cosolve.analysis.linearisation import compare_linearisation
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
 from cosolve.analysis.structure import Structure, structure
 
@@ -11,6 +12,7 @@ __all__ = [
     "MacroMap",
     "Structure",
     "check",
+    "compare_linearisation",
     "convergence",
     "critical_step",
     "local_values",

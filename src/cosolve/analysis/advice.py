@@ -123,7 +123,7 @@ def _check_rollback(advice: Advice, system: System, H: float) -> None:
             advice.add(
                 "error",
                 "inexact-rollback",
-                f"'{name}' does not come back to its saved state: the same step gave {first[part]}, then {again[part]}; "
+                f"'{name}' does not come back to its saved state: one step gave {first[part]}, then {again[part]}; "
                 "save() must return a copy that advance() does not change, and restore() must take back everything",
             )
 

@@ -2,12 +2,14 @@
 
 from cosolve.method.base import Method, Outcome
 from cosolve.method.crew import Crew, Window
+from cosolve.method.dynamic_static import DynamicStatic
 from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
 from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
 
 __all__ = [
     "Crew",
+    "DynamicStatic",
     "GaussSeidel",
     "Implicit",
     "Jacobi",

@@ -21,8 +21,8 @@ class Outcome:
     """What a macro step leaves behind.
 
     `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
-    there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`: the end of
-    the step where the method chose it itself.
+    there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
+    and length of the step where the method chose it itself.
     """
 
     y: Vector
@@ -32,7 +32,9 @@ class Outcome:
     iterations: int = 0
     residual: float = np.nan
     converged: bool = True
+    rejected: int = 0
     t1: float | None = None
+    H: float | None = None
 
 
 MacroStep = Callable[[History, Window], Outcome]

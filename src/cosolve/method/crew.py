@@ -62,13 +62,13 @@ class Crew:
             self._feeds.append(
                 (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
             )
-        threads = min(workers, plan.n_subsystems)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        #: threads for calls that may run at the same time, or None
+        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
     def close(self) -> None:
         """End the worker threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        if self.pool is not None:
+            self.pool.shutdown()
 
     # -- start and instantaneous outputs ---------------------------------------------------------------
 
@@ -240,11 +240,11 @@ class Crew:
         """All subsystems cross the step independently of each other (Jacobi); all outputs at its end."""
         plan = self.plan
         y = np.empty(plan.n_y)
-        if self._pool is None:
+        if self.pool is None:
             for i in range(plan.n_subsystems):
                 y[plan.y_slices[i]] = self.advance(i, window, coefficients)
         else:
-            jobs = [self._pool.submit(self.advance, i, window, coefficients) for i in range(plan.n_subsystems)]
+            jobs = [self.pool.submit(self.advance, i, window, coefficients) for i in range(plan.n_subsystems)]
             for i, job in enumerate(jobs):
                 y[plan.y_slices[i]] = job.result()
         return y

@@ -179,6 +179,7 @@ class _Coupled:
         self.tangents: Tangents | None = None
         self._u = np.zeros(0)
         self._warm: list[Any] = []
+        self._rejected = 0  # attempts at the present step that failed
 
     # -- the macro step --------------------------------------------------------------------------------
 
@@ -198,6 +199,7 @@ class _Coupled:
         """One accepted step."""
         solver, crew, i = self.solver, self.crew, self.dynamic
         iterations, jacobians = solver.counts.iterations, solver.counts.jacobians
+        t_start, self._rejected = solver.t, 0
         if self.variant == "B":  # once per accepted step; kept when the step is repeated
             self.tangents = self.network.call(solver.t, self._outputs(solver.t, solver.x))
         try:
@@ -210,7 +212,13 @@ class _Coupled:
         self._u = crew.plan.inputs(z, i)
         y[crew.plan.y_slices[i]] = self._outputs(t, solver.x)  # once more: those with feed-through have new inputs
         self.network.complete(t, y, z)
-        return Outcome(y, z, z, solver.order, iterations=solver.counts.iterations - iterations, t1=t)
+        return Outcome(
+            *(y, z, z, solver.order),
+            iterations=solver.counts.iterations - iterations,
+            rejected=self._rejected,
+            t1=t,
+            H=t - t_start,
+        )
 
     # -- what the integrator asks ----------------------------------------------------------------------
 
@@ -224,6 +232,7 @@ class _Coupled:
             self.tangents = self.network.timed(t, self.tangents)
 
     def rejected(self) -> None:
+        self._rejected += 1
         self.network.restore(self._warm)
 
     def evaluate(self, t: float, x: Vector, rebuild: bool) -> tuple[Vector, Matrix | None]:

@@ -150,12 +150,16 @@ class MasterSlave(_Explicit):
 
         def step(history: History, limit: Window) -> Outcome:
             degree = history.extrapolation_degree(self.degree)
-            t1, y_master = crew.own_step(first, limit, history.extrapolate(degree, limit.H))
-            window = Window(limit.t0, t1, limit.H if t1 == limit.t1 else t1 - limit.t0)
+            usual = history.steps[0] if history.steps else limit.H  # a length to measure time in
+            ahead = Window(limit.t0, limit.t1, usual)
+            t1, y_master = crew.own_step(first, ahead, history.extrapolate(degree, usual))
+            H = t1 - limit.t0
+            H = usual if abs(H - usual) < 1e-9 * usual else H  # equal steps stay equal, whatever the rounding of times
+            window = Window(limit.t0, t1, H)
             coefficients = history.extrapolate(degree, window.H)
             nodes = history.interpolation(self.degree, window.H)
             y, z = serial.run(window, coefficients, *nodes, {first: y_master})
             y, z = self._finish(crew, window, y, z)
-            return Outcome(y, z, coefficients.sum(axis=0), degree, t1=t1)
+            return Outcome(y, z, coefficients.sum(axis=0), degree, t1=t1, H=H)
 
         return step

@@ -36,6 +36,8 @@ class RisingDegree:
 class KnownHistory(RisingDegree):
     """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
 
+    They are taken one first macro step apart, or `spacing`.
+
     >>> import cosolve as cs
     >>> past = cs.KnownHistory(lambda t: {"clock.t": t})
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
@@ -47,9 +49,16 @@ class KnownHistory(RisingDegree):
     """
 
     outputs: Callable[[float], Mapping[str, Any]] = lambda t: {}
+    spacing: float | None = None
 
     def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
         """Fill the history with the values at `t0 - H`, `t0 - 2 H`, ..."""
+        if self.spacing is None and np.isnan(H):
+            raise SetupError(
+                f"KnownHistory: {method.name} chooses its own steps; say how far apart to take the past values, "
+                "spacing=..."
+            )
+        H = H if self.spacing is None else self.spacing
         for j in range(1, history.depth + 1):
             given = self.outputs(t0 - j * H)
             y = np.full(plan.n_y, np.nan)
@@ -102,7 +111,8 @@ class MasterSlaveStart(RisingDegree):
             while t < window.t1:
                 outcome = small_step(fine, Window(t, window.t1, window.t1 - t))
                 assert outcome.t1 is not None
-                fine.push(outcome.z, outcome.t1 - t)
+                assert outcome.H is not None
+                fine.push(outcome.z, outcome.H)
                 t = outcome.t1
             outcome.t1, outcome.predicted = None, history.extrapolate(method.degree, window.H).sum(axis=0)
             return outcome

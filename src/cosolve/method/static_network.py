@@ -201,7 +201,7 @@ class StaticNetwork:
         """The solves of one set, each from the present state; leaves the state that the unperturbed one reached."""
         if not self._can_roll_back[i]:
             return [self._solve(i, subsystem, t, u) for u in points]
-        state, pool = subsystem.save(), self.crew._pool
+        state, pool = subsystem.save(), self.crew.pool
         if pool is not None and subsystem.concurrent:
             copies = self._copies.setdefault(i, [deepcopy(subsystem) for _ in points[1:]])
             jobs = [pool.submit(self._solve_from, i, c, state, t, u) for c, u in zip(copies, points[1:], strict=True)]

@@ -1,13 +1,17 @@
 """What is coupled: the subsystem contract, then one kind per file. Of cosolve it imports only the errors."""
 
 from cosolve.subsystem.base import InputSignal, Subsystem, capabilities, has_capability
+from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.free_running import FreeRunning, SelfDriven
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.ode import Ode
 from cosolve.subsystem.port import Matrix, Port, Ports, Vector
 from cosolve.subsystem.static import Static
+from cosolve.subsystem.static_process import StaticProcess
+from cosolve.subsystem.static_residual import StaticResidual
 
 __all__ = [
+    "Dae",
     "FreeRunning",
     "InputSignal",
     "Linear",
@@ -17,6 +21,8 @@ __all__ = [
     "Ports",
     "SelfDriven",
     "Static",
+    "StaticProcess",
+    "StaticResidual",
     "Subsystem",
     "Vector",
     "capabilities",

@@ -1,4 +1,4 @@
-"""Checks that several mappings share: do the meshes suit the method, and do they lie at the same place?"""
+"""Checks that several mappings share: meshes that suit the method and lie at the same place."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.interface.mapping.mesh import Mesh
+from cosolve.interface.mapping.neighbours import nearest_points
 from cosolve.subsystem.port import Vector, is_number
 
 
@@ -45,8 +46,9 @@ def check_distances(
     if max_distance is None:
         if distances.min() > typical:
             raise SetupError(
-                f"{where}: {source.name} and {target.name} do not overlap; the nearest points are {distances.min():.3g} "
-                f"apart, more than an element ({typical:.3g}); check units and positions, or give max_distance"
+                f"{where}: {source.name} and {target.name} do not overlap; the nearest points are "
+                f"{distances.min():.3g} apart, more than an element ({typical:.3g}); "
+                "check units and positions, or give max_distance"
             )
         return
     far = np.flatnonzero(distances > max_distance)
@@ -68,6 +70,4 @@ def element_size(mesh: Mesh) -> float:
         return float(mesh.diameters.max())
     if mesh.n_points == 1:
         return float("inf")
-    from scipy.spatial import cKDTree
-
-    return float(cKDTree(mesh.points).query(mesh.points, k=2)[0][:, 1].max())
+    return float(nearest_points(mesh, mesh, k=2)[0][:, 1].max())

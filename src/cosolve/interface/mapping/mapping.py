@@ -1,8 +1,8 @@
 """What every mapping is in the end: one linear operator `L` between the points of two meshes, built once.
 
 `consistent` applies `u_target = L u_source` (displacements, temperatures, tractions), `conservative` its transpose
-`f_source = L^T f_target` (nodal forces). The pair keeps virtual work, `f . (L u) = (L^T f) . u`, and, as rows of `L` sum
-to one, the total force. A mortar operator `L = S M^-1 C` has a full inverse, so it is kept as the sparse `C`, the
+`f_source = L^T f_target` (nodal forces). The pair keeps virtual work, `f . (L u) = (L^T f) . u`, and, as rows of `L`
+sum to one, the total force. A mortar operator `L = S M^-1 C` has a full inverse, so it is kept as the sparse `C`, the
 factorised mass matrix `M` and the row scale `S`; every other operator is one sparse matrix.
 """
 
@@ -38,9 +38,9 @@ class LawArguments(TypedDict):
 class MappingReport:
     """How good a mapping is: rows of `L` should sum to one, all targets be covered, distances be small.
 
-    `coverage` is the smallest share of a target cell that the source covers (1 for methods without overlaps), `distance`
-    the largest distance of a target point from the source (nan where the method does not measure it), `unused` the
-    number of source points that reach no target.
+    `coverage` is the smallest share of a target cell that the source covers (1 for methods without overlaps),
+    `distance` the largest distance of a target point from the source (nan where the method does not measure it),
+    `unused` the number of source points that reach no target.
     """
 
     method: str
@@ -99,8 +99,9 @@ class Mapping:
         self.mass = mass
         self.n_target, self.n_source = (int(n) for n in matrix.shape)
         self._transposed = matrix.T  # shares its arrays
-        self._scale = scale
-        self._coverage, self._distance = coverage, distance
+        #: Factors of the rows of `L` ("enforce consistency"), None where there are none.
+        self.scale = scale
+        self.coverage, self.distance = coverage, distance
 
     @cached_property
     def _factor(self) -> SuperLU | None:
@@ -115,15 +116,15 @@ class Mapping:
         values = self.matrix @ rows
         if self._factor is not None:
             values = self._factor.solve(values)
-        if self._scale is not None:
-            values = (values.T * self._scale).T
+        if self.scale is not None:
+            values = (values.T * self.scale).T
         return _like(given, values)
 
     def conservative(self, load: npt.ArrayLike) -> Vector:
         """`L.T @ load`: nodal forces from the target back to the source; total force and virtual work are kept."""
         given, rows = self._rows(load, self.n_target, "conservative", "target")
-        if self._scale is not None:
-            rows = (rows.T * self._scale).T
+        if self.scale is not None:
+            rows = (rows.T * self.scale).T
         if self._factor is not None:
             rows = self._factor.solve(np.ascontiguousarray(rows))
         return _like(given, self._transposed @ rows)
@@ -171,8 +172,8 @@ class Mapping:
         if self._factor is not None:
             self._refuse_dense(1, "the full matrix of a mortar mapping")
             L = self._factor.solve(self.matrix.toarray())
-        if self._scale is not None:
-            L = csr_array(L).multiply(self._scale[:, np.newaxis])
+        if self.scale is not None:
+            L = csr_array(L).multiply(self.scale[:, np.newaxis])
         return csr_array(L)
 
     def _refuse_dense(self, components: int, what: str) -> None:
@@ -200,9 +201,9 @@ class Mapping:
             self.method,
             csr_array(self.matrix[rows][:, columns]),
             mass=None if self.mass is None else csc_array(self.mass[rows][:, rows]),
-            scale=None if self._scale is None else self._scale[rows],
-            coverage=self._coverage,
-            distance=self._distance,
+            scale=None if self.scale is None else self.scale[rows],
+            coverage=self.coverage,
+            distance=self.distance,
         )
 
     def _selection(self, chosen: npt.ArrayLike | None, count: int, which: str) -> npt.NDArray[np.intp]:
@@ -235,8 +236,8 @@ class Mapping:
             n_target=self.n_target,
             entries=int(self.matrix.nnz),
             row_sums=(float(sums.min()), float(sums.max())),
-            coverage=self._coverage,
-            distance=self._distance,
+            coverage=self.coverage,
+            distance=self.distance,
             unused=int(np.count_nonzero(~used)),
         )
 

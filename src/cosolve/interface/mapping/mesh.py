@@ -47,6 +47,8 @@ class Mesh:
         name: str = "mesh",
     ) -> None:
         self.name = name
+        #: Number of each point in the file the mesh was read from (`read_mesh`), None otherwise.
+        self.file_points: Index | None = None
         self.points = _checked_points(points, name)
         given = [
             _checked_cells(cells, corners, kind, len(self.points), name)
@@ -59,8 +61,9 @@ class Mesh:
         self.cells: Index = np.full((sum(map(len, given)), width), -1, dtype=np.int64)
         row = 0
         for cells, (corners, _, _) in zip(given, _KINDS, strict=True):
-            self.cells[row : row + len(cells), :corners] = cells
-            row += len(cells)
+            if len(cells):
+                self.cells[row : row + len(cells), :corners] = cells
+                row += len(cells)
         #: Number of corners of each cell: 2, 3 or 4.
         self.corners: Index = np.repeat([2, 3, 4], [len(cells) for cells in given]).astype(np.int64)
         self._refuse_degenerate()
@@ -82,7 +85,8 @@ class Mesh:
             turning = np.flatnonzero(steps * steps[0] < 0)
             if len(turning):
                 raise SetupError(
-                    f"{name}: the points turn back after point {turning[0]}; sort them (a line in one dimension runs one way)"
+                    f"{name}: the points turn back after point {turning[0]}; a line in one dimension runs one way, so "
+                    "sort them"
                 )
         start = np.arange(len(checked) if closed else len(checked) - 1)
         return cls(checked, lines=np.column_stack([start, (start + 1) % len(checked)]), name=name)
@@ -111,8 +115,9 @@ class Mesh:
 
     @cached_property
     def directions(self) -> Matrix:
-        """Unit normals of surface cells (right-hand rule over the corners), unit tangents of lines: shape (cells, 3)."""
-        return self._vectors / np.linalg.norm(self._vectors, axis=1, keepdims=True)
+        """Unit normals of surface cells (right-hand rule), unit tangents of lines: shape (cells, 3)."""
+        unit: Matrix = self._vectors / np.linalg.norm(self._vectors, axis=1, keepdims=True)
+        return unit
 
     @cached_property
     def sizes(self) -> Vector:
@@ -225,8 +230,8 @@ def _checked_cells(cells: npt.ArrayLike | None, corners: int, kind: str, n_point
     outside = np.flatnonzero(((array < 0) | (array >= n_points)).any(axis=1))
     if len(outside):
         raise SetupError(
-            f"{name}: {kind} {outside[0]} has the corners {array[outside[0]].tolist()}, but points are numbered from 0 to "
-            f"{n_points - 1}"
+            f"{name}: {kind} {outside[0]} has the corners {array[outside[0]].tolist()}, but points are numbered "
+            f"from 0 to {n_points - 1}"
         )
     return array
 

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from cosolve.interface.mapping.checks import check_distances, check_limit, check_pair, element_size
 from cosolve.interface.mapping.mapping import Mapping
 from cosolve.interface.mapping.mesh import Mesh
+from cosolve.interface.mapping.neighbours import nearest_points
 
 
 def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> Mapping:
@@ -20,12 +21,10 @@ def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None 
     >>> mapping.consistent([5.0, 7.0])
     array([5., 5., 7.])
     """
-    from scipy.spatial import cKDTree
-
     check_pair("nearest_neighbour", source, target)
     check_limit("nearest_neighbour", max_distance)
-    distances, found = cKDTree(source.points).query(target.points)
-    check_distances("nearest_neighbour", source, target, distances, max_distance, element_size(source))
+    distances, found = nearest_points(source, target, k=1)
+    check_distances("nearest_neighbour", source, target, distances[:, 0], max_distance, element_size(source))
     ones, rows = np.ones(target.n_points), np.arange(target.n_points + 1)
-    matrix = csr_array((ones, found, rows), shape=(target.n_points, source.n_points))
+    matrix = csr_array((ones, found[:, 0], rows), shape=(target.n_points, source.n_points))
     return Mapping("nearest neighbour", matrix, distance=float(distances.max()))

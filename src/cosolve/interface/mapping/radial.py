@@ -22,6 +22,7 @@ from cosolve.errors import SetupError
 from cosolve.interface.mapping.checks import check_distances, check_limit, check_pair, element_size
 from cosolve.interface.mapping.mapping import Mapping
 from cosolve.interface.mapping.mesh import Mesh
+from cosolve.interface.mapping.neighbours import nearest_points
 
 Basis = Literal["cubic", "thin_plate", "wendland"]
 
@@ -48,8 +49,6 @@ def radial_basis(
     >>> abs(mapping.consistent(x**2) - [0.03**2, 0.52**2, 0.97**2]).max() < 1e-3
     np.True_
     """
-    from scipy.spatial import cKDTree
-
     from cosolve.interface.mapping.kernels.local_radial import local_weights
 
     check_pair("radial_basis", source, target)
@@ -60,14 +59,13 @@ def radial_basis(
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 2:
         raise SetupError(f"radial_basis: neighbours must be a whole number of at least 2, not {neighbours!r}")
     k = min(int(wanted), source.n_points)
-    distances, found = cKDTree(source.points).query(target.points, k=k)
-    distances, found = distances.reshape(-1, k), found.reshape(-1, k)
+    distances, found = nearest_points(source, target, k)
     check_distances("radial_basis", source, target, distances[:, 0], max_distance, element_size(source))
     weights, failed = local_weights(source.spatial, target.spatial, found, _BASES.index(basis))
     if failed >= 0:
         raise SetupError(
-            f"radial_basis: the {k} points of {source.name} around point {failed} of {target.name} give a singular system; "
-            "two of them coincide, or there are too few (raise neighbours)"
+            f"radial_basis: the {k} points of {source.name} around point {failed} of {target.name} give a singular "
+            "system; two of them coincide, or there are too few (raise neighbours)"
         )
     starts = np.arange(0, weights.size + 1, k)
     matrix = csr_array((weights.ravel(), found.ravel(), starts), shape=(target.n_points, source.n_points))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cosolve.interface.mapping.mesh import Index, Mesh
-from cosolve.subsystem.port import Matrix
+from cosolve.subsystem.port import Matrix, Vector
 
 LEAF = 4
 _BITS = 16
@@ -25,7 +25,7 @@ class CellTree(NamedTuple):
     order: Index
 
 
-def cell_tree(mesh: Mesh, margin: float | Matrix = 0.0) -> CellTree:
+def cell_tree(mesh: Mesh, margin: float | Vector = 0.0) -> CellTree:
     """The tree over the cells of `mesh`, each box wider by `margin` (one number, or one per cell) on all sides.
 
     >>> tree = cell_tree(Mesh.line([0.0, 1.0, 2.0]), margin=0.5)

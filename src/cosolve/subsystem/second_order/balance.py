@@ -21,7 +21,7 @@ import numpy as np
 from cosolve.errors import SubsystemError
 from cosolve.subsystem.port import Matrix, Vector
 from cosolve.subsystem.second_order.integrators import Integrator, Past, Rates
-from cosolve.subsystem.second_order.ports import Prescribed
+from cosolve.subsystem.second_order.ports import Index, Prescribed
 from cosolve.subsystem.second_order.structure import AnyMatrix, Structure, factorise
 
 LoadLevel = Literal["interpolated", "end"]
@@ -75,13 +75,15 @@ class Balance:
         *,
         guess: Vector | None = None,
         newton_steps: int | None = None,
+        rows: Index | None = None,
     ) -> Crossing:
         """Cross `[t0, t1]` with inputs `u(t0)`, `u(t1)`.
 
         Newton starts from the accelerations `guess` and runs until the residual is below `tol`, or takes exactly
-        `newton_steps` corrections whatever is left.
+        `newton_steps` corrections whatever is left. With `rows` only these degrees of freedom are moved and balanced.
         """
-        scheme, free, S = integrator.at(past), self.fixed.free, self.structure
+        scheme, S = integrator.at(past), self.structure
+        free = self.fixed.free if rows is None else rows
         rates = scheme.rule(past, h)
         p0 = S.internal_force(past.q) if scheme.alpha_f else 0.0
         load = self._load(scheme, times, inputs)
@@ -97,12 +99,13 @@ class Balance:
             if solves == limit or (newton_steps is None and self._done(norms, moved, q, S.linear or scheme.explicit)):
                 break
             correction = np.zeros(S.n)
-            correction[free] = -self.solver(scheme, rates, q)(r[free])
+            correction[free] = -self.solver(scheme, rates, q, rows=rows)(r[free])
             a = a + correction
             moved, solves = rates.c_q * float(np.abs(correction).max(initial=0.0)), solves + 1
         if newton_steps is None and not (norms[-1] <= self.tol or self._done(norms, moved, q, S.linear)):
             raise self._not_converged(times[1], r, norms)
-        return Crossing(past, self._arrive(scheme, past, h, (q, v, a), r), scheme, h, norms[-1], solves)
+        left = float(np.abs(r[self.fixed.free]).max(initial=0.0))
+        return Crossing(past, self._arrive(scheme, past, h, (q, v, a), r), scheme, h, left, solves)
 
     def _done(self, norms: list[float], moved: float, q: Vector, linear: bool) -> bool:
         if linear and len(norms) > 1:  # one solve is exact up to rounding
@@ -186,10 +189,12 @@ class Balance:
         r = self._residual(scheme, S, motion, K1 @ motion[0], p0) - load
         return self._arrive(scheme, S, crossing.h, motion, r)
 
-    def solver(self, scheme: Integrator, rates: Rates, q: Vector, K: AnyMatrix | None = None) -> Solve:
-        """Solves with `(1 - alpha_m) M + (1 - alpha_f) (c_v D + c_q K)`; factorised once where `K` does not matter."""
+    def solver(
+        self, scheme: Integrator, rates: Rates, q: Vector, K: AnyMatrix | None = None, rows: Index | None = None
+    ) -> Solve:
+        """Solves with `(1 - alpha_m) M + (1 - alpha_f) (c_v D + c_q K)`; factorised once where `K` does not change."""
         key = (scheme.alpha_m, scheme.alpha_f, rates.c_q, rates.c_v)
-        constant = self.structure.linear or scheme.explicit
+        constant = (self.structure.linear or scheme.explicit) and rows is None
         if constant and key in self._factors:
             return self._factors[key]
         af = scheme.alpha_f
@@ -198,38 +203,40 @@ class Balance:
             A = A + ((1 - af) * rates.c_v) * self.structure.D
         if not scheme.explicit:
             A = A + ((1 - af) * rates.c_q) * (self.structure.tangent(q) if K is None else K)
-        solve = factorise(self._free_block(A), self._labels)
+        solve = factorise(self._block(A, rows), self._labels)
         if constant:
             self._factors[key] = solve
             if len(self._factors) > _KEPT_FACTORS:
                 self._factors.popitem(last=False)
         return solve
 
-    def _free_block(self, A: AnyMatrix) -> AnyMatrix:
-        free = self.fixed.free
-        return A if not len(self.fixed.dofs) else A[free][:, free]
+    def _block(self, A: AnyMatrix, rows: Index | None = None) -> AnyMatrix:
+        """The rows and columns of the free degrees of freedom, or of `rows`."""
+        if rows is None and not len(self.fixed.dofs):
+            return A
+        rows = self.fixed.free if rows is None else rows
+        return A[rows][:, rows]
 
     # -- the beginning of a step ---------------------------------------------------------------------------
 
     def enter(self, past: Past, u0: Any) -> Past:
-        """Acceleration-free degrees of freedom follow the inputs of this step from its beginning."""
-        fixed = self.fixed
-        if not len(fixed.massless):
+        """Acceleration-free degrees of freedom follow the inputs of this step from its beginning (columns too)."""
+        fixed, free = self.fixed, self.fixed.massless
+        if not len(free):
             return past
         q, v = past.q.copy(), past.v.copy()
-        q[fixed.q], v[fixed.v] = _given(fixed.q_factor, u0[fixed.q_u]), _given(fixed.v_factor, u0[fixed.v_u])
-        return replace(past, q=np.where(self._of(fixed.massless, q), q, past.q), v=v)
-
-    def _of(self, dofs: Any, like: Any) -> Any:
-        mask = np.zeros(self.structure.n, dtype=bool)
-        mask[dofs] = True
-        return mask if like.ndim == 1 else mask[:, np.newaxis]
+        given = np.zeros_like(q)
+        given[fixed.q] = _given(fixed.q_factor, u0[fixed.q_u])
+        q[free] = given[free]
+        given[fixed.v] = _given(fixed.v_factor, u0[fixed.v_u])
+        v[free] = given[free]
+        return replace(past, q=q, v=v)
 
     def balanced(self, past: Past, p: Any, load: Any) -> Past:
         """`past` with free accelerations from `M a = load - D v - p`; prescribed ones stay."""
         free = self.fixed.free
         if self._mass_factors is None:
-            self._mass_factors = factorise(self._free_block(self.M), self._labels)
+            self._mass_factors = factorise(self._block(self.M), self._labels)
         a = past.a.copy()
         a[free] = 0.0
         r = self.M @ a + p - load
@@ -251,9 +258,9 @@ class Balance:
         worst = self.structure.labels[int(free[np.argmax(np.abs(r[free]))])]
         trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
         return SubsystemError(
-            f"the local Newton iteration did not converge in the step to t = {t:.9g}: after {len(norms) - 1} corrections "
-            f"the largest residual force is {norms[-1]:.3g}, at {worst} (tol {self.tol:g}, last {trend}); take a smaller "
-            "step or more substeps, check the tangent, or loosen tol",
+            f"the local Newton iteration did not converge in the step to t = {t:.9g}: after {len(norms) - 1} "
+            f"corrections the largest residual force is {norms[-1]:.3g}, at {worst} (tol {self.tol:g}, last {trend}); "
+            "take a smaller step or more substeps, check the tangent, or loosen tol",
             time=t,
         )
 

@@ -19,6 +19,8 @@ OUTPUTS = ("displacement", "velocity", "acceleration", "reaction")
 
 Index = npt.NDArray[np.intp]
 
+_LEVELS = {"displacement": "q", "velocity": "v", "acceleration": "a"}
+
 
 @dataclass(frozen=True)
 class At:
@@ -50,7 +52,8 @@ class At:
     def port(self) -> Port:
         """The port as the coupling sees it."""
         if self.is_matrix:
-            return Port(self.name, int(self.dofs.shape[1] if sparse.issparse(self.dofs) else np.shape(self.dofs)[1]))
+            columns = getattr(self.dofs, "shape", np.shape(self.dofs))[1]
+            return Port(self.name, int(columns), self.unit, self.nominal)
         size = None if np.ndim(self.dofs) == 0 else len(self.dofs)
         return Port(self.name, size, self.unit, self.nominal)
 
@@ -149,3 +152,33 @@ def prescribed(inputs: Sequence[At], n: int) -> Prescribed:
         only_v=index(v - q - a),
         massless=index((q & v) - a),
     )
+
+
+def force_matrix(inputs: Sequence[At], n: int, as_sparse: bool) -> Any:
+    """`B`: one column per input value, zero for prescribed motion."""
+    blocks = [at.matrix(n, as_sparse) * (1.0 if at.what == "force" else 0.0) for at in inputs]
+    if not blocks:
+        return np.zeros((n, 0))
+    return sparse.csr_array(sparse.hstack(blocks)) if as_sparse else np.hstack(blocks)
+
+
+def measured(at: At, n: int, as_sparse: bool, fixed: Index, labels: Sequence[str]) -> tuple[str, Any]:
+    """The part of the state that an output reads, and the matrix that picks it."""
+    if at.what != "reaction":
+        return _LEVELS[at.what], at.matrix(n, as_sparse).T
+    dofs = at.index(n)
+    free = np.setdiff1d(dofs, fixed)
+    if len(free):
+        raise SetupError(
+            f"SecondOrder: '{at.name}' asks for the reaction at {labels[int(free[0])]}, whose motion is not "
+            "prescribed; reactions exist only where an input prescribes the motion"
+        )
+    C = np.zeros((len(dofs), len(fixed)))
+    C[np.arange(len(dofs)), np.searchsorted(fixed, dofs)] = at.factor
+    return "reaction", C
+
+
+def free_outputs(outputs: Sequence[At], n: int, free: Index) -> Index:
+    """The free degrees of freedom whose motion is measured."""
+    found = [at.index(n) for at in outputs if at.what != "reaction" and not at.is_matrix]
+    return np.intersect1d(np.concatenate(found), free) if found else np.zeros(0, dtype=np.intp)

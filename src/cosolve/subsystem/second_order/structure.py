@@ -22,9 +22,9 @@ _RCOND = 1e-15
 class Structure:
     """`M q'' + D q' + p(q) = load(t)` with `n` degrees of freedom.
 
-    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. The internal force is `K q`, or given
-    as `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time. `labels`
-    name the degrees of freedom in messages.
+    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. The internal force is `K q`, or
+    given as `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time.
+    `labels` name the degrees of freedom in messages.
 
     >>> two_masses = Structure([1.0, 2.0], K=[[3.0, -1.0], [-1.0, 1.0]])
     >>> two_masses.n, two_masses.linear
@@ -45,7 +45,7 @@ class Structure:
         labels: list[str] | None = None,
     ) -> None:
         self.n = _size(M)
-        self.sparse = any(sparse.issparse(A) for A in (M, K, D))
+        self.sparse = any(_is_sparse(A) for A in (M, K, D))
         self.M = self._matrix("M", M)
         self.D = None if D is None else self._matrix("D", D)
         if (K is None) == (internal_force is None):
@@ -82,7 +82,7 @@ class Structure:
             raise SubsystemError(f"tangent(q) has shape {K.shape}, expected ({self.n}, {self.n})")
         if self.sparse:
             return sparse.csr_array(K)
-        return K.toarray() if sparse.issparse(K) else np.asarray(K, dtype=np.float64)
+        return K if isinstance(K, np.ndarray) else K.toarray()
 
     def load(self, t: float) -> Vector:
         """The known load at time `t`."""
@@ -109,8 +109,9 @@ class Structure:
         return not (M - np.diag(M.diagonal())).any()
 
     def _matrix(self, name: str, A: Any) -> AnyMatrix:
-        if sparse.issparse(A):
-            B: AnyMatrix = sparse.csr_array(A, dtype=np.float64)
+        B: AnyMatrix
+        if _is_sparse(A):
+            B = sparse.csr_array(A).astype(np.float64)
             values = B.data
         else:
             try:
@@ -139,8 +140,12 @@ class Structure:
         return v
 
 
+def _is_sparse(A: Any) -> bool:
+    return bool(sparse.issparse(A))
+
+
 def _size(M: Any) -> int:
-    shape = M.shape if sparse.issparse(M) else np.shape(M)
+    shape = M.shape if _is_sparse(M) else np.shape(M)
     if len(shape) not in (1, 2) or shape[0] == 0:
         raise SetupError(f"Structure: M must be a square matrix, or the masses of a lumped one, not of shape {shape}")
     return int(shape[0])
@@ -155,9 +160,9 @@ def factorise(A: AnyMatrix, labels: list[str]) -> Callable[[Any], Any]:
     """
     if A.shape[0] == 0:
         return _nothing
-    if sparse.issparse(A):
+    if not isinstance(A, np.ndarray):
         try:
-            return splu(sparse.csc_array(A)).solve
+            return splu(A.tocsc()).solve
         except RuntimeError:
             raise _singular(A.toarray(), labels) from None
     lu, pivots, info = lapack.dgetrf(A)

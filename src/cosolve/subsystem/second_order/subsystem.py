@@ -18,10 +18,11 @@ from numpy.polynomial.polynomial import polyval
 
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.port import Matrix, Ports, Vector, initial_state, is_number
+from cosolve.subsystem.port import Matrix, Ports, Vector
 from cosolve.subsystem.second_order.balance import Balance, Crossing, LoadLevel
+from cosolve.subsystem.second_order.checks import refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.subsystem.second_order.integrators import Integrator, Past
-from cosolve.subsystem.second_order.ports import INPUTS, OUTPUTS, At, prescribed
+from cosolve.subsystem.second_order.ports import At, force_matrix, free_outputs, measured, prescribed
 from cosolve.subsystem.second_order.structure import Structure
 
 _KEPT_JACOBIANS = 32
@@ -43,11 +44,11 @@ class SecondOrder(Subsystem):
     `inputs` and `outputs` are lists of `At`. `q0`, `v0` are the initial motion (zero by default), `a0` the initial
     acceleration (from the balance with inputs `u0` by default), `before = (h, q, v)` the values a step of length `h`
     before the start (for BDF2). `load` says how an input acts in integrators that balance forces inside the step:
-    `"interpolated"` as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with its
-    `"end"` value. `restart` says where the acceleration at the beginning of a macro step comes from: `"kept"` from the
-    end of the last one, or `"balanced"` anew with the input there, which suits inputs that jump at macro points. The local
-    Newton iteration stops at the residual force `tol`; with `warm_start` it begins at the last trial of the same
-    step (fewer iterations, results then depend on the iteration's path within `tol`).
+    `"interpolated"` as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with
+    its `"end"` value. `restart` says where the acceleration at the beginning of a macro step comes from: `"kept"` from
+    the end of the last one, or `"balanced"` anew with the input there, which suits inputs that jump at macro points.
+    The local Newton iteration stops at the residual force `tol`; with `warm_start` it begins at the last trial of the
+    same step (fewer iterations, results then depend on the iteration's path within `tol`).
 
     `local_iterations` counts linear solves of the run, `internal_residual` is the residual force left by the last
     crossing.
@@ -79,30 +80,32 @@ class SecondOrder(Subsystem):
         max_iterations: int = 25,
         warm_start: bool = False,
     ) -> None:
-        _refuse(structure, integrator, inputs, outputs, load, restart, substeps, tol, max_iterations)
+        refuse_bad_settings(structure, integrator, inputs, outputs, load, restart, substeps, tol, max_iterations)
         n = structure.n
         self.structure, self.integrator = structure, integrator
         self.inputs, self.outputs = [at.port for at in inputs], [at.port for at in outputs]
         self.substeps, self.restart, self.warm_start = int(substeps), restart, warm_start
         fixed = prescribed(inputs, n)
         width = Ports(self.inputs).length
-        self.balance = Balance(structure, fixed, _force_matrix(inputs, structure), load, tol, int(max_iterations))
-        self._measured = [_measure(at, structure, fixed.dofs) for at in outputs]
-        self._output_dofs = _free_outputs(outputs, structure, fixed.free)
-        self.u0 = np.zeros(width) if u0 is None else _vector("u0", u0, width)
-        q = np.zeros(n) if q0 is None else _vector("q0", q0, n)
-        v = np.zeros(n) if v0 is None else _vector("v0", v0, n)
+        self.balance = Balance(
+            structure, fixed, force_matrix(inputs, structure.n, structure.sparse), load, tol, int(max_iterations)
+        )
+        self._measured = [measured(at, structure.n, structure.sparse, fixed.dofs, structure.labels) for at in outputs]
+        self._output_dofs = free_outputs(outputs, structure.n, fixed.free)
+        self.u0 = np.zeros(width) if u0 is None else vector("u0", u0, width)
+        q = np.zeros(n) if q0 is None else vector("q0", q0, n)
+        v = np.zeros(n) if v0 is None else vector("v0", v0, n)
         h_old, q_old, v_old = 0.0, q, v
         if before is not None:
-            h_old, q_old, v_old = float(before[0]), _vector("before q", before[1], n), _vector("before v", before[2], n)
-        a = np.zeros(n) if a0 is None else _vector("a0", a0, n)
+            h_old, q_old, v_old = float(before[0]), vector("before q", before[1], n), vector("before v", before[2], n)
+        a = np.zeros(n) if a0 is None else vector("a0", a0, n)
         self._first = Past(q, v, a, q_old, v_old, np.zeros(len(fixed.dofs)), h_old)
         self._a0_given = a0 is not None
         self._state_dofs = np.setdiff1d(np.arange(n), fixed.massless)
-        self._refuse_unfit_integrator()
+        refuse_unfit_integrator(structure, integrator, fixed, self.balance.M)
         self._past = self._first
         self._trial: _Trial | None = None
-        self._sensitivity: tuple[_Trial, Past] | None = None
+        self._sensitivity: tuple[_Trial | None, Past] | None = None
         self._cached: OrderedDict[tuple[Any, ...], Past] = OrderedDict()
         self.local_iterations = 0
         self.internal_residual = 0.0
@@ -121,8 +124,8 @@ class SecondOrder(Subsystem):
                 first = self.integrator.at(past)
                 if first.keeps_acceleration:
                     raise SetupError(
-                        f"SecondOrder: {first.name} needs the initial acceleration, which the singular mass matrix does "
-                        "not determine; give a0 (from the coupled system), or use backward_euler()"
+                        f"SecondOrder: {first.name} needs the initial acceleration, which the singular mass matrix "
+                        "does not determine; give a0 (from the coupled system), or use backward_euler()"
                     ) from None
         self._past = replace(past, reaction=balance.reaction(past, t0, self.u0))
         return self._outputs(self._past)
@@ -187,56 +190,36 @@ class SecondOrder(Subsystem):
         newton_steps: int = 1,
         output_equation: bool = False,
     ) -> Vector:
-        """Cross the last step again for slightly different inputs, approximately; outputs at its end (spec 2.8).
+        """Cross the step approximately, beginning at its last crossing; outputs at its end (spec 2.8).
 
-        The end of the last crossing is shifted by `da/du` times the change of the input's end value (`predict`), then
-        improved by `newton_steps` local Newton corrections. `internal_residual` says how much residual force is left,
-        which belongs into the convergence check of the caller ("enhanced+"). With `output_equation` the prediction
-        stays for the inner states and only the equations of the output degrees of freedom are solved: the enhanced
-        method as printed, which converges to a wrong solution where the structure is nonlinear.
+        The end of the last crossing is shifted by `da/du` times the change of the input's end value (`predict`, once a
+        `jacobian` was asked for), then improved by `newton_steps` local Newton corrections. The first crossing of
+        a step has nothing to begin at and just takes the corrections. `internal_residual` says how much residual force
+        is left, which belongs into the convergence check of the caller ("enhanced+"). With `output_equation` the
+        prediction stays for the inner states and only the equations of the output degrees of freedom are solved: the
+        enhanced method as printed, which converges to a wrong solution where the structure is nonlinear.
         """
-        trial = self._trial
-        if trial is None or trial.start is not self._past or self.substeps != 1:
-            raise SubsystemError(
-                "resolve: it repeats the crossing of a step with one substep; restore the state at its beginning, "
-                "advance, and then resolve"
-            )
-        crossing = trial.crossings[-1]
-        a, end = crossing.end.a, u.end
-        if predict:
-            if self._sensitivity is None or self._sensitivity[0] is not trial:
-                raise SubsystemError(
-                    "resolve: the prediction needs the jacobian of the last crossing; ask for it first"
-                )
-            a = a + np.asarray(self._sensitivity[1].a) @ (end - trial.coefficients.sum(axis=0))
-        u_now = u.coefficients[0]
-        times, inputs = (t0, t1), (u_now, end)
-        if output_equation:
-            a = self._solve_outputs(crossing, times, inputs, a)
-            newton_steps = 0
+        if self.substeps != 1:
+            raise SubsystemError(f"resolve: it needs one substep per macro step, not {self.substeps}")
+        past, trial, guess = self._past, self._trial, None
+        if trial is not None and trial.start is past and trial.H == u.H:
+            guess = trial.crossings[-1].end.a
+            if predict and self._sensitivity is not None and self._sensitivity[0] is trial:
+                guess = guess + self._sensitivity[1].a @ (u.end - trial.coefficients.sum(axis=0))
+        elif output_equation:
+            raise SubsystemError("resolve: the output equation alone needs a crossing to begin at; advance first")
         crossing = self.balance.step(
-            crossing.past, self.integrator, u.H, times, inputs, guess=a, newton_steps=newton_steps
+            self._begin(past, t0, u.coefficients[0]),
+            self.integrator,
+            u.H,
+            (t0, t1),
+            (u.coefficients[0], u.end),
+            guess=guess,
+            newton_steps=None if output_equation else newton_steps,
+            rows=self._output_dofs if output_equation else None,
         )
         self.local_iterations += crossing.solves
-        return self._settle(_Trial(trial.start, u.H, u.coefficients.copy(), (crossing,)))
-
-    def _solve_outputs(
-        self, crossing: Crossing, times: tuple[float, float], inputs: tuple[Vector, Vector], a: Vector
-    ) -> Vector:
-        """Accelerations with only the balance at the (free) output degrees of freedom solved."""
-        own, balance = self._output_dofs, self.balance
-        if not len(own):
-            return a
-        scheme = crossing.scheme
-        rates = scheme.rule(crossing.past, crossing.h)
-        for _ in range(balance.max_iterations):
-            r, A = balance.residual_and_matrix(scheme, crossing, rates, times, inputs, a)
-            if np.abs(r[own]).max() <= balance.tol:
-                return a
-            a = a.copy()
-            a[own] -= np.linalg.solve(A[np.ix_(own, own)], r[own])
-            self.local_iterations += 1
-        raise SubsystemError("resolve: the output equation has no solution that Newton finds")
+        return self._settle(_Trial(past, u.H, u.coefficients.copy(), (crossing,)))
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -261,41 +244,43 @@ class SecondOrder(Subsystem):
         return np.asarray(trial.crossings[-1].end.a)
 
     def _sensitivities(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Past:
-        """Derivative of the end state by the size of an input perturbation of the shape `weight`, one column per input."""
+        """Derivative of the end state by the size of an input perturbation shaped as `weight`, one column per input."""
         key = (u.H, weight.tobytes(), self._past.h_old)
-        if self.structure.linear and key in self._cached and self._sensitivity is not None:
-            return self._cached[key]
+        S = self._cached.get(key)
         trial = self._trial
-        if (
-            trial is None
-            or trial.start is not self._past
-            or trial.H != u.H
-            or not np.array_equal(trial.coefficients, u.coefficients)
-        ):
+        same = trial is not None and trial.start is self._past and trial.H == u.H
+        if S is None and not (same and trial is not None and np.array_equal(trial.coefficients, u.coefficients)):
             self.advance(t0, t1, u)
-            trial = self._trial
+            trial, same = self._trial, True
+        if S is None:
             assert trial is not None
-        n, width = self.structure.n, len(self.u0)
-        zero, columns = np.zeros((n, width)), np.eye(width)
-        S = Past(zero, zero, zero, zero, zero, np.zeros((len(self.balance.fixed.dofs), width)))
-        now = columns * weight[0]
-        S = self.balance.enter(S, now)
-        if self.restart == "balanced":
-            S = self.balance.balanced(S, self.structure.tangent(trial.crossings[0].past.q) @ S.q, self.balance.B @ now)
-        for k, crossing in enumerate(trial.crossings):
-            following = columns * (weight.sum() if k + 1 == self.substeps else polyval((k + 1) / self.substeps, weight))
-            S = self.balance.linearised_step(crossing, S, (now, following))
-            now = following
-        self._sensitivity = (trial, S)
+            S = self._linearised(trial, weight)
+        self._sensitivity = (trial if same else None, S)
         if self.structure.linear:
             self._cached[key] = S
             if len(self._cached) > _KEPT_JACOBIANS:
                 self._cached.popitem(last=False)
         return S
 
-    def _outputs(self, past: Past) -> Any:
-        values = [C @ getattr(past, name) for name, C in self._measured]
-        return np.concatenate(values) if values else np.zeros(0)
+    def _linearised(self, trial: _Trial, weight: Vector) -> Past:
+        """The sensitivity equation, substep by substep (spec 2.10)."""
+        balance, n, width = self.balance, self.structure.n, len(self.u0)
+        zero, columns = np.zeros((n, width)), np.eye(width)
+        now = columns * weight[0]
+        S = balance.enter(Past(zero, zero, zero, zero, zero, np.zeros((len(balance.fixed.dofs), width))), now)
+        if self.restart == "balanced":
+            S = balance.balanced(S, self.structure.tangent(trial.crossings[0].past.q) @ S.q, balance.B @ now)
+        for k, crossing in enumerate(trial.crossings, 1):
+            following = columns * (weight.sum() if k == self.substeps else polyval(k / self.substeps, weight))
+            S = balance.linearised_step(crossing, S, (now, following))
+            now = following
+        return S
+
+    def _outputs(self, past: Past) -> Vector:
+        """Outputs of a state, or their derivatives (rows) from those of a state."""
+        return np.concatenate(
+            [np.zeros((0, *past.q.shape[1:])), *(C @ getattr(past, name) for name, C in self._measured)]
+        )
 
     def _state_parts(self) -> list[tuple[str, npt.NDArray[np.intp]]]:
         """What a step starts from, beyond which nothing of the past matters."""
@@ -308,98 +293,3 @@ class SecondOrder(Subsystem):
         if rule.alpha_f and self.balance.level == "interpolated" and len(self._past.reaction):
             parts.append(("reaction", np.arange(len(self._past.reaction))))
         return parts
-
-    def _refuse_unfit_integrator(self) -> None:
-        fixed, rule = self.balance.fixed, self.integrator
-        if not rule.explicit:
-            return
-        if not self.structure.diagonal_mass():
-            raise SetupError(f"SecondOrder: {rule.name} need a lumped (diagonal) mass matrix")
-        masses = self.balance.M.diagonal()[fixed.free]
-        if not (masses > 0).all():
-            where = self.structure.labels[int(fixed.free[int(np.argmin(masses))])]
-            raise SetupError(
-                f"SecondOrder: {rule.name} cannot move {where}, which has no mass; give it mass or use trapezoidal()"
-            )
-        if len(fixed.only_q):
-            raise SetupError(
-                f"SecondOrder: {rule.name} cannot follow the displacement of {self.structure.labels[int(fixed.only_q[0])]} "
-                "alone; prescribe its velocity too, or use an implicit integrator"
-            )
-
-
-def _refuse(
-    structure: object,
-    integrator: object,
-    inputs: Sequence[At],
-    outputs: Sequence[At],
-    load: str,
-    restart: str,
-    substeps: object,
-    tol: object,
-    max_iterations: object,
-) -> None:
-    if not isinstance(structure, Structure):
-        raise SetupError(f"SecondOrder: the first argument must be a Structure, not {structure!r}")
-    if not isinstance(integrator, Integrator):
-        raise SetupError(f"SecondOrder: the integrator must be one such as backward_euler(), not {integrator!r}")
-    for ports, allowed, kind in ((inputs, INPUTS, "an input"), (outputs, OUTPUTS, "an output")):
-        for at in ports:
-            if not isinstance(at, At):
-                raise SetupError(f"SecondOrder: ports are given as At(name, dofs, what), not {at!r}")
-            if at.what not in allowed:
-                raise SetupError(
-                    f"SecondOrder: {kind} is one of {', '.join(allowed)}; '{at.name}' asks for {at.what!r}"
-                )
-    if load not in ("interpolated", "end"):
-        raise SetupError(f"SecondOrder: load must be 'interpolated' or 'end', not {load!r}")
-    if restart not in ("kept", "balanced"):
-        raise SetupError(f"SecondOrder: restart must be 'kept' or 'balanced', not {restart!r}")
-    for name, value in (("substeps", substeps), ("max_iterations", max_iterations)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise SetupError(f"SecondOrder: {name} must be a whole number of at least 1, not {value!r}")
-    if not (is_number(tol) and float(tol) > 0):  # type: ignore[arg-type]
-        raise SetupError(f"SecondOrder: tol must be a positive force, not {tol!r}")
-
-
-def _vector(name: str, value: npt.ArrayLike, n: int) -> Vector:
-    v = initial_state(f"SecondOrder ({name})", value)
-    if len(v) != n:
-        raise SetupError(f"SecondOrder: {name} holds {len(v)} numbers, expected {n}")
-    return v
-
-
-def _force_matrix(inputs: Sequence[At], structure: Structure) -> Any:
-    """`B`: one column per input value, zero for prescribed motion."""
-    from scipy.sparse import csr_array, hstack
-
-    blocks = []
-    for at in inputs:
-        block = at.matrix(structure.n, structure.sparse)
-        blocks.append(block if at.what == "force" else 0.0 * block)
-    if not blocks:
-        return np.zeros((structure.n, 0))
-    return csr_array(hstack(blocks)) if structure.sparse else np.hstack(blocks)
-
-
-def _measure(at: At, structure: Structure, fixed: npt.NDArray[np.intp]) -> tuple[str, Any]:
-    """The part of the state that a port reads, and the matrix that picks it."""
-    if at.what != "reaction":
-        return {"displacement": "q", "velocity": "v", "acceleration": "a"}[at.what], at.matrix(
-            structure.n, structure.sparse
-        ).T
-    dofs = at.index(structure.n)
-    free = np.setdiff1d(dofs, fixed)
-    if len(free):
-        raise SetupError(
-            f"SecondOrder: '{at.name}' asks for the reaction at {structure.labels[int(free[0])]}, whose motion is not "
-            "prescribed; reactions exist only where an input prescribes the motion"
-        )
-    C = np.zeros((len(dofs), len(fixed)))
-    C[np.arange(len(dofs)), np.searchsorted(fixed, dofs)] = at.factor
-    return "reaction", C
-
-
-def _free_outputs(outputs: Sequence[At], structure: Structure, free: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    found = [at.index(structure.n) for at in outputs if at.what != "reaction" and not at.is_matrix]
-    return np.intersect1d(np.concatenate(found), free) if found else np.zeros(0, dtype=np.intp)

@@ -38,7 +38,8 @@ def _on_edges(x: Matrix, corners: int, p: Vector, weights: Vector) -> None:
             distance += (x[i, d] + share * (x[j, d] - x[i, d]) - p[d]) ** 2
         if distance < best:
             best = distance
-            weights[:] = 0.0
+            for k in range(corners):
+                weights[k] = 0.0
             weights[i], weights[j] = 1.0 - share, share
 
 
@@ -128,7 +129,8 @@ def closest_cells(
                 for i in range(count):
                     for d in range(3):
                         corner[i, d] = x[cells[cell, i], d]
-                trial[:] = 0.0
+                for i in range(4):
+                    trial[i] = 0.0
                 if count == 2:
                     share = _on_segment(corner[0], corner[1], p)
                     trial[0], trial[1] = 1.0 - share, share
@@ -145,6 +147,7 @@ def closest_cells(
                 if distance < best:
                     best = distance
                     found[k] = cell
-                    weights[k] = trial[:width]
+                    for i in range(width):
+                        weights[k, i] = trial[i]
         distances[k] = np.sqrt(best)
     return found, weights, distances

@@ -10,6 +10,8 @@ from cosolve.subsystem.port import Matrix, Vector
 
 #: Extent across a neighbourhood, relative to that along it, below which its points count as flat.
 _FLAT = 1e-4
+#: Extent below which linear functions across the neighbourhood are used only where they need no extrapolation.
+_THIN = 0.1
 #: Pivots below this share of the largest entry mean a singular system (entries are scaled to about one).
 _SINGULAR = 1e-13
 
@@ -26,42 +28,75 @@ def _phi(basis: int, r2: float) -> float:
 
 
 @compiled
-def _coordinates(y: Matrix, k: int, functions: Matrix) -> int:
-    """Linear functions of the points `y[:k]` and the target `y[k]`, most independent ones first; how many to use.
+def _squared(p: Vector, q: Vector) -> float:
+    return float((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2)
+
+
+@compiled
+def _dot(p: Vector, q: Vector, n: int) -> float:
+    total = 0.0
+    for i in range(n):
+        total += p[i] * q[i]
+    return total
+
+
+@compiled
+def _subtract(p: Vector, factor: float, q: Vector) -> None:
+    for i in range(len(p)):
+        p[i] -= factor * q[i]
+
+
+@compiled
+def _coordinates(y: Matrix, k: int, functions: Matrix, gradients: Matrix) -> int:
+    """Linear functions of the points `y[:k]`, the most independent ones first; how many of them to use.
 
     Pivoted elimination on the covariance: each function is a coordinate less its regression on those before. One that
-    hardly varies over the points is dropped with the rest, and the target moved into the line or plane that is left;
-    likewise one that varies little and whose target value lies far outside the values at the points.
+    hardly varies over the points is dropped, and those after it; likewise one that varies little and whose value at the
+    target `y[k]` lies far outside the values at the points.
     """
     for d in range(3):
-        functions[d] = y[:, d]
+        for j in range(3):
+            gradients[d, j] = 1.0 if j == d else 0.0
+        for j in range(k + 1):
+            functions[d, j] = y[j, d]
     first = 0.0
     for step in range(3):
         best, pivot = -1.0, step
         for d in range(step, 3):
-            size = 0.0
-            for j in range(k):
-                size += functions[d, j] ** 2
+            size = _dot(functions[d], functions[d], k)
             if size > best:
                 best, pivot = size, d
-        if step == 0:
-            first = best
+        first = max(first, best)
         for j in range(k + 1):
             functions[step, j], functions[pivot, j] = functions[pivot, j], functions[step, j]
+        for j in range(3):
+            gradients[step, j], gradients[pivot, j] = gradients[pivot, j], gradients[step, j]
         if best <= _FLAT**2 * first:
             return step
-        low, high = functions[step, :k].min(), functions[step, :k].max()
-        beyond = max(low - functions[step, k], functions[step, k] - high) / (high - low)
-        if best <= 0.01 * first and beyond > 0.5:
+        low, high, value = np.inf, -np.inf, functions[step, k]
+        for j in range(k):
+            low, high = min(low, functions[step, j]), max(high, functions[step, j])
+        if best <= _THIN**2 * first and max(low - value, value - high) > 0.5 * (high - low):
             return step
         for d in range(step + 1, 3):
-            slope = 0.0
-            for j in range(k):
-                slope += functions[d, j] * functions[step, j]
-            slope /= best
-            for j in range(k + 1):
-                functions[d, j] -= slope * functions[step, j]
+            slope = _dot(functions[d], functions[step], k) / best
+            _subtract(functions[d], slope, functions[step])
+            _subtract(gradients[d], slope, gradients[step])
     return 3
+
+
+@compiled
+def _project(y: Matrix, k: int, functions: Matrix, gradients: Matrix, rank: int) -> None:
+    """Move the target `y[k]` into the line or plane in which the dropped functions are zero."""
+    for f in range(rank, 3):
+        for g in range(rank, f):
+            _subtract(gradients[f], _dot(gradients[f], gradients[g], 3), gradients[g])
+        length = np.sqrt(_dot(gradients[f], gradients[f], 3))
+        for d in range(3):
+            gradients[f, d] /= length
+        _subtract(y[k], _dot(gradients[f], y[k], 3), gradients[f])
+    for f in range(rank):
+        functions[f, k] = _dot(gradients[f], y[k], 3)
 
 
 @compiled
@@ -96,7 +131,7 @@ def local_weights(sources: Matrix, targets: Matrix, found: Index, basis: int) ->
     """One row of weights per target point; and the first target whose system is singular, or -1."""
     n, k = found.shape
     weights = np.empty((n, k))
-    y, functions = np.empty((k + 1, 3)), np.empty((3, k + 1))
+    y, functions, gradients = np.empty((k + 1, 3)), np.empty((3, k + 1)), np.empty((3, 3))
     a, b = np.empty((k + 4, k + 4)), np.empty(k + 4)
     for t in range(n):
         radius = 0.0
@@ -108,23 +143,30 @@ def local_weights(sources: Matrix, targets: Matrix, found: Index, basis: int) ->
                 y[j, d] = sources[found[t, j], d] - mean
             y[k, d] = targets[t, d] - mean
         for j in range(k):
-            radius = max(radius, (y[j] ** 2).sum())
-        y /= np.sqrt(radius) if radius > 0.0 else 1.0
-        rank = _coordinates(y, k, functions)
+            radius = max(radius, _dot(y[j], y[j], 3))
+        radius = np.sqrt(radius) if radius > 0.0 else 1.0
+        for j in range(k + 1):
+            for d in range(3):
+                y[j, d] /= radius
+        rank = _coordinates(y, k, functions, gradients)
+        if rank < 3:
+            _project(y, k, functions, gradients, rank)
         m = k + 1 + rank
         for i in range(k):
-            for j in range(i):
-                a[i, j] = a[j, i] = _phi(basis, ((y[i] - y[j]) ** 2).sum())
-            a[i, i] = _phi(basis, 0.0)
-            b[i] = _phi(basis, ((y[i] - y[k]) ** 2).sum())
+            for j in range(i + 1):
+                a[i, j] = a[j, i] = _phi(basis, _squared(y[i], y[j]))
+            b[i] = _phi(basis, _squared(y[i], y[k]))
             a[i, k] = a[k, i] = 1.0
             for f in range(rank):
                 a[i, k + 1 + f] = a[k + 1 + f, i] = functions[f, i]
-        a[k:m, k:m] = 0.0
+        for i in range(k, m):
+            for j in range(k, m):
+                a[i, j] = 0.0
         b[k] = 1.0
         for f in range(rank):
             b[k + 1 + f] = functions[f, k]
         if not _solve(a, b, m):
             return weights, t
-        weights[t] = b[:k]
+        for j in range(k):
+            weights[t, j] = b[j]
     return weights, -1

@@ -1,7 +1,7 @@
 """Integrals of products of shape functions over the intersections of two meshes.
 
-A target cell is the reference: source cells are projected onto its line or plane, clipped there (Sutherland-Hodgman) and
-the pieces integrated by Gauss rules that are exact for linear lines and triangles (degree 2) and for parallelograms
+A target cell is the reference: source cells are projected onto its line or plane, clipped there (Sutherland-Hodgman)
+and the pieces integrated by Gauss rules that are exact for linear lines and triangles (degree 2) and for parallelograms
 (degree 4). The products of the target's shape functions with themselves use the same Gauss points, so that constant
 and linear fields are mapped exactly whatever the quadrature error: `sum_j C_ij = sum_k M_ik` holds term by term.
 """
@@ -85,7 +85,8 @@ def _clip(polygon: Matrix, count: int, window: Matrix, corners: int, spare: Matr
                 spare[kept, 0], spare[kept, 1] = polygon[i, 0], polygon[i, 1]
                 kept += 1
         count = kept
-        polygon[:count] = spare[:count]
+        for i in range(count):
+            polygon[i, 0], polygon[i, 1] = spare[i, 0], spare[i, 1]
         if count < 3:
             return 0
     return count
@@ -113,7 +114,7 @@ def _segment(a: Matrix, b: Matrix, na: Vector, nb: Vector, block: Matrix, mass: 
         nb[1] = (x - start) / (end - start)
         na[0], nb[0] = 1.0 - na[1], 1.0 - nb[1]
         _add(_GAUSS_LINE[g, 1] * (high - low), na, 2, nb, 2, block, mass)
-    return high - low
+    return float(high - low)
 
 
 @compiled
@@ -130,10 +131,16 @@ def _polygon(
     mass: Matrix,
 ) -> float:
     """Surface cells, both in the plane of `a`; returns the area of the overlap."""
-    for d in range(2):
-        if b[:kb, d].min() >= a[:ka, d].max() or b[:kb, d].max() <= a[:ka, d].min():
+    for e in range(ka):  # outside of one edge altogether?
+        f = (e + 1) % ka
+        ex, ey = a[f, 0] - a[e, 0], a[f, 1] - a[e, 1]
+        outside = True
+        for i in range(kb):
+            outside = outside and ex * (b[i, 1] - a[e, 1]) - ey * (b[i, 0] - a[e, 0]) <= 0.0
+        if outside:
             return 0.0
-    work[:kb] = b[:kb]
+    for i in range(kb):
+        work[i, 0], work[i, 1] = b[i, 0], b[i, 1]
     count = _clip(work, kb, a, ka, spare)
     rule = _DEGREE_2 if ka == 3 and kb == 3 else _DEGREE_4
     total = 0.0
@@ -157,14 +164,18 @@ def _polygon(
 def _frame(x: Matrix, cell: Vector, direction: Vector, surface: bool, axes: Matrix) -> None:
     """Axes of the line (first row) or plane (both rows) of a cell."""
     if not surface:
-        axes[0] = direction
+        for d in range(3):
+            axes[0, d] = direction[d]
         return
-    along = 0.0
+    along, length = 0.0, 0.0
     for d in range(3):
         axes[0, d] = x[cell[1], d] - x[cell[0], d]
         along += axes[0, d] * direction[d]
-    axes[0] -= along * direction
-    axes[0] /= np.sqrt((axes[0] ** 2).sum())
+    for d in range(3):
+        axes[0, d] -= along * direction[d]
+        length += axes[0, d] ** 2
+    for d in range(3):
+        axes[0, d] /= np.sqrt(length)
     axes[1, 0] = direction[1] * axes[0, 2] - direction[2] * axes[0, 1]
     axes[1, 1] = direction[2] * axes[0, 0] - direction[0] * axes[0, 2]
     axes[1, 2] = direction[0] * axes[0, 1] - direction[1] * axes[0, 0]
@@ -177,6 +188,18 @@ def _project(x: Matrix, cell: Index, corners: int, origin: Vector, axes: Matrix,
             flat[i, k] = 0.0
             for d in range(3):
                 flat[i, k] += (x[cell[i], d] - origin[d]) * axes[k, d]
+
+
+@compiled
+def _size(flat: Matrix, corners: int) -> float:
+    """Length of a line, area of a polygon."""
+    if corners == 2:
+        return float(flat[1, 0] - flat[0, 0])
+    twice = 0.0
+    for i in range(1, corners - 1):
+        ux, uy = flat[i, 0] - flat[0, 0], flat[i, 1] - flat[0, 1]
+        twice += ux * (flat[i + 1, 1] - flat[0, 1]) - uy * (flat[i + 1, 0] - flat[0, 0])
+    return twice / 2
 
 
 @compiled
@@ -214,7 +237,8 @@ def overlaps(
 
     Returns both cell numbers and `int N_a N_b` per pair, and per target cell `int N_a N_a` and the covered share.
     `low`, `high`, `order` are the tree of the source with boxes wider by `margins_b`. Cells further apart than both
-    margins do not see each other. `orientation` 1 takes only source cells that point the same way, -1 the opposite way, 0 both.
+    margins do not see each other. `orientation` 1 takes only source cells that point the same way, -1 the opposite way,
+    0 both.
     """
     n, width, leaves = len(cells_a), cells_a.shape[1], len(low) // 2
     surface = corners_a[0] > 2
@@ -252,7 +276,9 @@ def overlaps(
                 continue
             for position in range((node - leaves) * LEAF, min((node - leaves + 1) * LEAF, len(order))):
                 b = order[position]
-                facing = (directions_a[a] * directions_b[b]).sum()
+                facing = 0.0
+                for d in range(3):
+                    facing += directions_a[a, d] * directions_b[b, d]
                 if (abs(facing) if orientation == 0 else orientation * facing) < _FACING:
                     continue
                 if _height(xb, cells_b[b], corners_b[b], origin, axes) > margins_a[a] + margins_b[b]:
@@ -269,13 +295,13 @@ def overlaps(
                     pair_a[pairs], pair_b[pairs] = a, b
                     pairs += 1
                     covered += size
-        # the whole cell, cut with itself: its size and, where the source leaves a part open, its own integrals
-        own = np.zeros((width, width))
-        if surface:
-            whole = _polygon(flat_a, ka, flat_a, ka, work, spare, na, nb, own, unused)
-        else:
-            whole = _segment(flat_a, flat_a, na, nb, own, unused)
-        shares[a] = covered / whole
-        if shares[a] < 1.0 - COVERED:
-            masses[a] = own
+        shares[a] = covered / _size(flat_a, ka)
+        if shares[a] < 1.0 - COVERED:  # a part is left open: integrate over the cell cut with itself instead
+            for i in range(width):
+                for j in range(width):
+                    masses[a, i, j] = 0.0
+            if surface:
+                _polygon(flat_a, ka, flat_a, ka, work, spare, na, nb, masses[a], unused)
+            else:
+                _segment(flat_a, flat_a, na, nb, masses[a], unused)
     return pair_a[:pairs], pair_b[:pairs], blocks[:pairs], masses, shares

@@ -1,0 +1,82 @@
+"""Aitken's dynamic relaxation (Sicklinger Eqs. 2.46-2.53, Algorithm 2.1): the factor follows from two residuals.
+
+The secant through the last two iterates gives the next factor: exact after two evaluations for a linear scalar problem,
+a linear rate in general. The vector form has one factor for all and therefore wants a residual of one physical kind; it
+shines in serial sweeps with one field that lags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Vector, is_number
+
+#: Differences of residuals below this fraction of the residual itself say nothing about the slope.
+_VANISHING = 1e-13
+
+
+class Aitken(Corrector):
+    """`z <- z - alpha r`, `alpha <- alpha r_old (r_old - r) / |r_old - r|^2`.
+
+    `vector=False` gives every coupling variable a factor of its own (the scalar formula entry by entry). Each step
+    begins with `initial`; with `carry=True` only the first one does, the others with the last factor of the step before.
+    A factor that the residuals do not determine keeps its value.
+
+    >>> import numpy as np
+    >>> aitken = Aitken(initial=0.5)
+    >>> aitken.start_run(["z"]); aitken.start_step()
+    >>> z = np.array([2.0])
+    >>> for _ in range(3):                              # r(z) = 4 z - 4
+    ...     r = 4.0 * z - 4.0
+    ...     print(float(r[0]))
+    ...     z = aitken.correct(z, r, None)
+    4.0
+    -4.0
+    0.0
+    """
+
+    def __init__(self, initial: float = 0.1, vector: bool = True, carry: bool = False) -> None:
+        if not (is_number(initial) and initial != 0):
+            raise SetupError(f"Aitken: initial must be a finite number other than 0, not {initial!r}")
+        self.initial, self.vector, self.carry = float(initial), vector, carry
+        self._factor: Vector = np.array([self.initial])
+        self._r: Vector | None = None
+
+    def __repr__(self) -> str:
+        return f"Aitken(initial={self.initial:g}, vector={self.vector}, carry={self.carry})"
+
+    def start_run(self, labels: Sequence[str]) -> None:
+        self._factor, self._r = np.full(1 if self.vector else len(labels), self.initial), None
+
+    def start_step(self) -> None:
+        self._r = None
+        if not self.carry:
+            self._factor = np.full_like(self._factor, self.initial)
+
+    @property
+    def factor(self) -> Vector:
+        """The factor used last: one number, or one per coupling variable."""
+        return self._factor
+
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+        if self._r is not None:
+            self._factor = self._improved(self._r, r)
+        self._r = r.copy()
+        return z - self._factor * r
+
+    def _improved(self, old: Vector, r: Vector) -> Vector:
+        """The factor by which the last one would have been right."""
+        change = old - r
+        if self.vector:
+            above, below = np.array([old @ change]), np.array([change @ change])
+            size = np.array([old @ old])
+        else:
+            above, below, size = old * change, change * change, old * old
+        known = (below > _VANISHING**2 * size) & (above != 0)
+        ratio = np.divide(above, below, out=np.ones_like(above), where=known)
+        factor: Vector = self._factor * ratio
+        return factor

@@ -1,0 +1,193 @@
+"""Differences of past iterates as tall, skinny matrices: what Anderson, IQN-ILS and IQN-IMVJ have in common.
+
+Columns are `dr` and `dz` of pairs of iterates. `Secants.fit(r)` finds the `c` that makes `dR c` closest to `r` by
+seminormal equations with one refinement: the small Gram matrix is kept up to date column by column, so a correction
+reads the columns a few times and never factorises them. The newest columns come first; a column that lies within `tol`
+of the span of newer ones is dropped for good (the QR2 filter of Haelterman et al. 2016). Nothing here is `n x n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Matrix, Vector, is_number
+
+#: The Gram matrix cannot tell columns apart that are closer to each other than about the root of the rounding unit.
+SMALLEST_FILTER = 1e-7
+
+
+class Secants:
+    """At most `capacity` difference columns over `n` coupling variables, grouped by macro step.
+
+    >>> import numpy as np
+    >>> s = Secants(3, capacity=2, tol=1e-6)
+    >>> s.add(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    >>> s.add(np.array([1.0, 1.0, 0.0]), np.array([0.0, 3.0, 0.0]))
+    >>> c = s.fit(np.array([0.0, 1.0, 5.0]))
+    >>> s.dr(c)                                         # closest to (0, 1, 5) in the span of both columns
+    array([0., 1., 0.])
+    >>> s.dz(c)
+    array([-2.,  3.,  0.])
+    """
+
+    def __init__(self, n: int, capacity: int, tol: float) -> None:
+        self.n, self.capacity, self.tol = n, capacity, tol
+        self._R, self._Z = np.zeros((0, n)), np.zeros((0, n))  # one column of the theory per row: contiguous
+        self._gram: Matrix = np.zeros((0, 0))
+        self._weight: Vector | None = None  # squares of row weights
+        self._newest_first: list[int] = []
+        self._step: dict[int, int] = {}
+        self._now = 0
+
+    def __len__(self) -> int:
+        return len(self._newest_first)
+
+    def weigh(self, weight: Vector | None) -> None:
+        """Measure residuals in units of `1 / weight` from now on."""
+        self._weight = None if weight is None else weight * weight
+        used = len(self._R)
+        weighed = self._R if self._weight is None else self._R * self._weight
+        self._gram = self._R @ weighed.T if used else self._gram
+
+    def next_step(self, keep: int) -> None:
+        """A new macro step begins; columns of more than `keep` steps ago are forgotten."""
+        self._now += 1
+        self._keep([k for k in self._newest_first if self._now - self._step[k] <= keep])
+
+    def add(self, dr: Vector, dz: Vector) -> None:
+        """Learn the pair of differences; one that holds no information is ignored."""
+        if not (dr.any() and np.isfinite(dr).all() and np.isfinite(dz).all()):
+            return
+        if len(self) >= min(self.capacity, self.n):
+            self._keep(self._newest_first[: min(self.capacity, self.n) - 1])
+        k = self._free_row()
+        self._R[k], self._Z[k] = dr, dz
+        self._gram[k] = self._gram[:, k] = self._R @ (dr if self._weight is None else dr * self._weight)
+        self._newest_first.insert(0, k)
+        self._step[k] = self._now
+
+    def fit(self, r: Vector) -> Vector:
+        """Coefficients `c`, one per stored row, that bring `dr(c)` closest to `r`."""
+        c = np.zeros(len(self._R))
+        if not self._newest_first:
+            return c
+        L, size = self._filtered()
+        kept = self._newest_first
+        rest = r
+        for _ in range(2):
+            b = (self._R @ (rest if self._weight is None else rest * self._weight))[kept] / size
+            half = solve_triangular(L, b, lower=True)
+            c[kept] += solve_triangular(L.T, half) / size
+            rest = r - self.dr(c)
+        return c
+
+    def dr(self, c: Vector) -> Vector:
+        """`dR c`."""
+        return c @ self._R
+
+    def dz(self, c: Vector) -> Vector:
+        """`dZ c`."""
+        return c @ self._Z
+
+    def pairs(self) -> tuple[Matrix, Matrix, Matrix]:
+        """The kept columns as rows: `dR`, `dZ`, and `P` with `fit(r)[kept] = P r`."""
+        if not self._newest_first:
+            return np.zeros((0, self.n)), np.zeros((0, self.n)), np.zeros((0, self.n))
+        L, size = self._filtered()
+        R, Z = self._R[self._newest_first], self._Z[self._newest_first]
+        weighed = (R if self._weight is None else R * self._weight) / size[:, np.newaxis]
+        P = solve_triangular(L.T, solve_triangular(L, weighed, lower=True)) / size[:, np.newaxis]
+        return R, Z, P
+
+    def _filtered(self) -> tuple[Matrix, Vector]:
+        """Cholesky factor of the normalised Gram matrix, newest column first, after dropping dependent columns."""
+        order = self._newest_first
+        size = np.sqrt(np.diag(self._gram)[order])
+        G = self._gram[np.ix_(order, order)] / np.outer(size, size)
+        L = np.zeros_like(G)
+        kept: list[int] = []
+        for i in range(len(order)):
+            m = len(kept)
+            row = solve_triangular(L[:m, :m], G[kept, i], lower=True) if m else np.zeros(0)
+            height = G[i, i] - row @ row
+            if height > self.tol**2:
+                L[m, :m], L[m, m] = row, np.sqrt(height)
+                kept.append(i)
+        if len(kept) < len(order):
+            self._keep([order[i] for i in kept])
+        return L[: len(kept), : len(kept)], size[kept]
+
+    def _keep(self, chosen: list[int]) -> None:
+        for k in set(self._newest_first) - set(chosen):
+            self._R[k] = 0.0
+            self._Z[k] = 0.0
+            self._gram[k] = self._gram[:, k] = 0.0
+            del self._step[k]
+        self._newest_first = chosen
+
+    def _free_row(self) -> int:
+        used = len(self._R)
+        for k in range(used):
+            if k not in self._step:
+                return k
+        more = min(max(4, used), min(self.capacity, self.n) - used)
+        self._R, self._Z = (np.concatenate([M, np.zeros((more, self.n))]) for M in (self._R, self._Z))
+        self._gram = np.pad(self._gram, (0, more))
+        return used
+
+
+class Balance:
+    """Row weights that let every coupling variable (a scalar, or a whole field) count alike in a least-squares fit.
+
+    A displacement field in metres would vanish next to a force in newtons. Each variable is measured in units of the
+    sum of its residual norms so far (the residual-sum scaling of preCICE); weights change between steps only, and only
+    by more than a factor of ten, because the Gram matrix has to follow.
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        names = [label.partition("[")[0] for label in labels]
+        self._starts = np.array([i for i, name in enumerate(names) if i == 0 or name != names[i - 1]], dtype=np.intp)
+        self._counts = np.diff(np.append(self._starts, len(names)))
+        self._sums = np.zeros(len(self._starts))
+        self._units = np.ones(len(self._starts))
+
+    def learn(self, r: Vector) -> None:
+        """Take note of a residual."""
+        squares = np.add.reduceat(r * r, self._starts)
+        total = squares.sum()
+        if np.isfinite(total) and total > 0:
+            self._sums += np.sqrt(squares / self._counts / total)
+
+    def new_weight(self) -> Vector | None:
+        """Weights per row when they should change, otherwise None."""
+        if len(self._starts) == 1:
+            return None
+        units = np.where(self._sums > 0, self._sums, self._sums.max())
+        if not units.any():
+            return None
+        ratio = units / units.max() / self._units
+        if (ratio > 0.1).all() and (ratio < 10.0).all():
+            return None
+        self._units = units / units.max()
+        weight: npt.NDArray[np.float64] = np.repeat(1.0 / self._units, self._counts)
+        return weight
+
+
+def refuse_bad_options(name: str, initial: object, filter_tol: object, columns: object) -> None:
+    """The options that the least-squares correctors share."""
+    if not (is_number(initial) and initial != 0):
+        raise SetupError(f"{name}: initial must be a finite number other than 0, not {initial!r}")
+    if not (is_number(filter_tol) and SMALLEST_FILTER <= filter_tol < 1):  # type: ignore[operator]
+        raise SetupError(f"{name}: filter_tol must be a number from {SMALLEST_FILTER:g} to below 1, not {filter_tol!r}")
+    if not is_count(columns, 1):
+        raise SetupError(f"{name}: columns must be a whole number from 1, not {columns!r}")
+
+
+def is_count(value: object, least: int) -> bool:
+    """True for a whole number from `least`."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
