@@ -11,8 +11,9 @@ from cosolve.analysis.stability import MacroMap, critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
 from cosolve.errors import CosolveError, SetupError
 from cosolve.interface import System
-from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
+from cosolve.method import Crew, DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.stepsize import refuse_bad_step
+from cosolve.subsystem.base import has_capability
 
 Level = Literal["good", "note", "warning", "error"]
 
@@ -83,6 +84,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
         return advice
     if method is not None:
         _check_capabilities(advice, method, found)
+    _check_dynamic_static(advice, method, found)
     _check_loops(advice, method, found)
     _check_held_copies(advice, method, found)
     if not advice.ok or H is None:
@@ -107,6 +109,28 @@ def _check_capabilities(advice: Advice, method: Method, found: Structure) -> Non
         advice.add("error", "capability", complaint)
     if not complaints:
         advice.add("good", "capability", f"{method.label} can run this system")
+
+
+def _check_dynamic_static(advice: Advice, method: Method | None, found: Structure) -> None:
+    """One set of differential equations around memoryless models: there is a method made for that."""
+    plan = found.plan
+    dynamic = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "equations")]
+    static = [
+        i
+        for i, s in enumerate(plan.subsystems)
+        if has_capability(s, "state") and not len(s.get_state()) and found.feedthrough[i].any()
+    ]
+    if len(dynamic) != 1 or not static or len(dynamic) + len(static) < plan.n_subsystems or not found.in_cycle.any():
+        return
+    if not isinstance(method, DynamicStatic):
+        names = ", ".join(f"'{plan.names[i]}'" for i in static[:3])
+        advice.add(
+            "note",
+            "dynamic-static",
+            f"'{plan.names[dynamic[0]]}' is the only dynamic subsystem next to static ones ({names}): DynamicStatic('C') "
+            "calls these once per step of its implicit integration, without coupling error; worth it where they are "
+            "expensive",
+        )
 
 
 def _check_rollback(advice: Advice, system: System, H: float) -> None:
@@ -176,8 +200,8 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
     if not here.unstable:
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         return
-    tiny = macro_map(system, Jacobi(0) if method.explicit else method, H * 1e-6)
-    if tiny.unstable and np.log(tiny.radius) / (H * 1e-6) > 0.5 * np.log(here.radius) / H:
+    fine = macro_map(system, method, H / 100)  # growth of the model does not depend on the step, that of coupling does
+    if fine.unstable and np.log(fine.radius) / (H / 100) > 0.5 * np.log(here.radius) / H:
         advice.add(
             "warning",
             "growing-system",

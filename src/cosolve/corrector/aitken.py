@@ -23,7 +23,7 @@ class Aitken(Corrector):
     """`z <- z - alpha r`, `alpha <- alpha r_old (r_old - r) / |r_old - r|^2`.
 
     `vector=False` gives every coupling variable a factor of its own (the scalar formula entry by entry). Each step
-    begins with `initial`; with `carry=True` only the first one does, the others with the last factor of the step before.
+    begins with `initial`; with `carry=True` only the first one does, the others with the last factor before.
     A factor that the residuals do not determine keeps its value.
 
     >>> import numpy as np

@@ -8,7 +8,7 @@ per macro step, `start_step`; then `correct` once per iteration; and `accept` wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from cosolve.corrector.linear_solve import InterfaceMatrix
 from cosolve.subsystem.port import Vector
@@ -30,7 +30,7 @@ class Corrector:
     """Base of the interface equation solvers."""
 
     #: True when `correct` asks for the Jacobian, which only parallel (Jacobi) sweeps have
-    uses_jacobian: ClassVar[bool] = False
+    uses_jacobian: bool = False
 
     def start_run(self, labels: Sequence[str]) -> None:
         """Forget everything; `labels` name the coupling variables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.corrector.linear_solve import Factorised
@@ -27,7 +27,7 @@ class Newton(Corrector):
     1.0
     """
 
-    uses_jacobian: ClassVar[bool] = True
+    uses_jacobian: bool = True
 
     def __init__(self, refresh: Refresh = "iteration") -> None:
         if refresh not in ("iteration", "step", "run"):

@@ -8,14 +8,10 @@ of the span of newer ones is dropped for good (the QR2 filter of Haelterman et a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from cosolve.errors import SetupError
-from cosolve.subsystem.port import Matrix, Vector, is_number
+from cosolve.subsystem.port import Matrix, Vector
 
 #: The Gram matrix cannot tell columns apart that are closer to each other than about the root of the rounding unit.
 SMALLEST_FILTER = 1e-7
@@ -139,55 +135,3 @@ class Secants:
         self._R, self._Z = (np.concatenate([M, np.zeros((more, self.n))]) for M in (self._R, self._Z))
         self._gram = np.pad(self._gram, (0, more))
         return used
-
-
-class Balance:
-    """Row weights that let every coupling variable (a scalar, or a whole field) count alike in a least-squares fit.
-
-    A displacement field in metres would vanish next to a force in newtons. Each variable is measured in units of the
-    sum of its residual norms so far (the residual-sum scaling of preCICE); weights change between steps only, and only
-    by more than a factor of ten, because the Gram matrix has to follow.
-    """
-
-    def __init__(self, labels: Sequence[str]) -> None:
-        names = [label.partition("[")[0] for label in labels]
-        self._starts = np.array([i for i, name in enumerate(names) if i == 0 or name != names[i - 1]], dtype=np.intp)
-        self._counts = np.diff(np.append(self._starts, len(names)))
-        self._sums = np.zeros(len(self._starts))
-        self._units = np.ones(len(self._starts))
-
-    def learn(self, r: Vector) -> None:
-        """Take note of a residual."""
-        squares = np.add.reduceat(r * r, self._starts)
-        total = squares.sum()
-        if np.isfinite(total) and total > 0:
-            self._sums += np.sqrt(squares / self._counts / total)
-
-    def new_weight(self) -> Vector | None:
-        """Weights per row when they should change, otherwise None."""
-        if len(self._starts) == 1:
-            return None
-        units = np.where(self._sums > 0, self._sums, self._sums.max())
-        if not units.any():
-            return None
-        ratio = units / units.max() / self._units
-        if (ratio > 0.1).all() and (ratio < 10.0).all():
-            return None
-        self._units = units / units.max()
-        weight: npt.NDArray[np.float64] = np.repeat(1.0 / self._units, self._counts)
-        return weight
-
-
-def refuse_bad_options(name: str, initial: object, filter_tol: object, columns: object) -> None:
-    """The options that the least-squares correctors share."""
-    if not (is_number(initial) and initial != 0):
-        raise SetupError(f"{name}: initial must be a finite number other than 0, not {initial!r}")
-    if not (is_number(filter_tol) and SMALLEST_FILTER <= filter_tol < 1):  # type: ignore[operator]
-        raise SetupError(f"{name}: filter_tol must be a number from {SMALLEST_FILTER:g} to below 1, not {filter_tol!r}")
-    if not is_count(columns, 1):
-        raise SetupError(f"{name}: columns must be a whole number from 1, not {columns!r}")
-
-
-def is_count(value: object, least: int) -> bool:
-    """True for a whole number from `least`."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least

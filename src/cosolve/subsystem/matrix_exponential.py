@@ -1,7 +1,7 @@
 """The exponential of a small matrix, without the stall of threaded linear algebra on a busy machine.
 
-SciPy's `expm` of a 4 x 4 matrix takes 10 us on an idle machine and 8 to 16 ms whenever the other cores are busy, because
-its solver hands the tiny matrix to several threads. A run with variable steps needs one exponential per step size.
+SciPy's `expm` of a 4 x 4 matrix takes 10 us on an idle machine and 8 to 16 ms whenever the other cores are busy: its
+solver hands the tiny matrix to several threads. A run with variable steps needs one exponential per step size.
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""Globalisation: any corrector with a line search that halves its step until the residual decreases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.corrector.least_squares import is_count
+from cosolve.corrector.newton import Newton
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.subsystem.port import Vector
+
+
+class Damped(Corrector):
+    """Take the step of `corrector`, or a half, a quarter ... of it: the first that decreases the residual norm.
+
+    At most `halvings` of them; then the shortest step is taken as it is, and it is for the method to stop when nothing
+    converges. A step into values where a subsystem fails counts as one that does not decrease. Steps that decrease at
+    once cost nothing, every halving one crossing of the macro step.
+
+    >>> import numpy as np
+    >>> class Arctan:                                   # Newton alone diverges from |z| > 1.39
+    ...     def residual(self, z):
+    ...         self.z = z
+    ...         return np.arctan(z)
+    ...     def jacobian(self):
+    ...         return np.diag(1.0 / (1.0 + self.z**2))
+    >>> problem, solver, z = Arctan(), Damped(Newton()), np.array([10.0])
+    >>> solver.start_run(["z"])
+    >>> for _ in range(10):
+    ...     z = solver.correct(z, problem.residual(z), problem)
+    >>> abs(float(z[0])) < 1e-12
+    True
+    """
+
+    def __init__(self, corrector: Corrector | None = None, halvings: int = 10) -> None:
+        inner = Newton() if corrector is None else corrector
+        if not isinstance(inner, Corrector):
+            raise SetupError(f"Damped: corrector must be a Corrector such as Newton(), not {corrector!r}")
+        if not is_count(halvings, 1):
+            raise SetupError(f"Damped: halvings must be a whole number from 1, not {halvings!r}")
+        self.corrector, self.halvings = inner, int(halvings)
+        self.uses_jacobian = inner.uses_jacobian
+
+    def __repr__(self) -> str:
+        return f"Damped({self.corrector!r}, halvings={self.halvings})"
+
+    def start_run(self, labels: Sequence[str]) -> None:
+        self.corrector.start_run(labels)
+
+    def start_step(self) -> None:
+        self.corrector.start_step()
+
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+        step = self.corrector.correct(z, r, problem) - z
+        now = float(np.linalg.norm(r))
+        for _ in range(self.halvings):
+            if _norm_at(z + step, problem) < now:
+                break
+            step = 0.5 * step
+        return z + step
+
+    def accept(self, z: Vector, r: Vector) -> None:
+        self.corrector.accept(z, r)
+
+
+def _norm_at(z: Vector, problem: InterfaceProblem) -> float:
+    try:
+        return float(np.linalg.norm(problem.residual(z)))
+    except SubsystemError:
+        return np.inf

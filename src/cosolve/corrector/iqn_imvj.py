@@ -1,0 +1,67 @@
+"""Multi-vector quasi-Newton, IQN-IMVJ (Bogaers et al. 2014; restarted form of Scheufele and Mehl 2017).
+
+The inverse Jacobian of the last step is kept as a matrix and updated only where this step has seen differences:
+
+    M = M_old + (dZ - M_old dR) dR^+,      z <- z - M r
+
+so nothing has to be chosen about how many past steps to reuse. `M - I` is held in factored form and compressed by
+singular values when it exceeds `rank`; nothing is `n x n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cosolve.corrector.base import InterfaceProblem
+from cosolve.corrector.least_squares import LeastSquares, is_count
+from cosolve.corrector.low_rank import LowRank
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Vector
+
+
+class IqnImvj(LeastSquares):
+    """IQN-IMVJ; as long as nothing is known, the correction is a relaxation by `initial`.
+
+    >>> import numpy as np
+    >>> A = np.array([[3.0, 1.0], [0.0, 2.0]])          # r(z) = A z - (1, 1)
+    >>> solver = IqnImvj()
+    >>> solver.start_run(["a", "b"])
+    >>> for start in (0.0, 5.0):                        # two steps; the second one begins with what the first learnt
+    ...     solver.start_step()
+    ...     z, evaluations = np.full(2, start), 1
+    ...     while abs(A @ z - 1.0).max() > 1e-12:
+    ...         z, evaluations = solver.correct(z, A @ z - 1.0, None), evaluations + 1
+    ...     solver.accept(z, A @ z - 1.0)
+    ...     print(evaluations)
+    4
+    2
+    """
+
+    def __init__(self, initial: float = 0.1, filter_tol: float = 1e-6, columns: int = 50, rank: int = 100) -> None:
+        if not is_count(columns, 1):
+            raise SetupError(f"IqnImvj: columns must be a whole number from 1, not {columns!r}")
+        if not is_count(rank, 1):
+            raise SetupError(f"IqnImvj: rank must be a whole number from 1, not {rank!r}")
+        self.rank = int(rank)
+        super().__init__(0, initial, filter_tol, columns)
+
+    def __repr__(self) -> str:
+        return f"IqnImvj(initial={self.initial:g}, filter_tol={self.filter_tol:g}, rank={self.rank})"
+
+    def _begin(self, labels: Sequence[str]) -> None:
+        super()._begin(labels)
+        self._old = LowRank(len(labels), self.rank)  # M_old - I
+
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+        self._learn(z, r)
+        if not len(self._secants) and not len(self._old):
+            return z - self.initial * r
+        c = self._secants.fit(r)
+        rest = r - self._secants.dr(c)  # what this step knows nothing about
+        return z - self._secants.dz(c) - rest - self._old @ rest
+
+    def accept(self, z: Vector, r: Vector) -> None:
+        self._learn(z, r)
+        dR, dZ, P = self._secants.pairs()
+        if len(dR):
+            self._old.add(dZ - dR - self._old @ dR, P)

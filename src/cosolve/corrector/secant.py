@@ -1,0 +1,128 @@
+"""Secant entries of the interface Jacobian (Sicklinger Algorithm 4.5): slopes from the last two iterates.
+
+Without `pairs` every row is taken to depend on its own variable only: `J_mm = dr_m / dz_m`. A pair `(row, column)` says
+that the equation of the variable `row` reads `row - f(column)`, as for two codes that exchange a signal each way; then
+
+    dr_row/dz_row = 1,      dr_row/dz_column = (d r_row - d z_row) / d z_column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.corrector.linear_solve import SPARSE_FROM, Factorised, InterfaceMatrix
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Vector, is_number
+
+Index = npt.NDArray[np.intp]
+
+#: A variable that moved by less than this fraction of its size says nothing about a slope.
+_FLOOR = 1e-13
+
+
+class Secant(Corrector):
+    """Quasi-Newton with one secant slope per equation; slopes are carried over to the next step unless `carry=False`.
+
+    `initial` is the slope to begin with: of a row by its own variable, or by the variable it is paired with (where 0
+    makes the first correction a plain fixed-point iteration). Names of coupling variables stand for whole fields too,
+    entry by entry.
+
+    >>> import numpy as np
+    >>> secant = Secant(initial=1.0)                    # r(z) = z^2 - 2
+    >>> secant.start_run(["z"]); secant.start_step()
+    >>> z = np.array([1.0])
+    >>> for _ in range(7):
+    ...     z = secant.correct(z, z**2 - 2.0, None)
+    >>> bool(abs(z[0] - 2**0.5) < 1e-12)
+    True
+    >>> Secant(pairs=[("force", "displacement"), ("displacement", "force")], initial=0.0)
+    Secant(pairs=[('force', 'displacement'), ('displacement', 'force')], initial=0)
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = (), initial: float = 1.0, carry: bool = True) -> None:
+        self.pairs = [_pair(given) for given in pairs]
+        if not is_number(initial) or (initial == 0 and not self.pairs):
+            raise SetupError(f"Secant: initial must be a finite number (other than 0 without pairs), not {initial!r}")
+        self.initial, self.carry = float(initial), carry
+        self._labels: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return f"Secant(pairs={self.pairs}, initial={self.initial:g})" if self.pairs else "Secant()"
+
+    def start_run(self, labels: Sequence[str]) -> None:
+        self._labels = labels
+        self._rows = self._columns = np.arange(len(labels), dtype=np.intp)
+        if self.pairs:
+            self._rows, self._columns = self._resolved(labels)
+        self._slope = np.full(len(self._rows), self.initial)
+        self._last: tuple[Vector, Vector] | None = None
+
+    def start_step(self) -> None:
+        self._last = None
+        if not self.carry:
+            self._slope = np.full(len(self._rows), self.initial)
+
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+        self._learn(z, r)
+        if not self.pairs:
+            diagonal: Vector = z - r / self._slope
+            return diagonal
+        return z - Factorised(self._matrix(len(z)), self._labels).solve(r)
+
+    def accept(self, z: Vector, r: Vector) -> None:
+        self._learn(z, r)
+
+    def _learn(self, z: Vector, r: Vector) -> None:
+        last, self._last = self._last, (z.copy(), r.copy())
+        if last is None:
+            return
+        dz, dr = z - last[0], r - last[1]
+        above = (dr - dz)[self._rows] if self.pairs else dr
+        below = dz[self._columns]
+        known = np.abs(below) > _FLOOR * np.maximum(np.abs(z), np.abs(last[0]))[self._columns]
+        slope = np.divide(above, below, out=self._slope.copy(), where=known)
+        if not self.pairs:
+            slope = np.where(slope == 0, self._slope, slope)
+        self._slope = np.where(np.isfinite(slope), slope, self._slope)
+
+    def _matrix(self, n: int) -> InterfaceMatrix:
+        if n < SPARSE_FROM:
+            J = np.eye(n)
+            J[self._rows, self._columns] += self._slope
+            return J
+        from scipy.sparse import coo_array, eye_array
+
+        return (eye_array(n) + coo_array((self._slope, (self._rows, self._columns)), shape=(n, n))).tocsc()
+
+    def _resolved(self, labels: Sequence[str]) -> tuple[Index, Index]:
+        place: dict[str, list[int]] = {}
+        for m, label in enumerate(labels):
+            place.setdefault(label.partition("[")[0], []).append(m)
+        rows: list[int] = []
+        columns: list[int] = []
+        for pair in self.pairs:
+            for name in pair:
+                if name not in place:
+                    known = ", ".join(f"'{k}'" for k in list(place)[:8])
+                    raise SetupError(f"Secant: pairs name '{name}', but the coupling variables are {known}")
+            row, column = place[pair[0]], place[pair[1]]
+            if len(row) != len(column):
+                raise SetupError(
+                    f"Secant: '{pair[0]}' holds {len(row)} numbers but '{pair[1]}' {len(column)}; pairs are taken "
+                    "entry by entry"
+                )
+            rows += row
+            columns += column
+        if len(set(rows)) < len(rows):
+            raise SetupError("Secant: a coupling variable is the first of two pairs; one secant determines one slope")
+        return np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp)
+
+
+def _pair(given: object) -> tuple[str, str]:
+    if isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(name, str) for name in given):
+        return given[0], given[1]
+    raise SetupError(f"Secant: a pair is (variable of the row, variable it depends on), not {given!r}")

@@ -1,0 +1,107 @@
+"""`check` says in plain words what will work, what will not, and what to use instead."""
+
+import numpy as np
+import pytest
+
+import cosolve as cs
+from examples.two_mass.model import force_displacement, lu, split
+
+
+def test_stable_and_unstable_sides_of_the_limit():
+    """Explicit F/F, degree 1: the limit is 0.03354 (spec applied-force 3.1)."""
+    system = split("F/F")
+    good, bad = (cs.check(system, cs.Jacobi(1), H) for H in (0.97 * 0.03354, 1.03 * 0.03354))
+    assert good.ok
+    assert "stable" in good.codes()
+    assert not bad.ok
+    assert {"unstable", "critical-step", "alternatives"} <= bad.codes()
+    assert "0.0335" in str(bad)
+    assert "SemiImplicit(1)" in str(bad)
+
+
+def test_families_are_compared_without_a_method():
+    advice = cs.check(split("F/F", lu(1e5, 100.0)), H=5e-3)
+    assert advice.ok
+    stable = [f.text for f in advice.findings if f.code == "stable"]
+    assert any("SemiImplicit(1)" in text for text in stable)
+    assert not any("Jacobi" in text for text in stable)
+
+
+def test_missing_capability_names_subsystem_and_way_out():
+    class Forward(cs.Subsystem):
+        inputs, outputs = ["u"], ["y"]
+
+        def start(self, t0):
+            return 0.0
+
+        def advance(self, t0, t1, u):
+            return 0.0
+
+    system = cs.System({"tool": Forward()})
+    system.set("tool.u", 0.0)
+    advice = cs.check(system, cs.SemiImplicit(1), 0.1)
+    assert not advice.ok
+    assert "'tool' (Forward)" in str(advice)
+    assert "Jacobi" in str(advice)
+
+
+def test_incomplete_system_is_reported_not_raised():
+    advice = cs.check(cs.System({"a": cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])}), cs.Jacobi(), 0.1)
+    assert advice.codes() == {"incomplete-system"}
+    assert "a.u" in str(advice)
+
+
+def test_shared_state_is_found_out():
+    """save() hands out the live array, which advance() changes in place: the step does not repeat."""
+
+    class Careless(cs.Subsystem):
+        inputs, outputs = ["u"], ["x"]
+
+        def start(self, t0):
+            self.x = np.array([1.0])
+            return self.x.copy()
+
+        def advance(self, t0, t1, u):
+            self.x *= 0.5
+            return self.x.copy()
+
+        def save(self):
+            return self.x
+
+        def restore(self, state):
+            self.x = state
+
+    system = cs.System({"careless": Careless()})
+    system.set("careless.u", 0.0)
+    advice = cs.check(system, cs.SemiImplicit(1), 0.1)
+    assert not advice.ok
+    assert "inexact-rollback" in advice.codes()
+    assert "'careless'" in str(advice)
+
+
+def test_growing_model_is_not_blamed_on_the_coupling():
+    """x' = y, y' = x grows like exp(t) by itself."""
+    grow = lambda: cs.Linear([[0.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])  # noqa: E731
+    system = cs.System({"a": grow(), "b": grow()})
+    system.connect("a.x", "b.u")
+    system.connect("b.x", "a.u")
+    advice = cs.check(system, cs.SemiImplicit(1), 0.01)
+    assert advice.ok
+    assert "growing-system" in advice.codes()
+
+
+def test_dynamic_model_around_static_ones_is_recognised():
+    dynamic = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1, 0], inputs=["f"], outputs=["x", "v"])
+    film = cs.Static(lambda t, u: -u[0] - 0.1 * u[1], inputs=["x", "v"], outputs=["f"])
+    system = cs.System({"rotor": dynamic, "film": film})
+    system.connect("rotor.x", "film.x")
+    system.connect("rotor.v", "film.v")
+    system.connect("film.f", "rotor.f")
+    assert "dynamic-static" in cs.check(system, cs.Jacobi(1)).codes()
+    assert "dynamic-static" not in cs.check(system, cs.DynamicStatic("C")).codes()
+    assert "dynamic-static" not in cs.check(split("F/F"), cs.Jacobi(1)).codes()
+
+
+@pytest.mark.parametrize("method", [cs.Jacobi(1), None])
+def test_nothing_is_analysed_without_a_step(method):
+    assert cs.check(force_displacement(), method).radius is None
