@@ -2,11 +2,11 @@
 
 The mass takes the force `F` and gives its motion `x, v`; the bar follows this motion at its end and gives the force.
 
-Taking the reaction at the driven node literally would include the inertia of that node, and the acceleration of the mass
-would become an input: double feed-through. Remedies:
+Taking the reaction at the driven node literally would include the inertia of that node, and the acceleration of the
+mass would become an input: double feed-through. Remedies:
 
-- `direct`: the mass matrix is lumped and the driven node free of acceleration, so `F` comes from the stiffness and damping
-  of the adjacent element alone. The nodal mass that is dropped, rho A L / 4, may be given to the driving mass;
+- `direct`: the mass matrix is lumped and the driven node free of acceleration, so `F` comes from the stiffness and
+  damping of the adjacent element alone. The nodal mass that is dropped, rho A L / 4, may be given to the driving mass;
 - `penalty`: a spring-damper `c, d` between the mass and the driven node, which keeps its inertia.
 """
 

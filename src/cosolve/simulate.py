@@ -125,9 +125,7 @@ class _Run:
         finally:
             self.crew.close()
             self._close_books(perf_counter() - began)
-            finish = getattr(self.recorder, "finish", None)
-            if finish is not None:
-                finish(self.stats, ending)
+            self.recorder.finish(self.stats, ending)
             self.recorder.close()
         result = Result(
             self.recorder.columns,

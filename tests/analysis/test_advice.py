@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from examples.two_mass.model import force_displacement, lu, split
 
 import cosolve as cs
-from examples.two_mass.model import force_displacement, lu, split
 
 
 def test_stable_and_unstable_sides_of_the_limit():

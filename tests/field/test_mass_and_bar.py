@@ -77,12 +77,13 @@ def test_penalty_error_is_inverse_to_its_stiffness() -> None:
 
 @pytest.mark.covers("SC-29")
 def test_penalty_run_follows_the_penalty_model() -> None:
-    """The coupled run with the penalty element converges to the exact motion with that spring, not to the rigid one."""
+    """The run with the penalty element is near the exact motion with that spring, not near the rigid one."""
     c, d = 1e7, 100.0
     result = cs.simulate(penalty(c, d, substeps=4), t_end=0.01, method=cs.GaussSeidel(2), step=5e-6)
     own = np.abs(result["one.x"] - exact_penalty(result.t, c, d)).max()
     rigid = np.abs(result["one.x"] - exact_direct(result.t, DRIVEN_MASS)).max()
-    assert own < 1e-6 < 5e-5 < rigid
+    assert own < 1e-6
+    assert rigid > 40 * own
 
 
 @pytest.mark.covers("SC-29")

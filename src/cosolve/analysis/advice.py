@@ -127,8 +127,8 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Structur
         advice.add(
             "note",
             "dynamic-static",
-            f"'{plan.names[dynamic[0]]}' is the only dynamic subsystem next to static ones ({names}): DynamicStatic('C') "
-            "calls these once per step of its implicit integration, without coupling error; worth it where they are "
+            f"'{plan.names[dynamic[0]]}' is the only dynamic subsystem beside static ones ({names}): DynamicStatic('C')"
+            " calls these once per step of its implicit integration, without coupling error; worth it where they are "
             "expensive",
         )
 

@@ -12,11 +12,14 @@ from cosolve.corrector.newton import Newton
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.port import Vector
 
+#: The decrease that counts, as a fraction of what a linear problem would give (Armijo's rule).
+_ENOUGH = 1e-4
+
 
 class Damped(Corrector):
     """Take the step of `corrector`, or a half, a quarter ... of it: the first that decreases the residual norm.
 
-    At most `halvings` of them; then the shortest step is taken as it is, and it is for the method to stop when nothing
+    At most `halvings` times; then the shortest step is taken as it is, and it is for the method to stop when nothing
     converges. A step into values where a subsystem fails counts as one that does not decrease. Steps that decrease at
     once cost nothing, every halving one crossing of the macro step.
 
@@ -29,13 +32,13 @@ class Damped(Corrector):
     ...         return np.diag(1.0 / (1.0 + self.z**2))
     >>> problem, solver, z = Arctan(), Damped(Newton()), np.array([10.0])
     >>> solver.start_run(["z"])
-    >>> for _ in range(10):
+    >>> for _ in range(13):
     ...     z = solver.correct(z, problem.residual(z), problem)
     >>> abs(float(z[0])) < 1e-12
     True
     """
 
-    def __init__(self, corrector: Corrector | None = None, halvings: int = 10) -> None:
+    def __init__(self, corrector: Corrector | None = None, halvings: int = 20) -> None:
         inner = Newton() if corrector is None else corrector
         if not isinstance(inner, Corrector):
             raise SetupError(f"Damped: corrector must be a Corrector such as Newton(), not {corrector!r}")
@@ -56,10 +59,11 @@ class Damped(Corrector):
     def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
         step = self.corrector.correct(z, r, problem) - z
         now = float(np.linalg.norm(r))
+        fraction = 1.0
         for _ in range(self.halvings):
-            if _norm_at(z + step, problem) < now:
+            if _norm_at(z + step, problem) < (1.0 - _ENOUGH * fraction) * now:
                 break
-            step = 0.5 * step
+            step, fraction = 0.5 * step, 0.5 * fraction
         return z + step
 
     def accept(self, z: Vector, r: Vector) -> None:

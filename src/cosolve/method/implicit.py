@@ -14,6 +14,7 @@ from cosolve.errors import ConvergenceError, SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome
 from cosolve.method.crew import Crew, Window
+from cosolve.method.reduced import Reduced
 from cosolve.method.semi_implicit import refuse_bad_differencing
 from cosolve.method.serial import Serial, checked_order, in_order, unknown_in_order
 from cosolve.method.trial import JacobianSource, Trial
@@ -77,26 +78,28 @@ class Implicit(Method):
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
         corrector = deepcopy(self.corrector)
-        corrector.start_run(plan.z_labels)
         serial = Serial(crew, in_order(plan, self.order)) if self.sweep == "gauss-seidel" else None
+        active = None if serial is None else np.flatnonzero(serial.lagging)
+        corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
         measure = _Measure(plan)
 
         def step(history: History, window: Window) -> Outcome:
             trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial)
+            problem = Reduced(trial, active)
             corrector.start_step()
             z_p = history.extrapolate(self.degree, window.H).sum(axis=0)
             r = trial.residual(z_p)
             norms = [measure(r, trial.z)]
-            while norms[-1] > self.tol:
+            while not norms[-1] <= self.tol:
                 if len(norms) > 1 and norms[-1] > 0.5 * norms[-2] and self._is_rounding(plan, trial, r, measure):
                     break
                 if len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
                     if self.accept_unconverged and np.isfinite(norms[-1]):
                         break
                     raise self._not_converged(plan, window, r, norms, measure)
-                r = trial.residual(corrector.correct(trial.z, r, trial))
+                r = problem.full_residual(corrector.correct(problem.of(trial.z), problem.of(r), problem))
                 norms.append(measure(r, trial.z))
-            corrector.accept(trial.z, r)
+            corrector.accept(problem.of(trial.z), problem.of(r))
             measure.remember(trial.z)
             return Outcome(
                 trial.y,

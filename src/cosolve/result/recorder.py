@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.subsystem.port import Vector
 
+if TYPE_CHECKING:
+    from cosolve.result.result import Stats
+
 _FIRST_ROWS = 1024
+_FIRST_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Recorder(Protocol):
 
     def append(self, row: Row) -> None: ...
     def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
+    def finish(self, stats: Stats, error: str | None) -> None: ...
     def close(self) -> None: ...
 
 
@@ -69,8 +74,9 @@ class Memory:
     """Rows in growing arrays."""
 
     def __init__(self, layout: Layout) -> None:
+        rows = max(16, min(_FIRST_ROWS, _FIRST_NUMBERS // (1 + layout.n_y + layout.n_z)))  # few of wide fields
         self._data: dict[str, npt.NDArray[Any]] = {
-            name: np.empty((_FIRST_ROWS,) if width is None else (_FIRST_ROWS, width), dtype)
+            name: np.empty((rows,) if width is None else (rows, width), dtype)
             for name, (width, dtype) in layout.columns().items()
         }
         self._count = 0
@@ -100,6 +106,9 @@ class Memory:
     def clear(self) -> None:
         """Forget the rows (a stream does so after writing a block)."""
         self._count = 0
+
+    def finish(self, stats: Stats, error: str | None) -> None:
+        """The run has ended; memory needs no last words."""
 
     def close(self) -> None:
         """Nothing to do."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -26,20 +25,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import OutputFileError, SetupError, SimulationError
+from cosolve.result.file_columns import FORMAT, Columns, FileColumns, open_result, reason
 from cosolve.result.recorder import Layout, Memory, Row
 from cosolve.result.result import Channel, Result, Stats
 
-_FORMAT = "cosolve result 1"
 _HDF5 = (".h5", ".hdf5")
 _BLOCK_ROWS = 4096
 _BLOCK_BYTES = 8 << 20  # wide rows (fields) are flushed in smaller blocks
 _CHUNK_BYTES = 64 << 10
 _FLUSH_SECONDS = 1.0
-_CACHE_BYTES = 64 << 20
-
-_NAMES = tuple(Layout(0, 0, 0).columns())
-
-Columns = Mapping[str, npt.NDArray[Any]]
 
 
 class Stream:
@@ -80,7 +74,7 @@ class Stream:
         self._block, self._rows, self._block_rows = Memory(layout), 0, _block_rows(layout)
         self._reserve = (1 << 20) + 2 * self._block_rows * _row_bytes(layout)
         self._flushed = 0.0  # so that the first row is flushed at once
-        self._columns = _FileColumns(self.path, run)
+        self._columns = FileColumns(self.path, run)
 
     def append(self, row: Row) -> None:
         """Add a macro point; a file that can no longer be written stops the run."""
@@ -110,7 +104,7 @@ class Stream:
             self._file.flush()
         except OSError as failure:
             self._abandon()
-            raise _unwritable(self.path, _reason(failure)) from failure
+            raise _unwritable(self.path, reason(failure)) from failure
 
     def close(self) -> None:
         """Close the file; what was flushed stays readable even without `finish`."""
@@ -126,7 +120,7 @@ class Stream:
         except OSError as failure:
             self._abandon()
             raise SimulationError(
-                f"the result file '{self.path}' could not be written any further at t = {t:.9g}: {_reason(failure)}; "
+                f"the result file '{self.path}' could not be written any further at t = {t:.9g}: {reason(failure)}; "
                 "what was written before is readable with cosolve.load; save to another disk",
                 time=t,
             ) from failure
@@ -156,10 +150,10 @@ def load(path: str | Path) -> Result:
     array([0. , 0.1, 0.2, 0.3])
     """
     path = Path(path).absolute()
-    with _open(path) as file:
+    with open_result(path) as file:
         about = json.loads(file["about"].asstr()[()])
         outcome = bytes(file["outcome"][:])
-        columns = _FileColumns(path, str(file.attrs["run"]))
+        columns = FileColumns(path, str(file.attrs["run"]))
         channels = {name: _channel(entry) for name, entry in about["channels"].items()}
         subsystems = tuple(about["subsystems"])
     if outcome:
@@ -215,7 +209,7 @@ def _create(
     }
     with _writing(path):
         file = h5py.File(path, "w", libver="latest")
-    file.attrs["format"], file.attrs["run"] = _FORMAT, run
+    file.attrs["format"], file.attrs["run"] = FORMAT, run
     file["about"] = json.dumps(about, default=_plain)
     file["rows"] = np.int64(0)
     file.create_dataset("outcome", (0,), np.uint8, maxshape=(None,), chunks=(1024,))
@@ -260,7 +254,7 @@ def _block_rows(layout: Layout) -> int:
 
 def _save_hdf5(result: Result, path: Path) -> None:
     columns = result._columns()
-    if isinstance(columns, _FileColumns) and path.exists() and path.samefile(columns.path):
+    if isinstance(columns, FileColumns) and path.exists() and path.samefile(columns.path):
         return
     file = _create(path, _layout(columns), result.channels, result.subsystems, result.meta, uuid4().hex)
     with _writing(path), file:
@@ -283,101 +277,13 @@ def _save_csv(result: Result, path: Path) -> None:
             writer.writerows(values.tolist())  # Python floats: the shortest text that reads back exactly
 
 
-# -- reading -----------------------------------------------------------------------------------------------
-
-
-class _FileColumns(Mapping[str, npt.NDArray[Any]]):
-    """The columns of one run in a file, each read when asked for; small ones are kept."""
-
-    def __init__(self, path: Path, run: str) -> None:
-        self.path, self.run = path, run
-        self._kept: dict[str, npt.NDArray[Any]] = {}
-
-    def columns(self) -> Columns:
-        return self
-
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        kept = self._kept.get(name)
-        if kept is not None:
-            return kept
-        values = self.read(name, slice(None))
-        if values.nbytes + sum(array.nbytes for array in self._kept.values()) <= _CACHE_BYTES:
-            values.flags.writeable = False
-            self._kept[name] = values
-        return values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-    @property
-    def rows(self) -> int:
-        """Valid rows."""
-        with self._open() as file:
-            return int(file["rows"][()])
-
-    def width(self, name: str) -> int:
-        """Numbers per row of a column."""
-        with self._open() as file:
-            return int(file[name].shape[1])
-
-    def last(self, name: str) -> float:
-        """The last value of a scalar column."""
-        return float(self.read(name, slice(self.rows - 1, None))[0])
-
-    def read(self, name: str, rows: slice) -> npt.NDArray[Any]:
-        """Some rows of a column, as a new array."""
-        with self._open() as file:
-            if name not in _NAMES:
-                raise KeyError(name)
-            dataset = file[name]
-            start, stop, _ = rows.indices(int(file["rows"][()]))
-            if 0 in dataset.shape[1:]:
-                return np.empty((stop - start, 0), dataset.dtype)
-            return np.asarray(dataset[start:stop])
-
-    def _open(self) -> h5py.File:
-        file = _open(self.path)
-        if file.attrs["run"] != self.run:
-            file.close()
-            raise OutputFileError(
-                f"'{self.path}' now holds another run, so this result is gone; save each run to its own file"
-            )
-        return file
-
-
-def _open(path: Path) -> h5py.File:
-    """A result file for reading, whether its run finished or not."""
-    if not path.exists():
-        raise OutputFileError(f"there is no result file '{path}'; check the path")
-    if path.is_dir() or not h5py.is_hdf5(path):
-        what = "a folder" if path.is_dir() else "not an HDF5 file"
-        hint = "; read CSV with pandas.read_csv" if path.suffix.lower() == ".csv" else ""
-        raise OutputFileError(f"'{path}' is {what}; load reads the .h5 files that cosolve writes{hint}")
-    try:
-        try:
-            file = h5py.File(path, "r")
-        except OSError:  # still open for writing, or left so by a killed run
-            file = h5py.File(path, "r", libver="latest", swmr=True)
-    except OSError as failure:
-        raise OutputFileError(
-            f"'{path}' cannot be read: {_reason(failure)}; if a run is writing it, wait until it ends"
-        ) from failure
-    if file.attrs.get("format") != _FORMAT:
-        file.close()
-        raise OutputFileError(f"'{path}' is an HDF5 file, but not a cosolve result; check the path")
-    return file
-
-
 def _blocks(columns: Columns) -> Iterator[dict[str, npt.NDArray[Any]]]:
     """All columns in blocks of rows that fit in memory."""
-    total = columns.rows if isinstance(columns, _FileColumns) else len(columns["t"])
+    total = columns.rows if isinstance(columns, FileColumns) else len(columns["t"])
     rows = _block_rows(_layout(columns))
     for start in range(0, total, rows):
         part = slice(start, start + rows)
-        if isinstance(columns, _FileColumns):
+        if isinstance(columns, FileColumns):
             yield {name: columns.read(name, part) for name in columns}
         else:
             yield {name: array[part] for name, array in columns.items()}
@@ -385,12 +291,12 @@ def _blocks(columns: Columns) -> Iterator[dict[str, npt.NDArray[Any]]]:
 
 def _layout(columns: Columns) -> Layout:
     wide = ("y", "z", "calls")
-    if isinstance(columns, _FileColumns):
+    if isinstance(columns, FileColumns):
         return Layout(*(columns.width(name) for name in wide))
     return Layout(*(columns[name].shape[1] for name in wide))
 
 
-def _recovered_stats(columns: _FileColumns, subsystems: tuple[str, ...]) -> Stats:
+def _recovered_stats(columns: FileColumns, subsystems: tuple[str, ...]) -> Stats:
     """Totals from the rows of a run that did not write its own."""
     calls, seconds = np.zeros(len(subsystems), np.int64), np.zeros(len(subsystems))
     stats = Stats(steps=max(0, columns.rows - 1), wall_seconds=np.nan)
@@ -456,17 +362,8 @@ def _writing(path: Path) -> Iterator[None]:
     except OutputFileError:
         raise
     except OSError as failure:
-        raise _unwritable(path, _reason(failure)) from failure
+        raise _unwritable(path, reason(failure)) from failure
 
 
 def _unwritable(path: Path, why: str) -> OutputFileError:
     return OutputFileError(f"cannot write the result to '{path}': {why}; choose a path in a folder you can write to")
-
-
-def _reason(failure: OSError) -> str:
-    """The operating system's words for an error of HDF5, which wraps them in a long text."""
-    if failure.errno:
-        return os.strerror(failure.errno)
-    text = str(failure)
-    marker = "error message = '"
-    return text[text.index(marker) + len(marker) :].split("'")[0] if marker in text else text

@@ -1,4 +1,4 @@
-"""Mappings between surfaces: exactness on planes, order on a cylinder, conservation, integrals against nested meshes."""
+"""Mappings between surfaces: exactness on planes, order on a cylinder, conservation, integrals of nested meshes."""
 
 from collections.abc import Callable
 

@@ -256,14 +256,13 @@ class Mapping:
                 f"{where}: the {mesh} mesh has {points} points, so the field must have the shape ({points},), "
                 f"({points}, components) or {points} * components numbers, not {given.shape}"
             )
-        if not np.isfinite(given.sum()):
-            bad = np.argwhere(~np.isfinite(given.reshape(points, -1)))
-            if len(bad):
-                point, component = (int(i) for i in bad[0])
-                value = given.reshape(points, -1)[point, component]
-                raise NonFiniteError(
-                    f"{where}: the field is {value} at point {point}, component {component} of the {mesh} mesh"
-                )
+        if not np.isfinite(given).all():
+            table = given.reshape(points, -1)
+            point, component = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+            raise NonFiniteError(
+                f"{where}: the field is {table[point, component]} at point {point}, component {component} of the "
+                f"{mesh} mesh"
+            )
         return given, rows
 
     def __str__(self) -> str:

@@ -62,6 +62,7 @@ class Balance:
         self._labels = [structure.labels[i] for i in fixed.free]
         self._factors: OrderedDict[tuple[float, ...], Solve] = OrderedDict()
         self._mass_factors: Solve | None = None
+        self.factorisations = 0
 
     # -- one step ----------------------------------------------------------------------------------------
 
@@ -204,6 +205,7 @@ class Balance:
         if not scheme.explicit:
             A = A + ((1 - af) * rates.c_q) * (self.structure.tangent(q) if K is None else K)
         solve = factorise(self._block(A, rows), self._labels)
+        self.factorisations += 1
         if constant:
             self._factors[key] = solve
             if len(self._factors) > _KEPT_FACTORS:

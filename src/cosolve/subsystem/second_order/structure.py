@@ -12,11 +12,13 @@ from scipy.linalg import lapack
 from scipy.sparse.linalg import splu
 
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.port import Vector
 
 AnyMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSR array
 
 _RCOND = 1e-15
+#: Up to this size the degree of freedom behind a singular matrix is looked for.
+_NAMED_UP_TO = 2000
 
 
 class Structure:
@@ -92,21 +94,23 @@ class Structure:
 
     def without_mass(self, dofs: npt.NDArray[np.intp]) -> AnyMatrix:
         """`M` with these rows and columns set to zero; refused where the mass is not lumped there."""
-        M = self.M.toarray() if self.sparse else self.M.copy()
-        off = M[dofs].copy()
-        off[np.arange(len(dofs)), dofs] = 0.0
-        if off.any():
+        kept = np.ones(self.n)
+        kept[dofs] = 0.0
+        M = sparse.coo_array(self.M)
+        rows, columns = M.coords
+        coupled = rows[(M.data != 0) & (rows != columns) & (kept[rows] * kept[columns] == 0.0)]
+        if len(coupled):
             raise SetupError(
-                f"Structure: the mass at {self.labels[int(dofs[off.any(axis=1)][0])]} is coupled to other degrees of "
-                "freedom, so its acceleration cannot be left out; use a lumped (diagonal) mass matrix"
+                f"Structure: the mass at {self.labels[int(coupled[0])]} is coupled to other degrees of freedom, so an "
+                "acceleration cannot be left out there; use a lumped (diagonal) mass matrix"
             )
-        M[dofs, dofs] = 0.0
-        return sparse.csr_array(M) if self.sparse else M
+        M = sparse.coo_array((M.data * kept[rows], M.coords), shape=M.shape)
+        return sparse.csr_array(M) if self.sparse else M.toarray()
 
     def diagonal_mass(self) -> bool:
         """True for a lumped mass matrix."""
-        M = self.M.toarray() if self.sparse else self.M
-        return not (M - np.diag(M.diagonal())).any()
+        M = sparse.coo_array(self.M)
+        return not M.data[M.coords[0] != M.coords[1]].any()
 
     def _matrix(self, name: str, A: Any) -> AnyMatrix:
         B: AnyMatrix
@@ -164,7 +168,7 @@ def factorise(A: AnyMatrix, labels: list[str]) -> Callable[[Any], Any]:
         try:
             return splu(A.tocsc()).solve
         except RuntimeError:
-            raise _singular(A.toarray(), labels) from None
+            raise _singular(A, labels) from None
     lu, pivots, info = lapack.dgetrf(A)
     pivot = np.abs(lu.diagonal())
     if info != 0 or not pivot.min() > _RCOND * pivot.max():
@@ -180,11 +184,13 @@ def _nothing(b: Any) -> Any:
     return b
 
 
-def _singular(A: Matrix, labels: list[str]) -> SubsystemError:
-    if not np.isfinite(A).all():
+def _singular(A: AnyMatrix, labels: list[str]) -> SubsystemError:
+    if not np.isfinite(A if isinstance(A, np.ndarray) else A.data).all():
         return SubsystemError("the matrix of the step holds a NaN or an infinity; check the tangent")
-    null = np.abs(np.linalg.svd(A)[2][-1])
+    if len(labels) > _NAMED_UP_TO:
+        return SubsystemError("the matrix of the step is singular: parts of the structure have no mass and no hold")
+    null = np.abs(np.linalg.svd(A if isinstance(A, np.ndarray) else A.toarray())[2][-1])
     return SubsystemError(
-        f"the matrix of the step is singular: nothing determines {labels[int(np.argmax(null))]}, "
-        "which has neither mass nor damping nor stiffness of its own"
+        f"the matrix of the step is singular: nothing determines {labels[int(np.argmax(null))]}; give it mass, damping "
+        "or stiffness, or prescribe its motion"
     )

@@ -50,8 +50,8 @@ class SecondOrder(Subsystem):
     The local Newton iteration stops at the residual force `tol`; with `warm_start` it begins at the last trial of the
     same step (fewer iterations, results then depend on the iteration's path within `tol`).
 
-    `local_iterations` counts linear solves of the run, `internal_residual` is the residual force left by the last
-    crossing.
+    `local_iterations` counts the linear solves of a run, `factorisations` those of the object's life (one per step size
+    for linear structures); `internal_residual` is the residual force left by the last crossing.
 
     >>> import cosolve as cs
     >>> from cosolve.subsystem.second_order import At, SecondOrder, Structure, backward_euler
@@ -109,6 +109,11 @@ class SecondOrder(Subsystem):
         self._cached: OrderedDict[tuple[Any, ...], Past] = OrderedDict()
         self.local_iterations = 0
         self.internal_residual = 0.0
+
+    @property
+    def factorisations(self) -> int:
+        """How many matrices of a step were factorised."""
+        return self.balance.factorisations
 
     # -- the contract ------------------------------------------------------------------------------------
 
