@@ -103,7 +103,7 @@ class Broyden(Corrector):
             self._J: Matrix = np.eye(n) / float(self.initial) if exact is None else _dense(exact)
         else:
             self._J0 = None if exact is None else Factorised(exact, self._labels)
-            self._update = LowRank(n, min(self.rank, max(n, 1)))
+            self._update = LowRank(n, self.rank)
         self._known = True
 
     def _solve(self, r: Vector) -> Vector:

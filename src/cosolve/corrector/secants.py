@@ -32,9 +32,11 @@ class Secants:
     """
 
     def __init__(self, n: int, capacity: int, tol: float) -> None:
-        self.n, self.capacity, self.tol = n, capacity, tol
-        self._R, self._Z = np.zeros((0, n)), np.zeros((0, n))  # one column of the theory per row: contiguous
-        self._gram: Matrix = np.zeros((0, 0))
+        self.n, self.capacity, self.tol = n, min(capacity, n), tol
+        # one column of the theory per row; the memory of rows that are never used is never claimed
+        self._room_R, self._room_Z = np.zeros((self.capacity, n)), np.zeros((self.capacity, n))
+        self._used = 0
+        self._gram: Matrix = np.zeros((self.capacity, self.capacity))
         self._weight: Vector | None = None  # squares of row weights
         self._newest_first: list[int] = []
         self._step: dict[int, int] = {}
@@ -43,12 +45,19 @@ class Secants:
     def __len__(self) -> int:
         return len(self._newest_first)
 
+    @property
+    def _R(self) -> Matrix:
+        return self._room_R[: self._used]
+
+    @property
+    def _Z(self) -> Matrix:
+        return self._room_Z[: self._used]
+
     def weigh(self, weight: Vector | None) -> None:
         """Measure residuals in units of `1 / weight` from now on."""
         self._weight = None if weight is None else weight * weight
-        used = len(self._R)
         weighed = self._R if self._weight is None else self._R * self._weight
-        self._gram = self._R @ weighed.T if used else self._gram
+        self._gram[: self._used, : self._used] = self._R @ weighed.T
 
     def next_step(self, keep: int) -> None:
         """A new macro step begins; columns of more than `keep` steps ago are forgotten."""
@@ -59,11 +68,12 @@ class Secants:
         """Learn the pair of differences; one that holds no information is ignored."""
         if not (dr.any() and np.isfinite(dr).all() and np.isfinite(dz).all()):
             return
-        if len(self) >= min(self.capacity, self.n):
-            self._keep(self._newest_first[: min(self.capacity, self.n) - 1])
+        if len(self) >= self.capacity:
+            self._keep(self._newest_first[: self.capacity - 1])
         k = self._free_row()
         self._R[k], self._Z[k] = dr, dz
-        self._gram[k] = self._gram[:, k] = self._R @ (dr if self._weight is None else dr * self._weight)
+        products = self._R @ (dr if self._weight is None else dr * self._weight)
+        self._gram[k, : self._used] = self._gram[: self._used, k] = products
         self._newest_first.insert(0, k)
         self._step[k] = self._now
 
@@ -127,11 +137,8 @@ class Secants:
         self._newest_first = chosen
 
     def _free_row(self) -> int:
-        used = len(self._R)
-        for k in range(used):
+        for k in range(self._used):
             if k not in self._step:
                 return k
-        more = min(max(4, used), min(self.capacity, self.n) - used)
-        self._R, self._Z = (np.concatenate([M, np.zeros((more, self.n))]) for M in (self._R, self._Z))
-        self._gram = np.pad(self._gram, (0, more))
-        return used
+        self._used += 1
+        return self._used - 1

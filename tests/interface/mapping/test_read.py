@@ -46,6 +46,22 @@ def test_a_group(tmp_path: Path) -> None:
         read_mesh(path, group="damp")
 
 
+def test_a_physical_group_of_gmsh(tmp_path: Path) -> None:
+    path = tmp_path / "body.msh"
+    tags = [np.array([1, 2]), np.array([2])]
+    meshio.Mesh(
+        POINTS,
+        [("triangle", TRIANGLES), ("quad", QUADS)],
+        cell_data={"gmsh:physical": tags, "gmsh:geometrical": tags},
+        field_data={"wet": np.array([1, 2]), "dry": np.array([2, 2])},
+    ).write(path, file_format="gmsh22")
+    assert read_mesh(path).sizes == pytest.approx([0.5, 0.5, 1.0])
+    assert read_mesh(path, group="wet").sizes == pytest.approx([0.5])
+    assert read_mesh(path, group="dry").sizes == pytest.approx([0.5, 1.0])
+    with pytest.raises(cs.SetupError, match="has no group 'damp' of cells; its groups are: dry, wet"):
+        read_mesh(path, group="damp")
+
+
 def test_refused_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(cs.SetupError, match=r"there is no file .*absent.vtu"):
         read_mesh(tmp_path / "absent.vtu")

@@ -168,9 +168,10 @@ def _finished(mapping: Mapping, source: Mesh, target: Mesh, shares: Vector, enfo
         sums = mapping.consistent(np.ones(mapping.n_source))
         open_points = np.flatnonzero(sums < _HARDLY)
         if len(open_points):
+            first = int(open_points[0])
             raise SetupError(
-                f"{mapping.method}: {len(open_points)} of {target.n_points} points of {target.name} "
-                f"(point {open_points[0]} at {target.points[open_points[0]].tolist()}) are hardly covered by {source.name}; "
+                f"{mapping.method}: {len(open_points)} of {target.n_points} points of {target.name} (point {first} at "
+                f"{target.points[first].tolist()}) are hardly covered by {source.name}; "
                 "extend the source, give a larger max_distance, or use barycentric or radial_basis"
             )
         mapping.scale = 1.0 / sums

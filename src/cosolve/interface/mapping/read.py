@@ -38,8 +38,10 @@ def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = 
     chosen = _group(file, group, where)
     for number, block in enumerate(file.cells):
         rows = np.asarray(block.data) if chosen is None else np.asarray(block.data)[chosen[number]]
-        if len(rows):
-            cells[block.type].append(rows) if block.type in cells else others.add(block.type)
+        if len(rows) and block.type in cells:
+            cells[block.type].append(rows)
+        elif len(rows):
+            others.add(block.type)
     kinds = _SURFACE if cells["triangle"] or cells["quad"] else ("line",)
     kept = {kind: np.concatenate(cells[kind]) for kind in kinds if cells[kind]}
     if not kept:
@@ -76,7 +78,13 @@ def _group(file: Any, group: str | None, where: str) -> list[Any] | None:
     """The rows of each cell block that belong to the group; None for all."""
     if group is None:
         return None
-    if group not in file.cell_sets:
-        there = ", ".join(sorted(name for name in file.cell_sets if not name.startswith("gmsh:"))) or "none"
-        raise SetupError(f"{where} has no group '{group}' of cells; its groups are: {there}")
-    return [np.asarray(rows if rows is not None else [], dtype=np.int64) for rows in file.cell_sets[group]]
+    if group in file.cell_sets:
+        return [np.asarray(rows if rows is not None else [], dtype=np.int64) for rows in file.cell_sets[group]]
+    tags = file.cell_data.get("gmsh:physical")  # Gmsh 2.2: names in field_data, a tag per cell
+    if tags is not None and group in file.field_data:
+        return [np.flatnonzero(np.asarray(block) == file.field_data[group][0]) for block in tags]
+    names = {name for name in file.cell_sets if not name.startswith("gmsh:")} | (
+        set(file.field_data) if tags else set()
+    )
+    there = ", ".join(sorted(names)) or "none"
+    raise SetupError(f"{where} has no group '{group}' of cells; its groups are: {there}")

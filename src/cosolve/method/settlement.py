@@ -1,0 +1,208 @@
+"""Instants: outputs and coupling variables that agree with each other at one point in time, states held.
+
+At the start of a run, and after an exchange in mode b, outputs with direct feed-through depend on inputs that depend on
+other outputs. News travels from sources to readers until nothing changes; an algebraic loop is closed by Newton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import ConvergenceError, SubsystemError
+from cosolve.interface.plan import Block, Plan
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.feedthrough import try_outputs
+from cosolve.subsystem.port import Vector
+
+
+class Settlement:
+    """Starts the subsystems of a plan and settles their outputs; `guarded` is the crew's way of calling them."""
+
+    def __init__(self, plan: Plan, guarded: Callable[..., Any]) -> None:
+        self.plan, self._guarded = plan, guarded
+        self._can_output = [
+            has_capability(s, "output") and takes.length > 0 and gives.length > 0
+            for s, takes, gives in zip(plan.subsystems, plan.input_ports, plan.output_ports, strict=True)
+        ]
+        self._u_owner = np.repeat(np.arange(plan.n_subsystems), [ports.length for ports in plan.input_ports])
+        self._laws = [block for block in plan.blocks if not block.implicit]
+        self._laws_of: list[list[Block]] = [[] for _ in plan.subsystems]  # the laws that read each subsystem
+        for block in self._laws:
+            for i in plan.owners(block):
+                self._laws_of[i].append(block)
+        self._news = _News(plan, self._laws_of, self._can_output)
+
+    def start(self, t0: float) -> tuple[Vector, Vector]:
+        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
+
+        Values that are not known yet are NaN and travel through laws and feed-through, so whatever depends on them
+        stays unknown until they are found; what remains unknown at the end sits in an algebraic loop.
+        """
+        plan = self.plan
+        y = np.full(plan.n_y, np.nan)
+        for i, subsystem in enumerate(plan.subsystems):
+            first = self._guarded(i, t0, "starting", partial(subsystem.start, t0), packed=False)
+            if first is not None:
+                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
+            elif plan.output_ports[i].length and not has_capability(subsystem, "output"):
+                raise SubsystemError(
+                    f"'{plan.names[i]}': start returned None; return the values of {plan.output_ports[i].names} at t0",
+                    time=t0,
+                    subsystem=plan.names[i],
+                )
+            elif plan.output_ports[i].length and not self._can_output[i]:
+                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(subsystem.output, t0, np.zeros(0)))
+        z = self._spread(t0, y)
+        unknown = np.isnan(z)
+        z[unknown] = plan.z_initial[unknown]
+        return self.settle(t0, y, z)
+
+    def _spread(self, t: float, y: Vector) -> Vector:
+        """Follow known values through laws and feed-through as far as they reach; fills `y`, returns `z`."""
+        plan = self.plan
+        z = np.full(plan.n_z, np.nan)
+        for block in plan.blocks:
+            if block.implicit:
+                z[block.rows] = plan.z_initial[block.rows]
+        laws, known = self._laws, np.zeros(0, dtype=bool)
+        while True:
+            z[plan.copy_rows] = y[plan.copy_from]
+            for block in laws:
+                arguments = y[block.y_index]
+                if np.isfinite(arguments).all():
+                    z[block.rows] = block.call(z[block.rows], arguments)
+            u = plan.inputs(z)
+            found = np.isfinite(u)
+            todo = self._reached(found & ~known if len(known) else np.ones(plan.n_u, dtype=bool))
+            todo = [i for i in todo if not np.isfinite(y[plan.y_slices[i]]).all()]
+            if not todo:
+                return z
+            for i in todo:
+                y[plan.y_slices[i]] = try_outputs(plan.subsystems[i], plan.output_ports[i], t, u[plan.u_slices[i]])
+            laws, known = self._laws_reading(todo), found
+
+    def _reached(self, changed: npt.NDArray[np.bool_]) -> list[int]:
+        """The subsystems with direct feed-through (perhaps) that have a changed input."""
+        return [int(i) for i in np.unique(self._u_owner[changed]) if self._can_output[i]]
+
+    def _laws_reading(self, subsystems: list[int]) -> list[Block]:
+        return list({id(block): block for i in subsystems for block in self._laws_of[i]}.values())
+
+    def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Outputs and coupling variables at `t` that agree with each other for the present states.
+
+        Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop.
+        """
+        plan, news = self.plan, self._news
+        y, z = y.copy(), z.copy()
+        # Only what has news is evaluated, sources before readers: a long chain costs each of its links once.
+        queue = [news.place[i] for i, can in enumerate(self._can_output) if can]
+        heapify(queue)
+        rounds = np.zeros(plan.n_subsystems, dtype=np.intp)
+        while queue:
+            i = news.order[heappop(queue)]
+            if queue and news.order[queue[0]] == i:
+                continue  # listed twice
+            if rounds[i] > news.longest:
+                return self._close_loop(t, y, z)
+            rounds[i] += 1
+            before = y[plan.y_slices[i]].copy()
+            y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
+            if rounds[i] > 1 and np.array_equal(y[plan.y_slices[i]], before):
+                continue
+            rows, origin = news.copies[i]
+            z[rows] = y[origin]
+            for block in self._laws_of[i]:
+                z[block.rows] = block.call(z[block.rows], y[block.y_index])
+            for reader in news.readers[i]:
+                heappush(queue, reader)
+        return y, z
+
+    def _output(self, i: int, t: float, u: Vector) -> Vector:
+        """Outputs of subsystem `i` for the values `u` of its inputs."""
+        y: Vector = self._guarded(i, t, "evaluating its outputs", partial(self.plan.subsystems[i].output, t, u))
+        return y
+
+    def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Newton on `z = f(y(z))` at one instant (an algebraic loop)."""
+        plan = self.plan
+
+        def mismatch(z: Vector) -> Vector:
+            for i, can in enumerate(self._can_output):
+                if can:
+                    y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
+            return z - plan.evaluate(y, z)
+
+        scale = plan.z_nominal + np.abs(z)
+        r = mismatch(z)
+        for _ in range(50):
+            if np.all(np.abs(r) <= 1e-12 * scale):
+                return y, z
+            G = np.empty((plan.n_z, plan.n_z))
+            for m in range(plan.n_z):
+                shifted = z.copy()
+                shifted[m] += 1e-6 * scale[m]
+                G[:, m] = (mismatch(shifted) - r) / (shifted[m] - z[m])
+            z = z - np.linalg.lstsq(G, r, rcond=None)[0]
+            scale = np.maximum(scale, np.abs(z))
+            r = mismatch(z)
+        worst = plan.z_labels[int(np.argmax(np.abs(r) / scale))]
+        raise ConvergenceError(
+            f"the algebraic loop through '{worst}' has no solution that Newton finds at t = {t:.6g} "
+            f"(mismatch {np.abs(r).max():.3g}); check the signs in the loop or give better start values",
+            time=t,
+        )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class _News:
+    """Who hears of a subsystem's new outputs, and the order in which news travels: sources before readers."""
+
+    def __init__(self, plan: Plan, laws_of: list[list[Block]], can_output: list[bool]) -> None:
+        count = plan.n_subsystems
+        source = plan.y_owner[plan.copy_from]
+        sorted_copies = np.argsort(source, kind="stable")
+        ends = np.searchsorted(source[sorted_copies], np.arange(count + 1))
+        parts = [sorted_copies[a:b] for a, b in pairwise(ends)]
+        #: per subsystem: coupling variables that copy its outputs, and the outputs they copy
+        self.copies = [(plan.copy_rows[part], plan.copy_from[part]) for part in parts]
+        hearing: list[list[int]] = [[] for _ in range(plan.n_z)]
+        for i, can in enumerate(can_output):
+            for m in plan.reads(i) if can else ():
+                hearing[m].append(i)
+        reached = []
+        for i in range(count):
+            rows = np.concatenate([self.copies[i][0], *(block.rows for block in laws_of[i])])
+            reached.append(sorted({k for m in rows for k in hearing[m]}))
+        self.order = _sources_first(reached)
+        self.place = {i: k for k, i in enumerate(self.order)}
+        #: per subsystem: places in that order of those that read it
+        self.readers = [[self.place[k] for k in found] for found in reached]
+        #: how often news can reach one subsystem at most, unless it runs in a loop
+        self.longest = 1 + sum(self.place[k] <= self.place[i] for i in range(count) for k in reached[i])
+
+
+def _sources_first(reached: list[list[int]]) -> list[int]:
+    """Subsystems in an order in which each comes before those it reaches; members of loops last, as they are listed."""
+    waiting_for = np.zeros(len(reached), dtype=np.intp)
+    for found in reached:
+        for k in found:
+            waiting_for[k] += 1
+    order = [i for i, n in enumerate(waiting_for) if n == 0]
+    for i in order:  # grows while it is read
+        for k in reached[i]:
+            waiting_for[k] -= 1
+            if waiting_for[k] == 0:
+                order.append(k)
+    done = set(order)
+    return order + [i for i in range(len(reached)) if i not in done]
