@@ -62,8 +62,9 @@ def main() -> None:
     parser.add_argument("--scale", type=int, default=1, help="that many times the points")
     scale = parser.parse_args().scale
     small = [quarter_cylinder(6, 6, 0.05, "source"), quarter_cylinder(8, 8, -0.05, "target")]
-    source = quarter_cylinder(100 * scale, 100, 0.05, "source")
-    target = quarter_cylinder(160 * scale, 125, -0.05, "target")
+    factor = np.sqrt(scale)
+    source = quarter_cylinder(round(100 * factor), round(100 * factor), 0.05, "source")
+    target = quarter_cylinder(round(160 * factor), round(125 * factor), -0.05, "target")
     field = np.sin(3 * source.points[:, 0]) + source.points[:, 2]
     exact = np.sin(3 * target.points[:, 0]) + target.points[:, 2]
     load = np.random.default_rng(1).random(target.n_points)

@@ -72,6 +72,14 @@ def system(p: TrussTruss = SOURCE, **options: object) -> cs.System:
     return joined
 
 
+def connected(p: TrussTruss = SOURCE, **options: object) -> cs.System:
+    """The same as two plain connections, for serial sweeps: truss two first, then truss one with its force."""
+    joined = cs.System({"one": force_truss(p, **options), "two": displacement_truss(p, **options)})
+    joined.connect("two.f", "one.f")
+    joined.connect("one.u", "two.u")
+    return joined
+
+
 def monolithic(p: TrussTruss = SOURCE) -> np.ndarray:
     """Displacement of the joint at every time, from one Newton iteration on all nodes (an independent code)."""
     n1, n2 = p.one.n, p.two.n

@@ -288,13 +288,16 @@ def _progress(hidden: bool) -> Iterator[Callable[[float], None] | None]:
 
 def _print_comparison(found: Comparison, described: Description) -> None:
     from rich.console import Console
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(
-        title=f"{described.path.name}, step {described.step}, t = {described.t_start:g} ... {described.t_end:g}"
+        title=f"{described.path.name}, step {described.step}, t = {described.t_start:g} ... {described.t_end:g}",
+        box=SIMPLE_HEAD,
     )
     for heading in ("method", "finished", "error", "in", "calls", "iterations", "seconds"):
-        table.add_column(heading, justify="left" if heading in ("method", "finished", "in") else "right")
+        left = heading in ("method", "finished", "in")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=heading == "method", overflow="fold")
     for entry in found.entries:
         state = "refused" if entry.refused else "stopped" if entry.failure else "yes"
         error = f"{entry.error:.2e}" if entry.error == entry.error else "-"

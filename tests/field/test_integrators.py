@@ -138,6 +138,15 @@ def test_central_differences_up_to_their_limit(share: float, stable: bool) -> No
     assert radius(hht(0.1)) <= 1.0 + 1e-12
 
 
+@pytest.mark.parametrize("z", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("before", [None, (0.01, [0.5], [0.0])])
+def test_stability_analysis_sees_bdf2_and_not_its_starter(z: float, before: object) -> None:
+    """Roots of (3/2 mu^2 - 2 mu + 1/2)^2 = -z^2 mu^4, the rule applied to q and v of x'' = -x, z = omega h."""
+    found = cs.spectral_radius(oscillator(bdf2(), before=before), cs.Jacobi(0), z)
+    rule = np.polymul([1.5, -2.0, 0.5], [1.5, -2.0, 0.5])
+    assert found == pytest.approx(np.abs(np.roots(np.polyadd(rule, [z**2, 0, 0, 0, 0]))).max(), rel=1e-6)
+
+
 def test_bdf2_with_changing_steps_keeps_order_two() -> None:
     """Steps that alternate 2:1, one after the other, on x'' = -x."""
     errors = []

@@ -1,5 +1,6 @@
 """The second-order subsystem keeps the contract: exact rollback, exact Jacobians, dense like sparse, clear refusals."""
 
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -163,6 +164,43 @@ def test_sparse_matrices_give_the_dense_result(rule: Callable[[], Integrator]) -
     assert a == pytest.approx(b, rel=1e-11)
 
 
+def test_copies_travel_to_other_processes() -> None:
+    """A pickled subsystem, factorisations left behind, continues bit for bit."""
+    bar = SecondOrder(
+        Structure(BAR.mass(), internal_force=BAR.internal_force, tangent=BAR.tangent),
+        bdf2(),
+        inputs=[At("f", -1, "force")],
+        outputs=[At("x", -1)],
+        **START,
+    )
+    bar.start(0.0)
+    bar.advance(0.0, H, signal(1))
+    twin = pickle.loads(pickle.dumps(bar))
+    u = signal(1, t=H)
+    assert np.array_equal(bar.advance(H, 2 * H, u), twin.advance(H, 2 * H, u))
+
+
+def test_linear_structures_are_solved_however_small_the_forces() -> None:
+    """The tolerance of the local iteration is a force; a linear structure does not iterate."""
+    tiny, normal = (
+        SecondOrder(
+            Structure(BAR.mass(), K=BAR.stiffness()),
+            trapezoidal(),
+            inputs=[At("f", [1, 2, 4], "force")],
+            outputs=[At("x", [0, 4])],
+            **START,
+        )
+        for _ in range(2)
+    )
+    for subsystem in (tiny, normal):
+        subsystem.start(0.0)
+    scale = 2.0**-60
+    tiny.set_state(tiny.get_state() * scale)
+    u = signal(3)
+    found = tiny.advance(0.0, H, Polynomial(0.0, H, u.coefficients * scale))
+    assert found / scale == pytest.approx(normal.advance(0.0, H, u), rel=1e-12)
+
+
 def test_ports_given_as_matrices() -> None:
     """A load spread over nodes and the mean of a motion, the transpose of it."""
     shape = np.array([[0.2], [0.3], [0.5], [0.0], [0.0]])
@@ -221,6 +259,8 @@ PORTS = {"inputs": [At("f", 0, "force")], "outputs": [At("x", 0)]}
         (lambda: Structure([1.0], K=[[1.0]], load=[1.0, 2.0]), r"load has shape \(2,\), expected \(1,\)"),
         (lambda: At("x", 7).index(3), "no degree of freedom 7; the structure has 0 to 2"),
         (lambda: At("x", [1, 1]).index(3), "listed twice"),
+        (lambda: At("x", 0, factor=0.0), "factor must be a number other than 0"),
+        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), before=(0.0, [1], [0]), **PORTS), "before must be"),
         (
             lambda: SecondOrder(Structure([1.0, 0.0], K=np.eye(2)), central_differences(), **PORTS),
             "cannot move degree of freedom 1, which has no mass",

@@ -48,6 +48,9 @@ class Factorised:
         else:
             self._factor_dense(G, rows)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Factorised:
+        return self  # never changes; and LAPACK and SuperLU objects cannot be copied
+
     def _factor_dense(self, G: Any, rows: Vector) -> None:
         from scipy.linalg import get_lapack_funcs
 

@@ -105,7 +105,7 @@ class Bar:
             k = int(np.argmin(now > 0))
             raise SubsystemError(
                 f"Bar: element {k} has the length {now[k]:.3g} (it is {self.element_length:.3g} at rest): it is turned "
-                "inside out or not finite; take a smaller step"
+                "inside out or not finite; take a smaller step, or a coupling iteration that does not diverge"
             )
         return now
 

@@ -7,7 +7,7 @@ One matrix exponential per step size and degree gives the flow and the response 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any
 
@@ -83,6 +83,10 @@ class Linear(Subsystem):
         if self._has_feedthrough:
             y += np.where(self.D != 0.0, self.D * u, 0.0).sum(axis=1)  # an unknown (NaN) input reaches only its outputs
         return y
+
+    def equations(self) -> tuple[Callable[..., Vector], Callable[..., Vector], None]:
+        A, B, C, D = self.A, self.B, self.C, self.D
+        return lambda t, x, u: A @ x + B @ u, lambda t, x, u: C @ x + D @ u, None
 
     def feedthrough(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self.D != 0.0)

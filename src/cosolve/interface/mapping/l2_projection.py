@@ -120,7 +120,7 @@ def _integrate(where: str, source: Mesh, target: Mesh, normals: str, max_distanc
         reach_a, reach_b = np.full(target.n_cells, float(max_distance)), np.zeros(source.n_cells)
     result = _Integrals(
         *overlaps(
-            *cell_tree(source, reach_b),
+            *cell_tree(source),
             source.spatial,
             source.cells,
             source.corners,

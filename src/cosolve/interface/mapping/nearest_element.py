@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from cosolve.interface.mapping.checks import check_cells, check_distances, check_limit, check_pair
 from cosolve.interface.mapping.mapping import Mapping
 from cosolve.interface.mapping.mesh import Mesh
-from cosolve.interface.mapping.tree import cell_tree
+from cosolve.interface.mapping.neighbours import nearest_cells
 
 
 def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> Mapping:
@@ -25,14 +25,10 @@ def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None
     >>> barycentric(square, Mesh([[0.25, 0.5]])).operator().toarray()
     array([[0.375, 0.125, 0.125, 0.375]])
     """
-    from cosolve.interface.mapping.kernels.closest import closest_cells
-
     check_pair("barycentric", source, target)
     check_cells("barycentric", source)
     check_limit("barycentric", max_distance)
-    cells, weights, distances = closest_cells(
-        *cell_tree(source), source.spatial, source.cells, source.corners, target.spatial
-    )
+    cells, weights, distances = nearest_cells(source, target)
     check_distances("barycentric", source, target, distances, max_distance, float(source.diameters.max()))
     columns = source.cells[cells]
     used = (columns >= 0) & (weights != 0)

@@ -1,11 +1,12 @@
-"""Nearest points, by the tree of scipy."""
+"""Nearest points and nearest cells of a mesh."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cosolve.interface.mapping.mesh import Index, Mesh
-from cosolve.subsystem.port import Matrix
+from cosolve.interface.mapping.tree import cell_tree
+from cosolve.subsystem.port import Matrix, Vector
 
 
 def nearest_points(source: Mesh, target: Mesh, k: int) -> tuple[Matrix, Index]:
@@ -18,3 +19,15 @@ def nearest_points(source: Mesh, target: Mesh, k: int) -> tuple[Matrix, Index]:
 
     distances, found = cKDTree(source.points).query(target.points, k=np.arange(1, k + 1))
     return np.asarray(distances, dtype=np.float64), np.asarray(found, dtype=np.int64)
+
+
+def nearest_cells(source: Mesh, target: Mesh) -> tuple[Index, Matrix, Vector]:
+    """For each target point: the nearest cell, the shape functions at its nearest point, and the distance.
+
+    >>> cells, shapes, distances = nearest_cells(Mesh.line([0.0, 1.0, 2.0]), Mesh([[1.25]]))
+    >>> cells, shapes, distances
+    (array([1]), array([[0.75, 0.25]]), array([0.]))
+    """
+    from cosolve.interface.mapping.kernels.closest import closest_cells
+
+    return closest_cells(*cell_tree(source), source.spatial, source.cells, source.corners, target.spatial)

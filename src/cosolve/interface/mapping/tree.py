@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cosolve.interface.mapping.mesh import Index, Mesh
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.port import Matrix
 
 LEAF = 4
 _BITS = 16
@@ -25,21 +25,20 @@ class CellTree(NamedTuple):
     order: Index
 
 
-def cell_tree(mesh: Mesh, margin: float | Vector = 0.0) -> CellTree:
-    """The tree over the cells of `mesh`, each box wider by `margin` (one number, or one per cell) on all sides.
+def cell_tree(mesh: Mesh) -> CellTree:
+    """The tree over the cells of `mesh`.
 
-    >>> tree = cell_tree(Mesh.line([0.0, 1.0, 2.0]), margin=0.5)
+    >>> tree = cell_tree(Mesh.line([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0]]))
     >>> tree.low[1].tolist(), tree.high[1].tolist()
-    ([-0.5, -0.5, -0.5], [2.5, 0.5, 0.5])
+    ([0.0, 0.0, 0.0], [2.0, 3.0, 0.0])
     """
-    wide = np.broadcast_to(np.asarray(margin, dtype=np.float64), (mesh.n_cells,))[:, np.newaxis]
     low, high = mesh.corner_points.min(axis=1), mesh.corner_points.max(axis=1)
     order = np.argsort(_morton(low + high), kind="stable").astype(np.int64)
     starts = np.arange(0, mesh.n_cells, LEAF)
     leaves = 1 << int(len(starts) - 1).bit_length()
     lows, highs = np.full((2 * leaves, 3), np.inf), np.full((2 * leaves, 3), -np.inf)
-    lows[leaves : leaves + len(starts)] = np.minimum.reduceat((low - wide)[order], starts)
-    highs[leaves : leaves + len(starts)] = np.maximum.reduceat((high + wide)[order], starts)
+    lows[leaves : leaves + len(starts)] = np.minimum.reduceat(low[order], starts)
+    highs[leaves : leaves + len(starts)] = np.maximum.reduceat(high[order], starts)
     while leaves > 1:
         children, leaves = slice(leaves, 2 * leaves), leaves // 2
         lows[leaves : 2 * leaves] = lows[children].reshape(-1, 2, 3).min(axis=1)

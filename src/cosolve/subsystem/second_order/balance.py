@@ -64,6 +64,10 @@ class Balance:
         self._mass_factors: Solve | None = None
         self.factorisations = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factorisations, which other processes make again."""
+        return {**self.__dict__, "_factors": OrderedDict(), "_mass_factors": None}
+
     # -- one step ----------------------------------------------------------------------------------------
 
     def step(
@@ -90,27 +94,28 @@ class Balance:
         load = self._load(scheme, times, inputs)
         a = past.a if guess is None and scheme.keeps_acceleration else guess
         a = np.zeros(S.n) if a is None else a
-        limit = self.max_iterations if newton_steps is None else newton_steps
+        if newton_steps is None and (S.linear or scheme.explicit) and rows is None:
+            newton_steps = 1  # exact up to rounding
         norms: list[float] = []
-        moved, solves = np.inf, 0
+        moved = np.inf
         while True:
             q, v, a = self.motion(rates, a, inputs[1])
             r = self._residual(scheme, past, (q, v, a), S.internal_force(q), p0) - load
             norms.append(float(np.abs(r[free]).max(initial=0.0)))
-            if solves == limit or (newton_steps is None and self._done(norms, moved, q, S.linear or scheme.explicit)):
+            solves = len(norms) - 1
+            if solves == newton_steps or (newton_steps is None and self._converged(norms, moved, q)):
                 break
+            if solves == self.max_iterations:
+                raise self._not_converged(times[1], r, norms)
             correction = np.zeros(S.n)
             correction[free] = -self.solver(scheme, rates, q, rows=rows)(r[free])
             a = a + correction
-            moved, solves = rates.c_q * float(np.abs(correction).max(initial=0.0)), solves + 1
-        if newton_steps is None and not (norms[-1] <= self.tol or self._done(norms, moved, q, S.linear)):
-            raise self._not_converged(times[1], r, norms)
+            moved = rates.c_q * float(np.abs(correction).max(initial=0.0))
         left = float(np.abs(r[self.fixed.free]).max(initial=0.0))
         return Crossing(past, self._arrive(scheme, past, h, (q, v, a), r), scheme, h, left, solves)
 
-    def _done(self, norms: list[float], moved: float, q: Vector, linear: bool) -> bool:
-        if linear and len(norms) > 1:  # one solve is exact up to rounding
-            return True
+    def _converged(self, norms: list[float], moved: float, q: Vector) -> bool:
+        """The residual is below the tolerance, or rounding keeps it from falling any further."""
         if norms[-1] <= self.tol:
             return True
         still = moved <= _STILL * float(np.abs(q).max(initial=0.0))

@@ -58,6 +58,16 @@ def vector(name: str, value: npt.ArrayLike, n: int) -> Vector:
     return v
 
 
+def past_values(before: Any, n: int) -> tuple[float, Vector, Vector]:
+    """`(h, q, v)` one step before the start."""
+    if not (isinstance(before, (tuple, list)) and len(before) == 3 and is_number(before[0]) and before[0] > 0):
+        raise SetupError(
+            f"SecondOrder: before must be (h, q, v), a step length and the motion that long before the start, "
+            f"not {before!r}"
+        )
+    return float(before[0]), vector("before, q", before[1], n), vector("before, v", before[2], n)
+
+
 def refuse_unfit_integrator(structure: Structure, rule: Integrator, fixed: Prescribed, M: Any) -> None:
     """Explicit rules need a lumped mass everywhere and cannot follow a displacement alone."""
     if not rule.explicit:

@@ -76,21 +76,23 @@ def backward_euler() -> Integrator:
     >>> float(rates.q_hat[0]), rates.c_q, rates.c_v
     (1.0, 0.010000000000000002, 0.1)
     """
-
-    def rule(past: Past, h: float) -> Rates:
-        return Rates(past.q + h * past.v, past.v, h * h, h)
-
-    return Integrator("backward Euler", rule, keeps_acceleration=False)
+    return Integrator("backward Euler", _backward_euler, keeps_acceleration=False)
 
 
-def _newmark(beta: float, gamma: float) -> Callable[[Past, float], Rates]:
+def _backward_euler(past: Past, h: float) -> Rates:
+    return Rates(past.q + h * past.v, past.v, h * h, h)
+
+
+@dataclass(frozen=True)
+class _Newmark:
     """Newmark's approximations, here solved for `q1` and `v1` (Eqs. 3.9, 3.10)."""
 
-    def rule(past: Past, h: float) -> Rates:
-        q_hat = past.q + h * past.v + (h * h * (0.5 - beta)) * past.a
-        return Rates(q_hat, past.v + (h * (1.0 - gamma)) * past.a, h * h * beta, h * gamma)
+    beta: float
+    gamma: float
 
-    return rule
+    def __call__(self, past: Past, h: float) -> Rates:
+        q_hat = past.q + h * past.v + (h * h * (0.5 - self.beta)) * past.a
+        return Rates(q_hat, past.v + (h * (1.0 - self.gamma)) * past.a, h * h * self.beta, h * self.gamma)
 
 
 def generalised_alpha(
@@ -124,7 +126,7 @@ def generalised_alpha(
             f"generalised_alpha: needs alpha_m < 1, alpha_f < 1, beta > 0 and gamma > 0, not alpha_m = {alpha_m:g}, "
             f"alpha_f = {alpha_f:g}, beta = {beta:g}, gamma = {gamma:g}; for explicit steps use central_differences()"
         )
-    return Integrator("generalised-alpha", _newmark(beta, gamma), alpha_m, alpha_f)
+    return Integrator("generalised-alpha", _Newmark(beta, gamma), alpha_m, alpha_f)
 
 
 def hht(alpha: float = 0.05) -> Integrator:
@@ -135,7 +137,7 @@ def hht(alpha: float = 0.05) -> Integrator:
     """
     if not (is_number(alpha) and 0 <= alpha <= 1 / 3):
         raise SetupError(f"hht: alpha must lie between 0 and 1/3, not {alpha!r}")
-    return Integrator("HHT", _newmark(0.25 * (1 + alpha) ** 2, 0.5 + alpha), 0.0, float(alpha))
+    return Integrator("HHT", _Newmark(0.25 * (1 + alpha) ** 2, 0.5 + alpha), 0.0, float(alpha))
 
 
 def trapezoidal() -> Integrator:
@@ -144,7 +146,7 @@ def trapezoidal() -> Integrator:
     >>> trapezoidal().rule(_rest(1.0), 0.2)[2:]
     (0.010000000000000002, 0.1)
     """
-    return Integrator("trapezoidal rule", _newmark(0.25, 0.5))
+    return Integrator("trapezoidal rule", _Newmark(0.25, 0.5))
 
 
 def bdf2(starter: Integrator | None = None) -> Integrator:
@@ -156,19 +158,19 @@ def bdf2(starter: Integrator | None = None) -> Integrator:
     >>> bdf2().starter
     <generalised-alpha>
     """
-
-    def rule(past: Past, h: float) -> Rates:
-        w = h / past.h_old
-        lead, now, old = (1 + 2 * w) / (1 + w), 1 + w, w * w / (1 + w)  # 3/2, 2, 1/2 on a uniform grid
-        c = h / lead
-        v_hat = (now * past.v - old * past.v_old) / lead
-        q_hat = (now * past.q - old * past.q_old) / lead + c * v_hat
-        return Rates(q_hat, v_hat, c * c, c)
-
     starter = generalised_alpha() if starter is None else starter
     if not isinstance(starter, Integrator) or starter.starter is not None:
         raise SetupError(f"bdf2: the starter must be a one-step rule such as generalised_alpha(), not {starter!r}")
-    return Integrator("BDF2", rule, keeps_acceleration=False, starter=starter)
+    return Integrator("BDF2", _bdf2, keeps_acceleration=False, starter=starter)
+
+
+def _bdf2(past: Past, h: float) -> Rates:
+    w = h / past.h_old
+    lead, now, old = (1 + 2 * w) / (1 + w), 1 + w, w * w / (1 + w)  # 3/2, 2, 1/2 on a uniform grid
+    c = h / lead
+    v_hat = (now * past.v - old * past.v_old) / lead
+    q_hat = (now * past.q - old * past.q_old) / lead + c * v_hat
+    return Rates(q_hat, v_hat, c * c, c)
 
 
 def central_differences() -> Integrator:
@@ -179,7 +181,7 @@ def central_differences() -> Integrator:
     >>> central_differences().explicit
     True
     """
-    return Integrator("central differences", _newmark(0.0, 0.5), explicit=True)
+    return Integrator("central differences", _Newmark(0.0, 0.5), explicit=True)
 
 
 def _rest(q: float) -> Past:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Port, Ports, Vector
+from cosolve.subsystem.port import Port, Ports, Vector, is_number
 
 What = Literal["force", "displacement", "velocity", "acceleration", "reaction"]
 INPUTS = ("force", "displacement", "velocity", "acceleration")
@@ -42,6 +42,10 @@ class At:
     factor: float = 1.0
     unit: str = ""
     nominal: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not is_number(self.factor) or self.factor == 0:
+            raise SetupError(f"At('{self.name}'): the factor must be a number other than 0, not {self.factor!r}")
 
     @property
     def is_matrix(self) -> bool:

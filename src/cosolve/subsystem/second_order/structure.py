@@ -80,6 +80,7 @@ class Structure:
             return self.K
         assert self._tangent is not None
         K = self._tangent(q)
+        K = K if _is_sparse(K) else np.asarray(K, dtype=np.float64)
         if K.shape != (self.n, self.n):
             raise SubsystemError(f"tangent(q) has shape {K.shape}, expected ({self.n}, {self.n})")
         if self.sparse:

@@ -20,12 +20,16 @@ from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.port import Matrix, Ports, Vector
 from cosolve.subsystem.second_order.balance import Balance, Crossing, LoadLevel
-from cosolve.subsystem.second_order.checks import refuse_bad_settings, refuse_unfit_integrator, vector
+from cosolve.subsystem.second_order.checks import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.subsystem.second_order.integrators import Integrator, Past
 from cosolve.subsystem.second_order.ports import At, force_matrix, free_outputs, measured, prescribed
 from cosolve.subsystem.second_order.structure import Structure
 
 _KEPT_JACOBIANS = 32
+#: Stands for the length of the step before a state that was set from outside.
+_AS_NEXT = -1.0
+#: Entries of a derivative of the state by the inputs: 1 GB.
+_LARGEST_JACOBIAN = 125_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,9 +99,7 @@ class SecondOrder(Subsystem):
         self.u0 = np.zeros(width) if u0 is None else vector("u0", u0, width)
         q = np.zeros(n) if q0 is None else vector("q0", q0, n)
         v = np.zeros(n) if v0 is None else vector("v0", v0, n)
-        h_old, q_old, v_old = 0.0, q, v
-        if before is not None:
-            h_old, q_old, v_old = float(before[0]), vector("before q", before[1], n), vector("before v", before[2], n)
+        h_old, q_old, v_old = (0.0, q, v) if before is None else past_values(before, n)
         a = np.zeros(n) if a0 is None else vector("a0", a0, n)
         self._first = Past(q, v, a, q_old, v_old, np.zeros(len(fixed.dofs)), h_old)
         self._a0_given = a0 is not None
@@ -138,8 +140,8 @@ class SecondOrder(Subsystem):
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         balance, past, guess = self.balance, self._past, self._warm_guess(u)
         u_now = u.coefficients[0]
-        begin = self._begin(past, t0, u_now)
         h, crossings = u.H / self.substeps, []
+        begin = self._begin(past, t0, h, u_now)
         for k in range(self.substeps):
             last = k + 1 == self.substeps
             t_now, t_next = t0 + k * h, t1 if last else t0 + (k + 1) * h
@@ -168,10 +170,17 @@ class SecondOrder(Subsystem):
             parts[name], begin = whole, begin + len(index)
         if "a" not in parts:
             parts["a"] = np.zeros(self.structure.n)
-        self._past = replace(self._past, **parts)
+        # a state with a past of its own: one step before it, whatever the length of the next
+        h_old = self._past.h_old if self.integrator.starter is None else _AS_NEXT
+        self._past = replace(self._past, **parts, h_old=h_old)
 
     def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         start = self._past
+        if self.structure.n * len(self.u0) > _LARGEST_JACOBIAN:
+            raise SubsystemError(
+                f"a Jacobian by {len(self.u0)} inputs of {self.structure.n} degrees of freedom would fill the memory; "
+                "use a corrector that needs none"
+            )
         S = self._sensitivities(t0, t1, u, np.asarray(weight, dtype=np.float64))
         self._past = start
         return self._outputs(S)
@@ -214,7 +223,7 @@ class SecondOrder(Subsystem):
         elif output_equation:
             raise SubsystemError("resolve: the output equation alone needs a crossing to begin at; advance first")
         crossing = self.balance.step(
-            self._begin(past, t0, u.coefficients[0]),
+            self._begin(past, t0, u.H, u.coefficients[0]),
             self.integrator,
             u.H,
             (t0, t1),
@@ -228,9 +237,11 @@ class SecondOrder(Subsystem):
 
     # -- inside --------------------------------------------------------------------------------------------
 
-    def _begin(self, past: Past, t0: float, u0: Vector) -> Past:
+    def _begin(self, past: Past, t0: float, h: float, u0: Vector) -> Past:
         """The state from which the first substep starts."""
         past = self.balance.enter(past, u0)
+        if past.h_old == _AS_NEXT:
+            past = replace(past, h_old=h)
         if self.restart == "kept":
             return past
         load = self.structure.load(t0) + self.balance.B @ u0
@@ -293,7 +304,7 @@ class SecondOrder(Subsystem):
         parts = [("q", dofs), ("v", dofs)]
         if rule.starter is not None:
             parts += [("q_old", dofs), ("v_old", dofs)]
-        if (rule.at(self._past).keeps_acceleration or rule.starter is not None) and self.restart == "kept":
+        if rule.keeps_acceleration and self.restart == "kept":
             parts.append(("a", dofs))
         if rule.alpha_f and self.balance.level == "interpolated" and len(self._past.reaction):
             parts.append(("reaction", np.arange(len(self._past.reaction))))

@@ -127,20 +127,25 @@ def _solve(a: Matrix, b: Vector, n: int) -> bool:
 
 
 @compiled
-def local_weights(sources: Matrix, targets: Matrix, found: Index, basis: int) -> tuple[Matrix, int]:
-    """One row of weights per target point; and the first target whose system is singular, or -1."""
-    n, k = found.shape
-    weights = np.empty((n, k))
-    y, functions, gradients = np.empty((k + 1, 3)), np.empty((3, k + 1)), np.empty((3, 3))
-    a, b = np.empty((k + 4, k + 4)), np.empty(k + 4)
-    for t in range(n):
-        radius = 0.0
+def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Index, basis: int) -> tuple[Vector, int]:
+    """Weights of the source points `columns[starts[t] : starts[t + 1]]` for each target point `t`.
+
+    And the first target whose system is singular, or -1.
+    """
+    weights, most = np.empty(len(columns)), 0
+    for t in range(len(targets)):
+        most = max(most, starts[t + 1] - starts[t])
+    y, functions, gradients = np.empty((most + 1, 3)), np.empty((3, most + 1)), np.empty((3, 3))
+    a, b = np.empty((most + 4, most + 4)), np.empty(most + 4)
+    for t in range(len(targets)):
+        first = starts[t]
+        k, radius = starts[t + 1] - first, 0.0
         for d in range(3):
             mean = 0.0
             for j in range(k):
-                mean += sources[found[t, j], d] / k
+                mean += sources[columns[first + j], d] / k
             for j in range(k):
-                y[j, d] = sources[found[t, j], d] - mean
+                y[j, d] = sources[columns[first + j], d] - mean
             y[k, d] = targets[t, d] - mean
         for j in range(k):
             radius = max(radius, _dot(y[j], y[j], 3))
@@ -168,5 +173,5 @@ def local_weights(sources: Matrix, targets: Matrix, found: Index, basis: int) ->
         if not _solve(a, b, m):
             return weights, t
         for j in range(k):
-            weights[t, j] = b[j]
+            weights[first + j] = b[j]
     return weights, -1

@@ -225,20 +225,20 @@ def overlaps(
     cells_b: Index,
     corners_b: Index,
     directions_b: Matrix,
-    margins_b: Vector,
+    reach_b: Vector,
     xa: Matrix,
     cells_a: Index,
     corners_a: Index,
     directions_a: Matrix,
-    margins_a: Vector,
+    reach_a: Vector,
     orientation: int,
 ) -> tuple[Index, Index, Matrix, Matrix, Vector]:
     """All overlapping pairs of a target cell `a` and a source cell `b`.
 
     Returns both cell numbers and `int N_a N_b` per pair, and per target cell `int N_a N_a` and the covered share.
-    `low`, `high`, `order` are the tree of the source with boxes wider by `margins_b`. Cells further apart than both
-    margins do not see each other. `orientation` 1 takes only source cells that point the same way, -1 the opposite way,
-    0 both.
+    `low`, `high`, `order` are the tree of the source. Cells further apart than both their reaches, measured across the
+    target cell, do not see each other. `orientation` 1 takes only source cells that point the same way, -1 the opposite
+    way, 0 both.
     """
     n, width, leaves = len(cells_a), cells_a.shape[1], len(low) // 2
     surface = corners_a[0] > 2
@@ -250,16 +250,18 @@ def overlaps(
     flat_a, flat_b, work, spare = np.zeros((4, 2)), np.zeros((4, 2)), np.zeros((16, 2)), np.zeros((16, 2))
     na, nb = np.zeros(4), np.zeros(4)
     unused = np.zeros((width, width))
-    box_low, box_high = np.empty(3), np.empty(3)
+    box_low, box_high, widest = np.empty(3), np.empty(3), reach_b.max()
     for a in range(n):
         ka, origin = corners_a[a], xa[cells_a[a, 0]]
         _frame(xa, cells_a[a], directions_a[a], surface, axes)
         _project(xa, cells_a[a], ka, origin, axes, flat_a)
-        for d in range(3):
+        for d in range(3):  # the box of the cell, extended across it as far as any source cell may be seen
+            n2 = directions_a[a, d] ** 2
+            reach = (reach_a[a] + widest) * np.sqrt(n2 if surface else max(1.0 - n2, 0.0))
             box_low[d], box_high[d] = np.inf, -np.inf
             for i in range(ka):
-                box_low[d] = min(box_low[d], xa[cells_a[a, i], d] - margins_a[a])
-                box_high[d] = max(box_high[d], xa[cells_a[a, i], d] + margins_a[a])
+                box_low[d] = min(box_low[d], xa[cells_a[a, i], d] - reach)
+                box_high[d] = max(box_high[d], xa[cells_a[a, i], d] + reach)
         covered, top = 0.0, 1
         stack[0] = 1
         while top:
@@ -281,7 +283,7 @@ def overlaps(
                     facing += directions_a[a, d] * directions_b[b, d]
                 if (abs(facing) if orientation == 0 else orientation * facing) < _FACING:
                     continue
-                if _height(xb, cells_b[b], corners_b[b], origin, axes) > margins_a[a] + margins_b[b]:
+                if _height(xb, cells_b[b], corners_b[b], origin, axes) > reach_a[a] + reach_b[b]:
                     continue
                 _project(xb, cells_b[b], corners_b[b], origin, axes, flat_b)
                 if pairs == len(pair_a):

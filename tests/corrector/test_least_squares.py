@@ -1,0 +1,147 @@
+"""Tall, skinny least squares: fits, filters and low-rank matrices against dense linear algebra."""
+
+import numpy as np
+import pytest
+
+from cosolve.corrector import Anderson, IqnIls, IqnImvj
+from cosolve.corrector.least_squares import Balance
+from cosolve.corrector.low_rank import LowRank
+from cosolve.corrector.secants import Secants
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_a_fit_is_the_least_squares_solution(weighed):
+    rng = np.random.default_rng(0)
+    n, k = 200, 12
+    R, Z = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-9, 3, k), rng.normal(size=(n, k))
+    secants, weight = Secants(n, 50, 1e-7), rng.uniform(0.1, 10, n) if weighed else np.ones(n)
+    if weighed:
+        secants.weigh(weight)
+    for j in range(k):
+        secants.add(R[:, j], Z[:, j])
+    r = rng.normal(size=n)
+    c = secants.fit(r)
+    exact = np.linalg.lstsq(R / np.linalg.norm(R, axis=0) * weight[:, None], r * weight, rcond=None)[0]
+    exact = exact / np.linalg.norm(R, axis=0)
+    assert secants.dr(c) == pytest.approx(R @ exact, rel=1e-10, abs=1e-12)
+    assert secants.dz(c) == pytest.approx(Z @ exact, rel=1e-9)
+
+
+def test_columns_within_the_span_of_newer_ones_are_dropped():
+    rng = np.random.default_rng(1)
+    old, new = rng.normal(size=(2, 30))
+    secants = Secants(30, 10, 1e-3)
+    secants.add(old + 1e-5 * new, np.ones(30))  # older, and nearly the same direction as the next
+    secants.add(old, np.zeros(30))
+    secants.add(new, np.zeros(30))
+    c = secants.fit(old)
+    assert len(secants) == 2
+    assert secants.dr(c) == pytest.approx(old, abs=1e-12)
+    assert not secants.dz(c).any()
+
+
+def test_old_steps_and_old_columns_are_forgotten():
+    rng = np.random.default_rng(2)
+    secants = Secants(20, 4, 1e-6)
+    for _ in range(3):
+        secants.next_step(keep=1)
+        for _ in range(2):
+            secants.add(rng.normal(size=20), rng.normal(size=20))
+    assert len(secants) == 4
+    secants.next_step(keep=1)
+    assert len(secants) == 2
+    for _ in range(9):
+        secants.add(rng.normal(size=20), rng.normal(size=20))
+    assert len(secants) == 4
+
+
+def test_a_field_in_metres_counts_next_to_a_force_in_newtons():
+    balance = Balance(["u[0]", "u[1]", "u[2]", "f"])
+    balance.learn(np.array([1e-6, -1e-6, 1e-6, 1e6]))
+    weight = balance.new_weight()
+    assert weight[:3] == pytest.approx(weight[3] * 1e12 * np.ones(3))
+    assert balance.new_weight() is None
+
+
+def test_a_compressed_matrix_keeps_its_largest_singular_values():
+    rng = np.random.default_rng(3)
+    n, rank = 300, 12
+    full, matrix = np.zeros((n, n)), LowRank(n, rank)
+    for k in range(40):
+        a, b = rng.normal(size=(2, n)) * 10.0 ** (-0.5 * k)
+        full += np.outer(a, b)
+        matrix.add(a * 1e6, b * 1e-6)
+        assert len(matrix) <= rank
+    x = rng.normal(size=n)
+    dropped = np.linalg.svd(full)[1][rank - 3]
+    assert np.linalg.norm(matrix @ x - full @ x) < 10 * dropped * np.linalg.norm(x)
+    assert np.linalg.norm(matrix.transposed(x) - full.T @ x) < 10 * dropped * np.linalg.norm(x)
+
+
+def nonlinear(z, t):
+    A = np.diag(np.linspace(1, 4, len(z))) + np.diag(np.full(len(z) - 1, 0.5), 1)
+    return A @ z + 0.1 * z**3 - np.sin(t + np.arange(len(z)))
+
+
+def solve(corrector, steps=5, n=8, tol=1e-11, most=60):
+    """Evaluations per step and the last solution."""
+    corrector.start_run([f"z[{i}]" for i in range(n)])
+    z, counts = np.zeros(n), []
+    for step in range(steps):
+        corrector.start_step()
+        r, count = nonlinear(z, 0.1 * step), 1
+        while np.abs(r).max() >= tol and count < most:
+            z = corrector.correct(z, r, None)
+            r, count = nonlinear(z, 0.1 * step), count + 1
+        corrector.accept(z, r)
+        counts.append(count)
+    return counts, z
+
+
+def test_anderson_without_mixing_is_iqn_ils_without_reuse():
+    one, two = solve(Anderson(depth=100)), solve(IqnIls(reuse=0))
+    assert one[0] == two[0]
+    assert one[1] == pytest.approx(two[1], abs=1e-12)
+
+
+def test_past_steps_pay():
+    without, reusing, multi = (sum(solve(c)[0]) for c in (IqnIls(reuse=0), IqnIls(reuse=4), IqnImvj()))
+    assert reusing < 0.7 * without
+    assert multi < 0.7 * without
+
+
+def test_the_converged_iterate_is_learnt():
+    """A linear problem of one number: two evaluations teach the slope, although the second one has converged."""
+    for corrector in (IqnIls(initial=0.5), IqnImvj(initial=0.5), Anderson(initial=0.5, reuse=1)):
+        corrector.start_run(["z"])
+        corrector.start_step()
+        z = corrector.correct(np.array([3.0]), np.array([6.0]), None)  # r = 2 z: a factor of 0.5 is the right one
+        assert z == pytest.approx([0.0])
+        corrector.accept(z, 2.0 * z)
+        corrector.start_step()
+        assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
+
+
+def test_multi_vector_follows_its_dense_formula():
+    rng = np.random.default_rng(4)
+    n = 6
+    A, b = np.eye(n) + 0.4 * rng.normal(size=(n, n)), rng.normal(size=n)
+    solver = IqnImvj(initial=0.3)
+    solver.start_run([f"z[{i}]" for i in range(n)])
+    M_old = np.eye(n)
+    for step in range(3):
+        solver.start_step()
+        z = rng.normal(size=n)
+        iterates, residuals = [z], [A @ z - b]
+        for _ in range(2):
+            z = solver.correct(z, residuals[-1], None)
+            iterates.append(z)
+            residuals.append(A @ z - b)
+        solver.accept(z, residuals[-1])
+        dR, dZ = np.diff(residuals, axis=0).T, np.diff(iterates, axis=0).T
+        M = M_old + (dZ - M_old @ dR) @ np.linalg.pinv(dR)
+        if step:  # the first correction used M_old, the second what one difference added to it
+            M_one = M_old + (dZ[:, :1] - M_old @ dR[:, :1]) @ np.linalg.pinv(dR[:, :1])
+            assert iterates[1] == pytest.approx(iterates[0] - M_old @ residuals[0], rel=1e-9)
+            assert iterates[2] == pytest.approx(iterates[1] - M_one @ residuals[1], rel=1e-9)
+        M_old = M

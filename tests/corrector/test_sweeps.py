@@ -1,0 +1,121 @@
+"""Parallel (Jacobi) and serial (Gauss-Seidel) sweeps on the two-mass model of section 4, both sides backward Euler."""
+
+import numpy as np
+import pytest
+
+import cosolve as cs
+from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
+from cosolve.method.crew import Crew, Window
+from cosolve.method.serial import Serial
+from cosolve.method.trial import Trial
+from cosolve.signal import History
+
+
+class Mass(cs.Subsystem):
+    """m x'' + k x = force by backward Euler, x(0) = 0, x'(0) = 1; either side may be the input."""
+
+    def __init__(self, m, k, causality):
+        self.m, self.k, self.causality = m, k, causality
+        self.inputs, self.outputs = (["f"], ["x"]) if causality == "force" else (["x"], ["f"])
+
+    def start(self, t0):
+        self.x, self.v = 0.0, 1.0
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        h, given = u.H, u.end[0]
+        if self.causality == "force":
+            x = (given + self.m * (self.x / h**2 + self.v / h)) / (self.m / h**2 + self.k)
+        else:
+            x = given
+        v = (x - self.x) / h
+        force = self.m * (v - self.v) / h + self.k * x
+        self.x, self.v = x, v
+        return x if self.causality == "force" else -force
+
+    def save(self):
+        return self.x, self.v
+
+    def restore(self, state):
+        self.x, self.v = state
+
+
+def two_mass(beta1, beta2, m=1.0, k=1.0):
+    system = cs.System(
+        {"one": Mass(beta1 * m, beta2 * k, "force"), "two": Mass((1 - beta1) * m, (1 - beta2) * k, "displacement")}
+    )
+    system.connect("two.f", "one.f")
+    system.connect("one.x", "two.x")
+    return system
+
+
+def contraction(system, h, serial):
+    """Spectral radius of `z -> z - r(z)`, measured on the engine's own trial crossings."""
+    crew = Crew(system.plan())
+    _, z = crew.start(0.0)
+    sweep = Serial(crew, [1, 0]) if serial else None
+    trial = Trial(crew, History(z, depth=1), Window(0.0, h, h), 0, serial=sweep)
+    active = np.arange(len(z)) if sweep is None else np.flatnonzero(sweep.lagging)
+    base = trial.residual(z)
+    scale = 1.0 / h**2  # forces are larger than displacements by about this much
+    H = np.empty((len(active), len(active)))
+    for j, m in enumerate(active):
+        step = scale if m == 0 else 1.0
+        moved = z.copy()
+        moved[m] += step
+        change = (trial.residual(moved) - base)[active] / step
+        H[:, j] = -change
+        H[j, j] += 1.0
+    return H
+
+
+@pytest.mark.covers("IJ-09")
+def test_parallel_sweeps_contract_like_the_root_of_serial_ones():
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        beta1, beta2 = rng.uniform(0.05, 0.95, 2)
+        m, k, h = rng.uniform(0.1, 10, 3)
+        s = k / m * h**2
+        H_gs = contraction(two_mass(beta1, beta2, m, k), h, serial=True)
+        assert H_gs.shape == (1, 1)
+        formula = -((1 - beta1) + (1 - beta2) * s) / (beta1 + beta2 * s)
+        assert H_gs[0, 0] == pytest.approx(formula, rel=1e-8)
+        radius = np.abs(np.linalg.eigvals(contraction(two_mass(beta1, beta2, m, k), h, serial=False))).max()
+        assert radius**2 == pytest.approx(abs(formula), rel=1e-8)
+
+
+@pytest.mark.covers("IJ-09")
+def test_serial_sweeps_need_half_the_iterations():
+    """Counted between two tolerances, since a parallel sweep has the residual of the force to bring down as well."""
+
+    def corrections(sweep, tol):
+        method = cs.Implicit(
+            degree=0, tol=tol, max_iterations=200, corrector=Relaxation(1.0), sweep=sweep, order=["two", "one"]
+        )
+        return cs.simulate(two_mass(0.6, 0.6), t_end=1.0, method=method, step=0.1).iterations.mean()
+
+    parallel, serial = (corrections(s, 1e-12) - corrections(s, 1e-5) for s in ("jacobi", "gauss-seidel"))
+    assert parallel / serial == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.covers("IJ-09")
+def test_concurrent_calls_give_the_same_bits():
+    method = cs.Implicit(degree=1, tol=1e-11, max_iterations=200, corrector=Relaxation(0.5))
+    one, two = (
+        cs.simulate(two_mass(0.6, 0.4), t_end=1.0, method=method, step=0.05, workers=workers) for workers in (1, 2)
+    )
+    assert (one["one.x"] == two["one.x"]).all()
+    assert (one.iterations == two.iterations).all()
+
+
+@pytest.mark.parametrize("corrector", [Aitken(), Broyden(), IqnIls()], ids=repr)
+def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
+    """One lagging number makes these secant methods: a linear step takes three evaluations, later ones two or so."""
+    method = cs.Implicit(degree=1, tol=1e-10, corrector=corrector, sweep="gauss-seidel", order=["two", "one"])
+    result = cs.simulate(two_mass(0.2, 0.3), t_end=1.0, method=method, step=0.1)  # |H_GS| = 4: plain sweeps diverge
+    assert result.iterations.max() <= 3
+    s = 0.1**2
+    x, old = 0.0, -0.1
+    for found in result["one.x"][1:]:
+        x, old = (2 * x - old) / (1 + s), x
+        assert found == pytest.approx(x, abs=1e-9)

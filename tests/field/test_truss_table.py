@@ -1,0 +1,77 @@
+"""Table 4.3 of the source: how many interface evaluations each corrector needs on truss versus truss (spec IJ 3.5)."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from examples.truss_truss.model import SOURCE, monolithic, system
+from examples.truss_truss.run import LABELS, ROWS, Found, run_row
+
+import cosolve as cs
+from cosolve.corrector import Relaxation
+
+
+@cache
+def found(label: str) -> Found:
+    return run_row(ROWS[LABELS.index(label)], SOURCE, _reference())
+
+
+@cache
+def _reference() -> np.ndarray:
+    return monolithic()
+
+
+def first_steps(of: Found) -> list[int]:
+    return (of.result.iterations[:3] + 1).tolist()
+
+
+@pytest.mark.covers("IJ-43")
+def test_aitken_in_serial_sweeps() -> None:
+    """1092 evaluations with the initial factor 0.1, six in each of the first steps."""
+    aitken = found("Aitken, Gauss-Seidel")
+    assert aitken.evaluations == 1092
+    assert first_steps(aitken) == [6, 6, 6]
+    assert aitken.deviation <= 1e-10
+
+
+@pytest.mark.covers("IJ-20", "IJ-43")
+def test_constant_relaxation() -> None:
+    """17 443 to 17 446 evaluations with 0.38; 96, 97 and 92 in the first steps."""
+    relaxed = found("relaxation 0.38, Jacobi")
+    assert 17443 <= relaxed.evaluations <= 17446
+    assert first_steps(relaxed) == [96, 97, 92]
+    assert relaxed.deviation <= 1e-10
+
+
+@pytest.mark.covers("IJ-20")
+def test_plain_fixed_point_iteration_diverges() -> None:
+    method = cs.Implicit(degree=0, tol=1e-10, max_iterations=500, corrector=Relaxation(1.0))
+    with pytest.raises(cs.SimulationError, match=r"did not converge|failed while crossing the step"):
+        cs.simulate(system(), t_end=SOURCE.t_end, method=method, step=SOURCE.h)
+
+
+@pytest.mark.covers("IJ-43")
+def test_residual_history_of_the_basic_method() -> None:
+    """Four evaluations in each of the first steps; the logged residuals fall quadratically to the tolerance."""
+    basic = found("basic IJCSA")
+    assert first_steps(basic) == [4, 4, 4]
+    assert [len(norms) for norms in basic.norms[:3]] == [4, 4, 4]
+    for norms in basic.norms:
+        assert norms[-1] < 1e-10 <= norms[-2]
+
+
+@pytest.mark.covers("IJ-23")
+@pytest.mark.parametrize(
+    ("label", "count"),
+    [
+        ("basic IJCSA, modified Newton", 1216),
+        ("secant IJCSA", 916),
+        ("finite-difference Jacobian", 793),
+        ("Broyden, exact start", 1202),
+        ("Broyden, identity start", 1171),
+    ],
+)
+def test_approximate_jacobians(label: str, count: int) -> None:
+    """Within 2 % of the printed counts, 1e-10 to the monolithic solution."""
+    assert found(label).evaluations == pytest.approx(count, rel=0.02)
+    assert found(label).deviation <= 1e-10
