@@ -287,15 +287,17 @@ def _progress(hidden: bool) -> Iterator[Callable[[float], None] | None]:
 
 
 def _print_comparison(found: Comparison, described: Description) -> None:
-    from rich.console import Console
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
     from rich.table import Table
 
     table = Table(
         title=f"{described.path.name}, step {described.step}, t = {described.t_start:g} ... {described.t_end:g}",
         box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
     )
-    for heading in ("method", "finished", "error", "in", "calls", "iterations", "seconds"):
+    for heading in ("method", "finished", "error", "in", "calls", "iter.", "seconds"):
         left = heading in ("method", "finished", "in")
         table.add_column(heading, justify="left" if left else "right", no_wrap=heading == "method", overflow="fold")
     for entry in found.entries:

@@ -58,7 +58,7 @@ EVERY = [
         (lambda: NewtonKrylov(vectors=0), "vectors"),
         (lambda: NewtonKrylov(increment=0.0), "increment"),
         (lambda: Damped("newton"), "corrector"),
-        (lambda: Damped(halvings=0), "halvings"),
+        (lambda: Damped(cs.Newton(), halvings=0), "halvings"),
         (lambda: Secant(initial=0.0), "initial"),
         (lambda: Secant(pairs=["ab"]), "pair"),
     ],
@@ -123,10 +123,10 @@ def loop(function, back=lambda u: u):
 @pytest.mark.parametrize("sweep", ["jacobi", "gauss-seidel"])
 @pytest.mark.parametrize("corrector", EVERY, ids=repr)
 def test_a_loop_without_solution_is_reported(corrector, sweep):
-    """`u = u + 1` and `u = sqrt(1 + u^2)` have no solution; the second one draws near to one for ever."""
+    """A variable that runs away would make any residual small next to itself: that is no solution."""
     if sweep == "gauss-seidel" and corrector.uses_jacobian:
         return
-    for function in (lambda u: u + 1.0, lambda u: np.hypot(1.0, u), lambda u: np.exp(min(u, 300.0))):
+    for function in (lambda u: u + 1.0, lambda u: abs(u) + 1.0, lambda u: u * u + 1.0):
         with pytest.raises(cs.SimulationError) as caught:
             cs.simulate(
                 loop(function),

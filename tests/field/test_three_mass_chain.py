@@ -8,7 +8,7 @@ from examples.three_mass_chain.model import Level, exact, monolithic, run, split
 
 import cosolve as cs
 
-STEPS = (0.01, 0.005, 0.0025, 0.00125)
+STEPS = (0.0025, 0.00125)
 LEVELS: tuple[Level, ...] = ("displacement", "velocity", "acceleration")
 #: (domain one, domain two, load interpolated) of Examples 3.4, 3.6 and 3.5
 EXAMPLE_3_4, EXAMPLE_3_6, EXAMPLE_3_5 = ("GA", "BDF2", False), ("GA", "BDF2", True), ("BE", "BDF2", False)

@@ -8,7 +8,6 @@ import numpy as np
 
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.corrector.least_squares import is_count
-from cosolve.corrector.newton import Newton
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.port import Vector
 
@@ -30,7 +29,8 @@ class Damped(Corrector):
     ...         return np.arctan(z)
     ...     def jacobian(self):
     ...         return np.diag(1.0 / (1.0 + self.z**2))
-    >>> problem, solver, z = Arctan(), Damped(Newton()), np.array([10.0])
+    >>> import cosolve as cs
+    >>> problem, solver, z = Arctan(), Damped(cs.Newton()), np.array([10.0])
     >>> solver.start_run(["z"])
     >>> for _ in range(13):
     ...     z = solver.correct(z, problem.residual(z), problem)
@@ -38,14 +38,13 @@ class Damped(Corrector):
     True
     """
 
-    def __init__(self, corrector: Corrector | None = None, halvings: int = 20) -> None:
-        inner = Newton() if corrector is None else corrector
-        if not isinstance(inner, Corrector):
+    def __init__(self, corrector: Corrector, halvings: int = 20) -> None:
+        if not isinstance(corrector, Corrector):
             raise SetupError(f"Damped: corrector must be a Corrector such as Newton(), not {corrector!r}")
         if not is_count(halvings, 1):
             raise SetupError(f"Damped: halvings must be a whole number from 1, not {halvings!r}")
-        self.corrector, self.halvings = inner, int(halvings)
-        self.uses_jacobian = inner.uses_jacobian
+        self.corrector, self.halvings = corrector, int(halvings)
+        self.uses_jacobian = corrector.uses_jacobian
 
     def __repr__(self) -> str:
         return f"Damped({self.corrector!r}, halvings={self.halvings})"

@@ -43,7 +43,7 @@ class Secant(Corrector):
     Secant(pairs=[('force', 'displacement'), ('displacement', 'force')], initial=0)
     """
 
-    def __init__(self, pairs: Sequence[tuple[str, str]] = (), initial: float = 1.0, carry: bool = True) -> None:
+    def __init__(self, pairs: Sequence[Sequence[str]] = (), initial: float = 1.0, carry: bool = True) -> None:
         self.pairs = [_pair(given) for given in pairs]
         if not is_number(initial) or (initial == 0 and not self.pairs):
             raise SetupError(f"Secant: initial must be a finite number (other than 0 without pairs), not {initial!r}")

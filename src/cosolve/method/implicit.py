@@ -24,6 +24,9 @@ from cosolve.subsystem.port import Vector, is_number
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0
 
+#: See `_Measure`.
+_GROWTH, _LOST = 1e6, 1e12
+
 
 @dataclass(frozen=True)
 class Implicit(Method):
@@ -89,16 +92,19 @@ class Implicit(Method):
             corrector.start_step()
             z_p = history.extrapolate(self.degree, window.H).sum(axis=0)
             r = trial.residual(z_p)
-            norms = [measure(r, trial.z)]
-            while not norms[-1] <= self.tol:
-                if len(norms) > 1 and norms[-1] > 0.5 * norms[-2] and self._is_rounding(plan, trial, r, measure):
+            measure.begin(trial.z, r)
+            norms, lost = [measure(r, trial.z)], False
+            while not norms[-1] <= self.tol or lost:
+                stuck = len(norms) > 1 and norms[-1] > 0.5 * norms[-2]
+                if stuck and not lost and self._is_rounding(plan, trial, r, measure):
                     break
-                if len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
+                if lost or len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
                     if self.accept_unconverged and np.isfinite(norms[-1]):
                         break
                     raise self._not_converged(plan, window, r, norms, measure)
                 r = problem.full_residual(corrector.correct(problem.of(trial.z), problem.of(r), problem))
                 norms.append(measure(r, trial.z))
+                lost = measure.lost(trial.z)
             corrector.accept(problem.of(trial.z), problem.of(r))
             measure.remember(trial.z)
             return Outcome(
@@ -108,7 +114,7 @@ class Implicit(Method):
                 history.extrapolation_degree(self.degree),
                 iterations=len(norms) - 1,
                 residual=float(np.abs(r).max(initial=0.0)),
-                converged=norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure),
+                converged=not lost and (norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure)),
             )
 
         return step
@@ -133,7 +139,11 @@ class Implicit(Method):
 
 
 class _Measure:
-    """The residual norm: the largest row, each in units of its coupling variable."""
+    """The residual norm: the largest row, each in units of its coupling variable.
+
+    A variable that runs away must not excuse its residual by its own size: beyond `_GROWTH` times what the step began
+    with, size no longer counts, and beyond `_LOST` times there is no use in going on.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.size = plan.z_nominal.copy()
@@ -142,9 +152,18 @@ class _Measure:
             if block.implicit:
                 self._implicit[block.rows] = True
         self.row_size = np.where(self._implicit, 1.0, self.size)
+        self._start = 1.0
+
+    def begin(self, z: Vector, r: Vector) -> None:
+        """Take note of what the step begins with."""
+        self._start = float(sum(np.abs(v).max(initial=0.0) for v in (self.size, z, r)))
+
+    def lost(self, z: Vector) -> bool:
+        return bool(np.abs(z).max(initial=0.0) > _LOST * self._start)
 
     def rows(self, z: Vector) -> Vector:
-        return np.where(self._implicit, 1.0, np.maximum(self.row_size, np.abs(z)))
+        size = np.maximum(self.row_size, np.minimum(np.abs(z), _GROWTH * self._start))
+        return np.where(self._implicit, 1.0, size)
 
     def __call__(self, r: Vector, z: Vector) -> float:
         return float((np.abs(r) / self.rows(z)).max(initial=0.0))

@@ -69,7 +69,7 @@ def test_stretched_cells(ratio: int) -> None:
 
 
 def test_the_sides_of_a_thin_body_stay_apart() -> None:
-    """+1 above and -1 below a plate of thickness 0.001, points doubled along no edge."""
+    """+1 above and -1 below a plate of thickness 0.001: the nearest points would mix both."""
     plane = square(6, 6, "triangles")
     sides = [np.column_stack([plane.points, np.full(36, z)]) for z in (0.0, 0.001)]
     plate = Mesh(np.concatenate(sides), triangles=np.concatenate([plane.cells[:, ::-1], plane.cells + 36]))

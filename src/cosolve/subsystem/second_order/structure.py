@@ -17,6 +17,8 @@ from cosolve.subsystem.port import Vector
 AnyMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSR array
 
 _RCOND = 1e-15
+#: Lumped masses of more degrees of freedom than this make the structure sparse.
+_SPARSE_FROM = 200
 #: Up to this size the degree of freedom behind a singular matrix is looked for.
 _NAMED_UP_TO = 2000
 
@@ -24,9 +26,10 @@ _NAMED_UP_TO = 2000
 class Structure:
     """`M q'' + D q' + p(q) = load(t)` with `n` degrees of freedom.
 
-    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. The internal force is `K q`, or
-    given as `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time.
-    `labels` name the degrees of freedom in messages.
+    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. One sparse matrix, or lumped masses of
+    more than 200 degrees of freedom, make all of them sparse. The internal force is `K q`, or given as
+    `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time. `labels`
+    name the degrees of freedom in messages.
 
     >>> two_masses = Structure([1.0, 2.0], K=[[3.0, -1.0], [-1.0, 1.0]])
     >>> two_masses.n, two_masses.linear
@@ -47,7 +50,8 @@ class Structure:
         labels: list[str] | None = None,
     ) -> None:
         self.n = _size(M)
-        self.sparse = any(_is_sparse(A) for A in (M, K, D))
+        lumped_and_large = not _is_sparse(M) and np.ndim(M) == 1 and self.n > _SPARSE_FROM
+        self.sparse = lumped_and_large or any(_is_sparse(A) for A in (M, K, D))
         self.M = self._matrix("M", M)
         self.D = None if D is None else self._matrix("D", D)
         if (K is None) == (internal_force is None):
@@ -123,9 +127,9 @@ class Structure:
                 B = np.array(A, dtype=np.float64)
             except (TypeError, ValueError):
                 raise SetupError(f"Structure: {name} is not a matrix of numbers") from None
-            if B.ndim == 1 and len(B) == self.n:
-                B = np.diag(B)
             values = B
+            if B.ndim == 1 and len(B) == self.n:
+                B = sparse.diags_array(B, format="csr") if self.sparse else np.diag(B)
         if B.shape != (self.n, self.n):
             raise SetupError(
                 f"Structure: {name} has shape {B.shape}, expected ({self.n}, {self.n}) like the mass matrix"
