@@ -84,16 +84,18 @@ class Balance:
     ) -> Crossing:
         """Cross `[t0, t1]` with inputs `u(t0)`, `u(t1)`.
 
-        Newton starts from the accelerations `guess` and runs until the residual is below `tol`, or takes exactly
-        `newton_steps` corrections whatever is left. With `rows` only these degrees of freedom are moved and balanced.
+        Newton starts from the accelerations `guess` (by default: those that leave the structure where it is) and runs
+        until the residual is below `tol`, or takes exactly `newton_steps` corrections whatever is left. With `rows`
+        only these degrees of freedom are moved and balanced.
         """
         scheme, S = integrator.at(past), self.structure
         free = self.fixed.free if rows is None else rows
         rates = scheme.rule(past, h)
         p0 = S.internal_force(past.q) if scheme.alpha_f else 0.0
         load = self._load(scheme, times, inputs)
-        a = past.a if guess is None and scheme.keeps_acceleration else guess
-        a = np.zeros(S.n) if a is None else a
+        a = guess
+        if a is None:  # begin where the structure stands
+            a = (past.q - rates.q_hat) / rates.c_q if rates.c_q else past.a
         if newton_steps is None and (S.linear or scheme.explicit) and rows is None:
             newton_steps = 1  # exact up to rounding
         norms: list[float] = []

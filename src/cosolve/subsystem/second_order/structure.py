@@ -26,8 +26,8 @@ _NAMED_UP_TO = 2000
 class Structure:
     """`M q'' + D q' + p(q) = load(t)` with `n` degrees of freedom.
 
-    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. One sparse matrix, or lumped masses of
-    more than 200 degrees of freedom, make all of them sparse. The internal force is `K q`, or given as
+    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. One sparse matrix, or lumped masses
+    of more than 200 degrees of freedom, make all of them sparse. The internal force is `K q`, or given as
     `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time. `labels`
     name the degrees of freedom in messages.
 
