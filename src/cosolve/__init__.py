@@ -1,5 +1,8 @@
 """cosolve couples simulation solvers: say how they touch, and run them together in time."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from cosolve.analysis import (
     check,
     compare_linearisation,
@@ -14,7 +17,20 @@ from cosolve.analysis import (
     structure,
     wrmse,
 )
-from cosolve.corrector import Corrector, Newton
+from cosolve.corrector import (
+    Aitken,
+    Anderson,
+    Broyden,
+    Corrector,
+    Damped,
+    IqnIls,
+    IqnImvj,
+    Newton,
+    NewtonKrylov,
+    Relaxation,
+    Secant,
+    optimal_factor,
+)
 from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
@@ -47,32 +63,87 @@ from cosolve.subsystem import (
     capabilities,
 )
 
+if TYPE_CHECKING:
+    from cosolve.interface.mapping import (
+        Mapping,
+        Mesh,
+        barycentric,
+        dual_mortar,
+        mortar,
+        nearest_neighbour,
+        radial_basis,
+        read_mesh,
+    )
+    from cosolve.subsystem.second_order import (
+        At,
+        SecondOrder,
+        Structure,
+        backward_euler,
+        bdf2,
+        central_differences,
+        generalised_alpha,
+        hht,
+        trapezoidal,
+    )
+
 __version__ = "0.1.0"
+
+# Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
+_LATER = {
+    "cosolve.interface.mapping": (
+        *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
+    ),
+    "cosolve.subsystem.second_order": (
+        *("At", "SecondOrder", "Structure", "backward_euler", "bdf2", "central_differences", "generalised_alpha"),
+        *("hht", "trapezoidal"),
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'cosolve' has no attribute {name!r}")
+
 
 __all__ = [
     "Adaptive",
+    "Aitken",
+    "Anderson",
+    "At",
+    "Broyden",
     "CapabilityError",
     "ConvergenceError",
     "Corrector",
     "CosolveError",
     "Dae",
+    "Damped",
     "DynamicStatic",
     "FreeRunning",
     "GaussSeidel",
     "Implicit",
+    "IqnIls",
+    "IqnImvj",
     "Jacobi",
     "KnownHistory",
     "Linear",
+    "Mapping",
     "MasterSlave",
     "MasterSlaveStart",
+    "Mesh",
     "Method",
     "Newton",
+    "NewtonKrylov",
     "NonFiniteError",
     "Ode",
     "OutputFileError",
     "Port",
+    "Relaxation",
     "Result",
     "RisingDegree",
+    "Secant",
+    "SecondOrder",
     "SelfDriven",
     "SemiImplicit",
     "SetupError",
@@ -82,22 +153,36 @@ __all__ = [
     "StaticProcess",
     "StaticResidual",
     "StepSizeError",
+    "Structure",
     "Subsystem",
     "SubsystemError",
     "System",
+    "backward_euler",
+    "barycentric",
+    "bdf2",
     "capabilities",
+    "central_differences",
     "check",
     "compare_linearisation",
     "convergence",
     "critical_step",
+    "dual_mortar",
+    "generalised_alpha",
+    "hht",
     "load",
     "local_values",
     "macro_map",
+    "mortar",
+    "nearest_neighbour",
     "nrmse",
+    "optimal_factor",
+    "radial_basis",
+    "read_mesh",
     "simulate",
     "slope",
     "spectral_radius",
     "stability_map",
     "structure",
+    "trapezoidal",
     "wrmse",
 ]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from cosolve.errors import SetupError
 from cosolve.interface import System
@@ -106,6 +105,8 @@ def compare_linearisation(system: System, method: DynamicStatic, *, t_end: float
 
 def _distance(exact: Result, result: Result) -> tuple[float, str]:
     """The largest root mean square error over all outputs in units of the output's range, and the output's name."""
+    from scipy.interpolate import CubicSpline
+
     found = {}
     for name, channel in result.channels.items():
         if channel.column != "y":

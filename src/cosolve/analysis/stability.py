@@ -288,22 +288,27 @@ def _is_affine(step: _Step, point: Vector, scale: Vector) -> bool:
 def _time_scales(
     system: System, method: Method, state: Mapping[str, npt.ArrayLike] | None
 ) -> tuple[float, float] | None:
-    """Smallest and largest angular frequency or rate of the coupled system, from the map at a tiny step."""
-    H = 1.0
-    for _ in range(24):
+    """Smallest and largest angular frequency or rate of the coupled system, from maps at tiny steps.
+
+    For `H -> 0` the eigenvalues of motions go to 1, those of stored values and of dead-beat modes stay elsewhere. The
+    step is raised until the first motion leaves the neighbourhood of 1, which shows the fastest rate, and on until
+    none is left there, which shows the slowest.
+    """
+    slow, fast, count = np.inf, 0.0, -1
+    for H in 10.0 ** np.arange(-12.0, 7.0):
         try:
-            found = macro_map(system, method, H, state=state)
+            distance = np.sort(np.abs(macro_map(system, method, float(H), state=state).eigenvalues - 1.0))
         except SetupError:
-            H *= 0.1
             continue
-        distance = np.sort(np.abs(found.eigenvalues - 1.0))[: found.n_states]
-        moving = distance[distance > _NEUTRAL]
-        if not len(moving):
-            return None
-        if moving[-1] < 0.05:
-            return float(moving[0]) / H, float(moving[-1]) / H
-        H *= 0.1
-    return None
+        near = distance[distance < 0.05]
+        moving = near[near > _NEUTRAL] / H
+        if len(moving):
+            slow = min(slow, float(moving[0]))
+            fast = float(moving[-1]) if len(near) >= count else fast
+        elif fast and not len(near):
+            break
+        count = max(count, len(near))
+    return (max(slow, 1e-6 * fast), fast) if fast else None
 
 
 def _two_percent(low: float, high: float) -> Vector:

@@ -9,7 +9,6 @@ of the span of newer ones is dropped for good (the QR2 filter of Haelterman et a
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -87,8 +86,8 @@ class Secants:
         rest = r
         for _ in range(2):
             b = (self._R @ (rest if self._weight is None else rest * self._weight))[kept] / size
-            half = solve_triangular(L, b, lower=True)
-            c[kept] += solve_triangular(L.T, half) / size
+            half = _triangular(L, b, lower=True)
+            c[kept] += _triangular(L.T, half) / size
             rest = r - self.dr(c)
         return c
 
@@ -107,7 +106,7 @@ class Secants:
         L, size = self._filtered()
         R, Z = self._R[self._newest_first], self._Z[self._newest_first]
         weighed = (R if self._weight is None else R * self._weight) / size[:, np.newaxis]
-        P = solve_triangular(L.T, solve_triangular(L, weighed, lower=True)) / size[:, np.newaxis]
+        P = _triangular(L.T, _triangular(L, weighed, lower=True)) / size[:, np.newaxis]
         return R, Z, P
 
     def _filtered(self) -> tuple[Matrix, Vector]:
@@ -119,7 +118,7 @@ class Secants:
         kept: list[int] = []
         for i in range(len(order)):
             m = len(kept)
-            row = solve_triangular(L[:m, :m], G[kept, i], lower=True) if m else np.zeros(0)
+            row = _triangular(L[:m, :m], G[kept, i], lower=True) if m else np.zeros(0)
             height = G[i, i] - row @ row
             if height > self.tol**2:
                 L[m, :m], L[m, m] = row, np.sqrt(height)
@@ -142,3 +141,10 @@ class Secants:
                 return k
         self._used += 1
         return self._used - 1
+
+
+def _triangular(T: Matrix, b: Matrix, *, lower: bool = False) -> Matrix:
+    """`T^-1 b` for a triangular `T`."""
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(T, b, lower=lower))

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dgetrf, dgetrs
 
 from cosolve.errors import ConvergenceError, NonFiniteError, StepSizeError, SubsystemError
 from cosolve.subsystem.integrator.bdf_control import BdfControl, Counts
@@ -325,6 +324,8 @@ def _derivative_weights(s: Vector) -> tuple[float, Vector]:
 
 def _factorised(G: Matrix, weights: Vector) -> Callable[[Vector], Vector]:
     """A solver for `G`, its columns scaled by the weights and its rows to one; refuses a singular matrix."""
+    from scipy.linalg.lapack import dgetrf, dgetrs
+
     scaled = G * weights
     rows = np.abs(scaled).max(axis=1, initial=0.0)
     with np.errstate(all="ignore"):
