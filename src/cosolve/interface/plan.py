@@ -25,6 +25,9 @@ Index = npt.NDArray[np.intp]
 #: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
 _LAW_INCREMENT = 6e-6
 
+#: Laws of more numbers than this are fields.
+_FIELD = 256
+
 
 @dataclass(frozen=True)
 class Block:
@@ -220,12 +223,21 @@ class Plan:
         return by_z, by_y
 
     def rounding(self, z: Vector, y: Vector) -> Vector:
-        """One rounding error of each row of `r(z, y)`, from the sizes of what is added up in it."""
-        by_z, by_y = self.partials(z, y)
-        size = np.zeros(self.n_z)
-        for entries, values in ((by_z, z), (by_y, y)):
-            for rows, columns, slopes in entries:
-                np.add.at(size, rows, np.abs(slopes * values[columns]))
+        """One rounding error of each row of `r(z, y)`, from the sizes of what is added up in it.
+
+        Laws of whole fields are not differenced for that: the size of their value has to do.
+        """
+        size = np.abs(z)
+        size[self.copy_rows] += np.abs(y[self.copy_from])
+        for block in self.blocks:
+            z_rows, y_read = z[block.rows], y[block.y_index]
+            if len(y_read) > _FIELD:
+                size[block.rows] += np.abs(block.call(z_rows, y_read))
+                continue
+            by_z, by_y = block.partials(z_rows, y_read)
+            size[block.rows] += np.abs(by_y) @ np.abs(y_read)
+            if block.implicit:
+                size[block.rows] += np.abs(by_z) @ np.abs(z_rows)
         rounded: Vector = np.finfo(np.float64).eps * size
         return rounded
 
