@@ -175,3 +175,8 @@ def eliminated(t: np.ndarray) -> np.ndarray:
         x2, x3 = b2 - c2 * y11, b3 - c2 * y12
         found[n] = y11, y12, x2 + g2 * y11, x3 + g3 * y12
     return found
+
+
+def outputs(result: cs.Result) -> np.ndarray:
+    """The four outputs of a run, one column each."""
+    return np.column_stack([result[name] for name in OUTPUTS])

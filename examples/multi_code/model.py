@@ -17,6 +17,7 @@ import numpy as np
 
 import cosolve as cs
 from cosolve.fem.truss import Bar
+from cosolve.signal import Polynomial
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.second_order import At, SecondOrder, Structure, backward_euler
 
@@ -162,7 +163,7 @@ def system(p: MultiCode = SETTING_2) -> cs.System:
         }
     )
 
-    def residual(U1, U2, U3, U4, U5, Y1, Y2, Y3, Y4, Y5):  # noqa: N803
+    def residual(U1, U2, U3, U4, U5, Y1, Y2, Y3, Y4, Y5):
         return (
             U1 + U2 + U3 / p.lambda3 + U4 / p.lambda4 - Y5,
             Y1 - Y2,
@@ -180,14 +181,20 @@ def sicklinger(refresh: str = "iteration", degree: int = 0) -> cs.Implicit:
     return cs.Implicit(degree=degree, tol=1e-10, corrector=cs.Newton(refresh=refresh))  # type: ignore[arg-type]
 
 
-def interface_jacobian(p: MultiCode, J1: float, J2: float, J5: float) -> np.ndarray:
-    """`dR/dU` by the formula of spec 3.6, from the slopes of the trusses and of the piston."""
+def undeformed_jacobian(p: MultiCode) -> np.ndarray:
+    """`dR/dU` by the formula of spec 3.6, everything at rest and not loaded: what the spec calls t = 0."""
+    at_rest = Polynomial(0.0, p.h, np.zeros((1, 1)))
+    slopes = []
+    for subsystem in system(replace(p, force=0.0)).subsystems.values():
+        subsystem.start(0.0)
+        slopes.append(float(subsystem.jacobian(0.0, p.h, at_rest, np.ones(1))[0, 0]))
+    J1, J2, J3, J4, J5 = slopes
     return np.array(
         [
             [1.0, 1.0, 1.0 / p.lambda3, 1.0 / p.lambda4, -J5],
             [J1, -J2, 0.0, 0.0, 0.0],
-            [J1, 0.0, p.lambda3 / p.k3, 0.0, 0.0],
-            [J1, 0.0, 0.0, p.lambda4 * p.h / p.d4, 0.0],
+            [J1, 0.0, p.lambda3 * J3, 0.0, 0.0],
+            [J1, 0.0, 0.0, p.lambda4 * J4, 0.0],
             [J1, 0.0, 0.0, 0.0, -1.0],
         ]
     )

@@ -40,9 +40,17 @@ class Mass(cs.Subsystem):
         self.x, self.v = state
 
 
-def two_mass(beta1, beta2, m=1.0, k=1.0):
+class ExactMass(Mass):
+    """The same, with its interface Jacobian."""
+
+    def jacobian(self, t0, t1, u, weight):
+        stiffness = self.m / u.H**2 + self.k
+        return np.array([[1.0 / stiffness if self.causality == "force" else -stiffness]]) * weight.sum()
+
+
+def two_mass(beta1, beta2, m=1.0, k=1.0, kind=Mass):
     system = cs.System(
-        {"one": Mass(beta1 * m, beta2 * k, "force"), "two": Mass((1 - beta1) * m, (1 - beta2) * k, "displacement")}
+        {"one": kind(beta1 * m, beta2 * k, "force"), "two": kind((1 - beta1) * m, (1 - beta2) * k, "displacement")}
     )
     system.connect("two.f", "one.f")
     system.connect("one.x", "two.x")
@@ -119,3 +127,49 @@ def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
     for found in result["one.x"][1:]:
         x, old = (2 * x - old) / (1 + s), x
         assert found == pytest.approx(x, abs=1e-9)
+
+
+@pytest.mark.covers("IJ-11")
+def test_plain_iteration_converges_where_the_formula_says():
+    """Section 4: convergent iff beta1 + beta2 s > (1 + s) / 2; no mismatch on a 50 x 50 x 5 grid.
+
+    The contraction comes from the trial crossings of the engine for a coarse grid, from its formula (tested above
+    against the engine to 1e-8) for the fine one.
+    """
+    grid = (np.arange(50) + 0.5) / 50
+    for s in (0.01, 0.3, 1.0, 4.0, 100.0):
+        b1, b2 = np.meshgrid(grid, grid, indexing="ij")
+        H_gs = -((1 - b1) + (1 - b2) * s) / (b1 + b2 * s)
+        margin = b1 + b2 * s - (1 + s) / 2
+        clear = np.abs(margin) > 1e-6
+        assert ((np.abs(H_gs) < 1) == (margin > 0))[clear].all()
+        for beta1, beta2 in ((0.1, 0.3), (0.45, 0.7), (0.7, 0.4), (0.9, 0.95)):
+            measured = abs(contraction(two_mass(beta1, beta2), np.sqrt(s), serial=True)[0, 0])
+            assert (measured < 1) == (beta1 + beta2 * s > (1 + s) / 2)
+
+
+@pytest.mark.covers("IJ-12")
+@pytest.mark.parametrize("seed", range(12))
+def test_newton_needs_one_correction_whatever_the_masses(seed):
+    """IJCSA on a linear problem: two evaluations a step for every split and step, also where others diverge."""
+    beta1, beta2 = np.random.default_rng(seed).uniform(0.02, 0.98, 2)
+    h = 10.0 ** (seed % 4 - 2)
+    method = cs.Implicit(degree=0, tol=1e-11)
+    result = cs.simulate(two_mass(beta1, beta2, kind=ExactMass), t_end=10 * h, method=method, step=h)
+    assert (result.iterations <= 1).all()
+    size = np.abs(result["two.f"]).max() + 1.0
+    assert result.residual.max() <= 1e-12 * size
+    x, v = 0.0, 1.0  # the monolithic backward Euler solution
+    for n in range(10):
+        x_new = (x + h * v) / (1 + h**2)
+        x, v = x_new, (x_new - x) / h
+        assert result["one.x"][n + 1] == pytest.approx(x, rel=1e-9, abs=1e-12)
+
+
+def test_absolute_tolerance_counts_small_numbers_too():
+    """Forces of 1e5 N with tol = 1e-3: relative to its size a residual of 10 N passes, absolutely it must be 1e-3."""
+    for absolute in (False, True):
+        method = cs.Implicit(degree=0, tol=1e-3, absolute=absolute, corrector=Relaxation(0.9), max_iterations=500)
+        result = cs.simulate(two_mass(0.9, 0.1, 2e6, 2e6), t_end=0.5, method=method, step=0.05)
+        assert np.abs(result["two.f"]).max() > 1e5
+        assert (result.residual.max() <= 1e-3) == absolute

@@ -33,9 +33,9 @@ class Implicit(Method):
     """Iterate each macro step until every residual is below `tol` times the size of its coupling variable.
 
     The size of a variable is the largest magnitude seen in the run, at least the nominal value of its port; user
-    equations are measured against 1. A residual that stands still within the rounding of its own evaluation counts as
-    converged; anything else that does not converge in `max_iterations` stops the run, unless `accept_unconverged` says
-    to go on (such steps are counted in `result.stats.unconverged`).
+    equations are measured against 1, and with `absolute=True` everything is. A residual that stands still within the
+    rounding of its own evaluation counts as converged; anything else that does not converge in `max_iterations` stops
+    the run, unless `accept_unconverged` says to go on (such steps are counted in `result.stats.unconverged`).
 
     `sweep="gauss-seidel"` runs the subsystems one after the other (in `order`) with the newest values; it works with
     correctors that need no Jacobian.
@@ -52,6 +52,7 @@ class Implicit(Method):
     order: Sequence[str] = ()
     jacobian: JacobianSource = "auto"
     increment: float = 1e-5
+    absolute: bool = False
     accept_unconverged: bool = False
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
@@ -84,7 +85,7 @@ class Implicit(Method):
         serial = Serial(crew, in_order(plan, self.order)) if self.sweep == "gauss-seidel" else None
         active = None if serial is None else np.flatnonzero(serial.lagging)
         corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
-        measure = _Measure(plan)
+        measure = _Measure(plan, self.absolute)
 
         def step(history: History, window: Window) -> Outcome:
             trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial)
@@ -145,13 +146,13 @@ class _Measure:
     with, size no longer counts, and beyond `_LOST` times there is no use in going on.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, absolute: bool) -> None:
         self.size = plan.z_nominal.copy()
-        self._implicit = np.zeros(plan.n_z, dtype=bool)
+        self._plain = np.full(plan.n_z, absolute)  # rows measured against 1
         for block in plan.blocks:
             if block.implicit:
-                self._implicit[block.rows] = True
-        self.row_size = np.where(self._implicit, 1.0, self.size)
+                self._plain[block.rows] = True
+        self.row_size = np.where(self._plain, 1.0, self.size)
         self._start = 1.0
 
     def begin(self, z: Vector, r: Vector) -> None:
@@ -163,11 +164,11 @@ class _Measure:
 
     def rows(self, z: Vector) -> Vector:
         size = np.maximum(self.row_size, np.minimum(np.abs(z), _GROWTH * self._start))
-        return np.where(self._implicit, 1.0, size)
+        return np.where(self._plain, 1.0, size)
 
     def __call__(self, r: Vector, z: Vector) -> float:
         return float((np.abs(r) / self.rows(z)).max(initial=0.0))
 
     def remember(self, z: Vector) -> None:
         np.maximum(self.size, np.abs(z), out=self.size)
-        self.row_size = np.where(self._implicit, 1.0, self.size)
+        self.row_size = np.where(self._plain, 1.0, self.size)
