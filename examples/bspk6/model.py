@@ -127,10 +127,13 @@ class Triggers(cs.Subsystem):
         pass
 
 
-def system(reduced: bool = False) -> cs.System:
-    """Four subsystems and six unknowns; `reduced`: S1 knows the switches, which leaves three and four."""
+def system(reduced: bool = False, plant: Plant | None = None) -> cs.System:
+    """Four subsystems and six unknowns; `reduced`: S1 knows the switches, which leaves three and four.
+
+    Another S1 may be given as `plant`.
+    """
     parts: dict[str, cs.Subsystem] = {
-        "S1": Plant(own_triggers=reduced),
+        "S1": Plant(own_triggers=reduced) if plant is None else plant,
         "S2": Feedthrough(2, 3.0, lambda t: gains(t)[0]),
         "S3": Feedthrough(3, 2.0, lambda t: gains(t)[1]),
     }

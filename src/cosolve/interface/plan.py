@@ -83,10 +83,12 @@ class Block:
             text = text.replace(name, name.replace(":", "."))
         return text
 
-    def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
-        """Derivatives of the function's value by its unknowns and by its arguments."""
+    def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Any]:
+        """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so)."""
         if self.jacobian is not None and not self.implicit:
             given = self._guarded("the Jacobian of ", self.jacobian, *self._arguments(y_read))
+            if hasattr(given, "tocoo") and given.shape == (len(z_rows), len(y_read)):
+                return np.zeros((len(z_rows), 0)), given.tocoo()
             try:
                 by_y = np.asarray(given, dtype=np.float64).reshape(len(z_rows), len(y_read))
             except (TypeError, ValueError):
@@ -215,11 +217,11 @@ class Plan:
             index = block.y_index
             dz, dy = block.partials(z[block.rows], y[index])
             if block.implicit:
-                by_z.append(_dense(block.rows, block.rows, dz))
-                by_y.append(_dense(block.rows, index, dy))
+                by_z.append(_coordinates(block.rows, block.rows, dz))
+                by_y.append(_coordinates(block.rows, index, dy))
             else:
                 by_z.append((block.rows, block.rows, np.ones(len(block.rows))))
-                by_y.append(_dense(block.rows, index, -dy))
+                by_y.append(_coordinates(block.rows, index, -dy))
         return by_z, by_y
 
     def rounding(self, z: Vector, y: Vector) -> Vector:
@@ -235,7 +237,7 @@ class Plan:
                 size[block.rows] += np.abs(block.call(z_rows, y_read))
                 continue
             by_z, by_y = block.partials(z_rows, y_read)
-            size[block.rows] += np.abs(by_y) @ np.abs(y_read)
+            size[block.rows] += abs(by_y) @ np.abs(y_read)
             if block.implicit:
                 size[block.rows] += np.abs(by_z) @ np.abs(z_rows)
         rounded: Vector = np.finfo(np.float64).eps * size
@@ -263,6 +265,8 @@ class Plan:
 _Entries = tuple[Index, Index, Vector]
 
 
-def _dense(rows: Index, columns: Index, values: Matrix) -> _Entries:
-    """Coordinates of a dense block."""
+def _coordinates(rows: Index, columns: Index, values: Any) -> _Entries:
+    """Coordinates of a dense or sparse block."""
+    if hasattr(values, "tocoo"):
+        return rows[values.row], columns[values.col], values.data
     return np.repeat(rows, len(columns)), np.tile(columns, len(rows)), values.ravel()

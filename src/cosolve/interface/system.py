@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,14 @@ from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
 
 Drives = Mapping[str, float] | Sequence[str] | str
+
+
+class FieldMapping(Protocol):
+    """What `System.map` needs of a mapping: the arguments `function` and `jacobian` of a law."""
+
+    def as_law(self, kind: Any = ...) -> Any:
+        """The mapping as a law between two vector ports."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,8 @@ class System:
         Scalar ports arrive and are returned as plain floats; a single input takes a plain value. With a dict
         `{input: factor}` the law has *one* value that drives all these inputs, each times its factor: a force and
         its reaction are one coupling variable, `{"one.f": 1, "two.f": -1}`. `name` gives that variable a name in the
-        result. `jacobian(*values)` may return the derivative of the value(s) by all arguments, flat.
+        result. `jacobian(*values)` may return the derivative of the value(s) by all arguments, as a matrix (flat, or
+        scipy-sparse for fields).
         """
         of = [of] if isinstance(of, str) else list(of)
         for source in of:
@@ -151,6 +160,19 @@ class System:
         self._feed(drives, "a law")
         self._joins.append(_Join("law", variables, tuple(of), function, jacobian))
         self._plan = None
+
+    def map(self, source: str, target: str, mapping: FieldMapping, kind: str = "consistent") -> None:
+        """Feed a field to an input on another mesh: `"consistent"` for displacements, `"conservative"` for loads.
+
+        >>> import cosolve as cs
+        >>> mapping = cs.barycentric(cs.Mesh.line([0.0, 1.0, 2.0]), cs.Mesh.line([0.0, 0.5, 1.5, 2.0]))
+        >>> wing = cs.Static(lambda t, f: -f, inputs=[("f", 3)], outputs=[("u", 3)])
+        >>> air = cs.Static(lambda t, u: 1 + 0.1 * u, inputs=[("u", 4)], outputs=[("f", 4)])
+        >>> system = cs.System({"wing": wing, "air": air})
+        >>> system.map("wing.u", "air.u", mapping)
+        >>> system.map("air.f", "wing.f", mapping, "conservative")
+        """
+        self.law(target, of=source, **mapping.as_law(kind))
 
     def equations(
         self,

@@ -31,7 +31,7 @@ class LawArguments(TypedDict):
     """What `System.law` takes besides the ports."""
 
     function: Callable[[Vector], Vector]
-    jacobian: Callable[[Vector], Matrix]
+    jacobian: Callable[[Vector], csr_array]
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,9 @@ class Mapping:
         function = self.consistent if kind == "consistent" else self.conservative
         points = self.n_source if kind == "consistent" else self.n_target
 
-        def jacobian(values: Vector) -> Matrix:
-            components = max(1, np.size(values) // points)
-            self._refuse_dense(components, "the dense Jacobian of a law")
-            L = self.operator(components)
-            return np.asarray((L if kind == "consistent" else L.T).toarray())
+        def jacobian(values: Vector) -> csr_array:
+            L = self.operator(max(1, np.size(values) // points))
+            return L if kind == "consistent" else csr_array(L.T)
 
         return {"function": function, "jacobian": jacobian}
 
