@@ -58,7 +58,7 @@ def draw(path: Path, result: cs.Result) -> None:
     bottom.set(ylabel="switches", yticks=[])
     last.set(ylabel="evaluations", xlabel="t in s", ylim=(1.5, 3.5), yticks=[2, 3], xlim=(0, result.t[-1]))
     for axes in (top, middle, bottom):
-        axes.legend(loc="upper right", fontsize=8)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     for axes in (top, middle, bottom, last):
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=130)

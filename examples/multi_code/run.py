@@ -158,9 +158,11 @@ def draw_iterations(path: Path, found: Sequence[Found]) -> None:
     left.set_yticks(range(2, 7))
     left.legend(loc="upper right", markerscale=4, fontsize=8, ncols=2)
     first = np.array(found[0].residuals[0])
-    shown = np.maximum(first, 1e-18)
+    shown = np.where(first > 0, first, np.nan)  # R1 of the very first guess is zero
     for k in range(len(UNKNOWNS)):
-        right.semilogy(np.arange(1, len(first) + 1), shown[:, k], "o-", ms=4, color=f"C{k}", label=f"$R_{k + 1}$")
+        right.semilogy(
+            np.arange(1, len(first) + 1), shown[:, k], "o-", ms=11 - 2 * k, color=f"C{k}", label=f"$R_{k + 1}$"
+        )
     right.axhline(TOL, color="0.4", ls="--", lw=1, label="tolerance")
     right.set(xlabel="evaluation", ylabel="|residual| in N ($R_1$) or m", title="First step, setting 2, IJCSA")
     right.set_xticks(range(1, len(first) + 1))
