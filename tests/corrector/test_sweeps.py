@@ -131,21 +131,18 @@ def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
 
 @pytest.mark.covers("IJ-11")
 def test_plain_iteration_converges_where_the_formula_says():
-    """Section 4: convergent iff beta1 + beta2 s > (1 + s) / 2; no mismatch on a 50 x 50 x 5 grid.
-
-    The contraction comes from the trial crossings of the engine for a coarse grid, from its formula (tested above
-    against the engine to 1e-8) for the fine one.
-    """
+    """Section 4: convergent iff beta1 + beta2 s > (1 + s) / 2; no mismatch on 50 x 50 x 5 crossings of the engine."""
     grid = (np.arange(50) + 0.5) / 50
+    converging = 0
     for s in (0.01, 0.3, 1.0, 4.0, 100.0):
-        b1, b2 = np.meshgrid(grid, grid, indexing="ij")
-        H_gs = -((1 - b1) + (1 - b2) * s) / (b1 + b2 * s)
-        margin = b1 + b2 * s - (1 + s) / 2
-        clear = np.abs(margin) > 1e-6
-        assert ((np.abs(H_gs) < 1) == (margin > 0))[clear].all()
-        for beta1, beta2 in ((0.1, 0.3), (0.45, 0.7), (0.7, 0.4), (0.9, 0.95)):
-            measured = abs(contraction(two_mass(beta1, beta2), np.sqrt(s), serial=True)[0, 0])
-            assert (measured < 1) == (beta1 + beta2 * s > (1 + s) / 2)
+        for beta1 in grid:
+            for beta2 in grid:
+                margin = beta1 + beta2 * s - (1 + s) / 2
+                if abs(margin) > 1e-6:
+                    measured = abs(contraction(two_mass(beta1, beta2), np.sqrt(s), serial=True)[0, 0])
+                    assert (measured < 1) == (margin > 0)
+                    converging += measured < 1
+    assert converging > 5000  # both sides are there
 
 
 @pytest.mark.covers("IJ-12")

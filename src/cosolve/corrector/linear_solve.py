@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cosolve.errors import SingularInterfaceError
-from cosolve.subsystem.port import Vector
+from cosolve.subsystem.port import Matrix, Vector
 
 #: Interface sizes from which the Jacobian is held and factorised sparse.
 SPARSE_FROM = 100
@@ -46,17 +46,16 @@ class Factorised:
         if self._sparse:
             self._factor_sparse(G, rows)
         else:
-            self._factor_dense(G, rows)
+            self._factor_dense(G)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Factorised:
         return self  # never changes; and LAPACK and SuperLU objects cannot be copied
 
-    def _factor_dense(self, G: Any, rows: Vector) -> None:
+    def _factor_dense(self, G: Any) -> None:
         from scipy.linalg import get_lapack_funcs
 
-        scaled = G / rows[:, np.newaxis]
-        columns = np.abs(scaled).max(axis=0)
-        scaled /= columns
+        rows, columns = equilibration(G)
+        scaled = G / rows[:, np.newaxis] / columns
         lapack: Any = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
         getrf, gecon, self._getrs = lapack
         norm = np.abs(scaled).sum(axis=0).max()
@@ -86,7 +85,7 @@ class Factorised:
             raise self._singular("its sparse factorisation found no pivot")
         if singular:
             self._sparse = False
-            self._factor_dense(G.toarray(), rows)  # names what is not determined, or finds that all is well
+            self._factor_dense(G.toarray())  # names what is not determined, or finds that all is well
 
     def solve(self, r: Vector) -> Vector:
         """`G^-1 r`."""
@@ -105,3 +104,18 @@ class Factorised:
             f"the interface Jacobian is singular: {why}; remove redundant equations, or check that every unknown "
             "acts on something its equation measures"
         )
+
+
+def equilibration(G: Matrix) -> tuple[Vector, Vector]:
+    """Divisors of rows and columns: columns by their largest entries first, then what is left of the rows.
+
+    Rows come last, so that partial pivoting compares rows of equal size. No row or column of `G` may vanish.
+
+    >>> import numpy as np
+    >>> equilibration(np.array([[1e9, 2.0], [1e9, 4.0]]))
+    (array([1., 1.]), array([1.e+09, 4.e+00]))
+    """
+    size = np.abs(G)
+    columns: Vector = size.max(axis=0)
+    rows: Vector = (size / columns).max(axis=1)
+    return rows, columns
