@@ -32,6 +32,10 @@ class CapabilityError(SetupError):
     """A method asks for something that a subsystem does not offer."""
 
 
+class StabilityWarning(UserWarning):
+    """A run will be at the edge of stability: it works, but nothing damps a disturbance."""
+
+
 class SimulationError(CosolveError, RuntimeError):
     """A run stopped early.
 

@@ -20,7 +20,10 @@ from cosolve.result import Channel, Layout, Row, Stats
 from cosolve.result import store as store_module
 from cosolve.result.store import Stream, load, save_result
 
-COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "seconds")
+COLUMNS = (
+    *("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "norms_end", "norms"),
+    "seconds",
+)
 
 
 def _run(save=None, **options):
@@ -277,3 +280,29 @@ def test_path_objects_and_strings_do(tmp_path):
     _run(save=str(tmp_path / "run.h5"))
     assert load(str(tmp_path / "run.h5")).finished
     assert load(Path(tmp_path / "run.h5")).finished
+
+
+def test_residual_norms_of_every_iterate_survive_blocks_and_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_BLOCK_ROWS", 7)
+    loop = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + t, inputs=["u"], outputs=["y"])})
+    loop.connect("a.y", "a.u")
+    method = cs.Implicit(0, corrector=cs.Relaxation(1.0), tol=1e-6)
+    kept = cs.simulate(loop, t_end=3.0, step=0.1, method=method)
+    streamed = cs.simulate(loop, t_end=3.0, step=0.1, method=method, save=tmp_path / "run.h5")
+    for other in (streamed, load(tmp_path / "run.h5"), load(kept.save(tmp_path / "copy.h5"))):
+        assert len(other.residual_norms) == 30
+        for ours, theirs in zip(kept.residual_norms, other.residual_norms, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    for norms, iterations in zip(kept.residual_norms, kept.iterations, strict=True):
+        assert len(norms) == iterations + 1
+        assert norms[-1] <= 1e-6 < norms[-2]  # the last is the first that meets the tolerance
+        np.testing.assert_allclose(norms[-1] / norms[-2], 0.5, rtol=1e-3)  # the loop's own contraction
+
+
+def test_files_without_residual_norms_can_be_read(tmp_path):
+    path = _run(save=tmp_path / "run.h5") and tmp_path / "run.h5"
+    with h5py.File(path, "a") as file:
+        del file["norms"], file["norms_end"]
+    old = load(path)
+    assert all(len(norms) == 0 for norms in old.residual_norms)
+    assert len(old.residual_norms) == len(old.t) - 1

@@ -7,15 +7,15 @@ from typing import Any
 from cosolve.interface.system import System
 
 #: how the three ways of joining are called in the graph
-_KINDS = {"connect": "connection", "law": "law", "equations": "equations"}
+_KINDS = {"connect": "connection", "law": "law", "equations": "equations", "constraint": "constraint"}
 
 
 def graph(system: System) -> dict[str, Any]:
     """Subsystems and edges, made of strings, numbers, lists and dicts only (so it can be written as JSON).
 
-    A subsystem has `name`, `kind`, `inputs` and `outputs`; an edge has `kind` ("connection", "law", "equations" or
-    "constant"), a `label` (the coupling variables it carries, or the constant), its `sources` (outputs), its
-    `targets` (inputs) and one of the `factors` per target.
+    A subsystem has `name`, `kind`, `inputs` and `outputs`; an edge has `kind` ("connection", "law", "equations",
+    "constraint" or "constant"), a `label` (the coupling variables it carries, or the constant), its `sources`
+    (outputs), its `targets` (inputs) and one of the `factors` per target.
 
     >>> import cosolve as cs
     >>> from cosolve.interface.graph import graph

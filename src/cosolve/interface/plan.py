@@ -9,14 +9,15 @@ user equations anything. Rows of `r` and entries of `z` correspond one to one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import NonFiniteError, SubsystemError
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.interface.constraint import Combination, Levels
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Matrix, Ports, Vector
 
@@ -42,6 +43,8 @@ class Block:
     implicit: bool  # False: z = f(y); True: f(z, y) = 0
     z_nominal: Vector  # magnitudes that count as one, of its unknowns and of its arguments
     y_nominal: Vector
+    levels: Levels | None = None  # a constraint, and how its levels are combined
+    combination: Combination | None = None
 
     @cached_property
     def y_index(self) -> Index:
@@ -55,7 +58,10 @@ class Block:
             for port in self.row_ports:
                 part = z_rows[self.row_ports.slice(port.name)]
                 unknowns.append(float(part[0]) if port.size is None else part)
-        returned = self._guarded("", self.function, *unknowns, *self._arguments(y_read))
+        if self.levels is None:
+            returned = self._guarded("", self.function, *unknowns, *self._arguments(y_read))
+        else:
+            return self._constraint_rows(self.levels, z_rows, y_read)
         try:
             value = self.row_ports.pack(returned)
         except SubsystemError as error:
@@ -70,10 +76,30 @@ class Block:
             )
         return value
 
+    def _constraint_rows(self, levels: Levels, z_rows: Vector, y_read: Vector) -> Vector:
+        if self.combination is None:
+            raise SetupError(f"{self.label}: this method cannot solve constraints; use SemiImplicit or Implicit")
+        mu = z_rows[levels.count :]
+        value: Vector = self._guarded("", levels.rows, self.combination, mu, *self._arguments(y_read))
+        if not np.isfinite(value).all():
+            raise NonFiniteError(
+                f"{self.label} returned a value that is not finite from the outputs "
+                f"{np.array2string(y_read, threshold=8)}; take a smaller step if values grew before"
+            )
+        return value
+
+    def constraint_levels(self, y: Vector) -> Matrix:
+        """A constraint at all levels it is given at, for the outputs `y` of the system."""
+        assert self.levels is not None
+        found: Matrix = self._guarded("", self.levels.values, *self._arguments(y[self.y_index]))
+        return found
+
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the user's function; one sentence about what it raises."""
         try:
             return function(*arguments)
+        except SetupError as error:
+            raise SetupError(f"{what}{self.label}: {error}") from None
         except Exception as error:
             raise SubsystemError(f"{what}{self.label} failed: {error} ({type(error).__name__})") from error
 
@@ -99,10 +125,22 @@ class Block:
                     "numbers: values by arguments"
                 )
             return np.zeros((len(z_rows), 0)), by_y
+        if self.levels is not None:
+            return self._constraint_partials(self.levels, z_rows, y_read)
         by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         if not self.implicit:
             return np.zeros((len(z_rows), 0)), by_y
         return _central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
+
+    def _constraint_partials(self, levels: Levels, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
+        combination = self.combination or Combination()
+        by_z = np.zeros((len(z_rows), len(z_rows)))
+        if levels.corrections and not combination.corrected:  # mu = 0
+            by_z[levels.count :, levels.count :] = np.eye(levels.corrections)
+        by_y = self._guarded("", levels.row_jacobian, combination, len(y_read), *self._arguments(y_read))
+        if by_y is None:
+            by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+        return by_z, by_y
 
     def _arguments(self, y_read: Vector) -> list[Any]:
         values, start = [], 0
@@ -140,6 +178,7 @@ class Plan:
     z_labels: tuple[str, ...]
     z_nominal: Vector
     z_initial: Vector
+    z_given: npt.NDArray[np.bool_]  # initial values that the user chose
     z_ports: dict[str, tuple[slice, bool]]  # named coupling variables: entries, scalar?
     u_source: Index  # n_u: entry of z that feeds each input (-1: constant)
     u_factor: Vector
@@ -159,6 +198,16 @@ class Plan:
     def explicit(self) -> bool:
         """True when every coupling variable is an explicit function of outputs."""
         return not any(block.implicit for block in self.blocks)
+
+    @property
+    def constraints(self) -> tuple[Block, ...]:
+        """The constraints with multipliers."""
+        return tuple(block for block in self.blocks if block.levels is not None)
+
+    def combined(self, combination: Combination) -> Plan:
+        """The plan whose constraints contribute this combination of their levels."""
+        blocks = [b if b.levels is None else replace(b, combination=combination) for b in self.blocks]
+        return replace(self, blocks=tuple(blocks))
 
     def reads(self, i: int) -> Index:
         """The distinct coupling variables that subsystem `i` reads."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.constraint import Levels
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
@@ -31,17 +32,18 @@ class FieldMapping(Protocol):
 class _Join:
     """One connection, law or set of equations as the user gave it."""
 
-    kind: str  # "connect", "law", "equations"
+    kind: str  # "connect", "law", "equations", "constraint"
     variables: tuple[tuple[str, int | None, Mapping[str, float]], ...]  # (name, size, inputs with factors)
     of: tuple[str, ...]
     function: Callable[..., Any] | None = None
     jacobian: Callable[..., Any] | None = None
     initial: Mapping[str, Any] | None = None
+    levels: Levels | None = None
 
     @property
     def label(self) -> str:
         driven = ", ".join(port for _, _, inputs in self.variables for port in inputs)
-        return f"the {'law' if self.kind == 'law' else 'equations'} for {driven}"
+        return f"the {self.kind} for {driven}"
 
 
 class System:
@@ -193,33 +195,90 @@ class System:
         >>> system = cs.System({"one": mass(), "two": mass()})
         >>> system.equations({"lam": {"one.f": 1, "two.f": -1}}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"])
         """
+        variables, of = self._unknowns("equations", unknowns, residual, of, initial)
+        self._joins.append(_Join("equations", variables, of, residual, None, initial))
+        self._plan = None
+
+    def constraint(
+        self,
+        multipliers: Mapping[str, Drives],
+        levels: Callable[..., Any],
+        *,
+        of: Sequence[str] | str,
+        correction: Mapping[str, Drives] | None = None,
+        jacobian: Callable[..., Any] | None = None,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A rigid joint: multipliers that drive inputs so that a condition on positions holds.
+
+        `levels(*outputs)` returns the condition and its time derivatives, `(g, g')` or `(g, g', g'')`, each with as
+        many numbers as there are multipliers. `correction` names unknowns, one per multiplier, that drive inputs of the
+        *position* equations (`x' = v + mu`); the stabilised index-2 method needs them, the others hold them at
+        zero. How the levels determine the multipliers is chosen by the method: `SemiImplicit(constraints=Baumgarte())`.
+        `jacobian(*outputs)` may return the derivatives, shape `(levels, multipliers, numbers in outputs)`. Multipliers
+        start at `initial`, or where `g'' = 0` holds.
+
+        >>> import cosolve as cs
+        >>> mass = lambda c: cs.Linear([[0, 1], [-c, -1]], [[0, 1], [1, 0]], [[1, 0], [0, 1], [-c, -1]],
+        ...                            [[0, 0], [0, 0], [1, 0]],
+        ...                            x0=[1, 0], inputs=["f", "shift"], outputs=["x", "v", "a"])
+        >>> system = cs.System({"one": mass(1.0), "two": mass(9.0)})
+        >>> system.constraint({"lam": {"one.f": 1, "two.f": -1}}, correction={"mu": {"one.shift": 1, "two.shift": -1}},
+        ...                   levels=lambda x1, v1, a1, x2, v2, a2: (x2 - x1, v2 - v1, a2 - a1),
+        ...                   of=["one.x", "one.v", "one.a", "two.x", "two.v", "two.a"])
+        >>> run = cs.simulate(system, t_end=1, step=0.01, method=cs.SemiImplicit(0, constraints=cs.StabilisedIndex2()))
+        >>> bool(abs(run["one.x"] - run["two.x"]).max() < 1e-12)
+        True
+        """
+        unknowns = {**multipliers, **(correction or {})} if isinstance(multipliers, Mapping) else {}
+        variables, of = self._unknowns("constraint", unknowns, levels, of, initial, added=len(correction or {}))
+        count, more = (
+            sum(1 if size is None else size for name, size, _ in variables if name in group)
+            for group in (multipliers, correction or {})
+        )
+        if correction is not None and more != count:
+            raise SetupError(f"constraint: {count} multipliers need {count} corrections, not {more}")
+        name = ", ".join(multipliers)
+        join = _Join("constraint", variables, of, levels, None, initial, Levels(levels, jacobian, count, more, name))
+        self._joins.append(join)
+        self._plan = None
+
+    def _unknowns(
+        self,
+        where: str,
+        unknowns: Mapping[str, Drives],
+        function: object,
+        of: Sequence[str] | str,
+        initial: Mapping[str, Any] | None,
+        added: int = 0,
+    ) -> tuple[tuple[tuple[str, int | None, Mapping[str, float]], ...], tuple[str, ...]]:
+        """Check unknowns and what determines them, and note that they feed their inputs."""
         of = [of] if isinstance(of, str) else list(of)
         for source in of:
-            self._port(source, "output", "equations")
-        self._callable(residual, "equations")
-        if not isinstance(unknowns, Mapping) or not unknowns:
-            raise SetupError("equations: no unknowns given as {name: inputs}; nothing could satisfy the residual")
+            self._port(source, "output", where)
+        self._callable(function, where)
+        if not isinstance(unknowns, Mapping) or len(unknowns) <= added:
+            raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
         variables = []
         for unknown, inputs in unknowns.items():
             if "." in unknown:
-                raise SetupError(f"equations: '{unknown}' is not a name for an unknown; use a name without a dot")
-            drives = self._drives(inputs, "equations")
-            variables.append((unknown, self._same_size(drives, "equations"), drives))
+                raise SetupError(f"{where}: '{unknown}' is not a name for an unknown; use a name without a dot")
+            drives = self._drives(inputs, where)
+            variables.append((unknown, self._same_size(drives, where), drives))
         for key, given in (initial or {}).items():
             if key not in unknowns:
                 raise SetupError(
-                    f"equations: initial value for '{key}', which is not among the unknowns {list(unknowns)}"
+                    f"{where}: initial value for '{key}', which is not among the unknowns {list(unknowns)}"
                 )
-            length = self._length(unknowns[key])
+            length = self._length(unknowns[key], where)
             try:
                 value = np.broadcast_to(np.asarray(given, dtype=np.float64), (length,))
             except (TypeError, ValueError):
                 value = np.array([np.nan])
             if not np.isfinite(value).all():
-                raise SetupError(f"equations: initial value of '{key}' must be {length} finite numbers, not {given!r}")
+                raise SetupError(f"{where}: initial value of '{key}' must be {length} finite numbers, not {given!r}")
         self._feed([t for _, _, drives in variables for t in drives], f"the unknowns {', '.join(unknowns)}")
-        self._joins.append(_Join("equations", tuple(variables), tuple(of), residual, None, initial))
-        self._plan = None
+        return tuple(variables), tuple(of)
 
     def set(self, target: str, value: npt.ArrayLike) -> None:
         """Hold an input at a constant value.
@@ -278,6 +337,7 @@ class System:
         labels: list[str] = []
         nominal: list[float] = []
         start_values: list[float] = []
+        given: list[bool] = []
         z_ports: dict[str, tuple[slice, bool]] = {}
         copy_rows: list[npt.NDArray[np.intp]] = []
         copy_from: list[npt.NDArray[np.intp]] = []
@@ -296,6 +356,7 @@ class System:
                     nominal += [max(port.nominal for port in ports_driven)] * length
                     value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
                     start_values += [float(v) for v in value]
+                    given += [variable in (join.initial or {})] * length
                     if variable in z_ports:
                         raise SetupError(f"two coupling variables are called '{variable}'; give one another name")
                     z_ports[variable] = (part, size is None)
@@ -325,9 +386,10 @@ class System:
                         of,
                         join.function,
                         join.jacobian,
-                        join.kind == "equations",
+                        join.kind in ("equations", "constraint"),
                         np.array([nominal[m] for m in np.concatenate(rows)]),
                         np.concatenate([np.zeros(0), *(y_nominal[index] for index, _ in of)]),
+                        join.levels,
                     )
                 )
         for target, constant in self._constants.items():
@@ -347,6 +409,7 @@ class System:
             z_labels=tuple(labels),
             z_nominal=np.array(nominal),
             z_initial=np.array(start_values),
+            z_given=np.array(given, dtype=bool),
             z_ports=z_ports,
             u_source=u_source,
             u_factor=u_factor,
@@ -420,9 +483,9 @@ class System:
             new[target] = by
         self._fed.update(new)
 
-    def _length(self, inputs: Drives) -> int:
+    def _length(self, inputs: Drives, where: str) -> int:
         """How many numbers an unknown holds that drives these inputs."""
-        return self._port(next(iter(self._drives(inputs, "equations"))), "input", "equations").length
+        return self._port(next(iter(self._drives(inputs, where))), "input", where).length
 
     @staticmethod
     def _callable(function: object, where: str) -> None:
@@ -442,7 +505,8 @@ class System:
                 for t, f in d.items()
             ]
             what = join.of[0] if join.kind == "connect" else f"{join.kind}({', '.join(join.of)})"
-            named = [v for v, _, d in join.variables if join.kind == "equations" or (join.kind == "law" and v not in d)]
+            unknowns = join.kind in ("equations", "constraint")
+            named = [v for v, _, d in join.variables if unknowns or (join.kind == "law" and v not in d)]
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
         return "\n".join(lines)

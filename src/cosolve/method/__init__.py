@@ -1,6 +1,7 @@
 """The macro step itself: one file per family of coupling methods. Theory: docs/theory.md."""
 
 from cosolve.method.base import Method, Outcome
+from cosolve.method.constraint import Baumgarte, ConstraintTreatment, StabilisedIndex2, WeightedMultipliers
 from cosolve.method.crew import Crew, Window
 from cosolve.method.dynamic_static import DynamicStatic
 from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
@@ -8,6 +9,8 @@ from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
 
 __all__ = [
+    "Baumgarte",
+    "ConstraintTreatment",
     "Crew",
     "DynamicStatic",
     "GaussSeidel",
@@ -17,5 +20,7 @@ __all__ = [
     "Method",
     "Outcome",
     "SemiImplicit",
+    "StabilisedIndex2",
+    "WeightedMultipliers",
     "Window",
 ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar
+from types import FunctionType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class Outcome:
 
     `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
     there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
-    and length of the step where the method chose it itself.
+    and length of the step where the method chose it itself; `norms`: the residual norm of every iterate.
     """
 
     y: Vector
@@ -35,9 +37,61 @@ class Outcome:
     rejected: int = 0
     t1: float | None = None
     H: float | None = None
+    norms: Sequence[float] = ()
 
 
 MacroStep = Callable[[History, Window], Outcome]
+
+
+class Remembering:
+    """A macro step with what it remembers from one step to the next, so that a run can be saved and continued.
+
+    `parts` hold the memory: objects whose attributes are all of it, or with a `memory` of their own (to read and set).
+    A macro step that remembers nothing is a plain function.
+
+    >>> from types import SimpleNamespace
+    >>> held = SimpleNamespace(count=0)
+    >>> def step(history, window):
+    ...     held.count += 1
+    >>> counting = Remembering(step, held)
+    >>> saved = counting.memory
+    >>> counting(None, None)
+    >>> counting.memory = saved
+    >>> held.count
+    0
+    """
+
+    def __init__(self, step: MacroStep, *parts: object) -> None:
+        self._step, self._parts = step, parts
+
+    def __call__(self, history: History, window: Window) -> Outcome:
+        return self._step(history, window)
+
+    @property
+    def memory(self) -> list[Any]:
+        """Independent copies of what the parts hold."""
+        return [memory_of(part) for part in self._parts]
+
+    @memory.setter
+    def memory(self, saved: list[Any]) -> None:
+        for part, held in zip(self._parts, saved, strict=True):
+            set_memory(part, held)
+
+
+def memory_of(part: Any) -> Any:
+    """What `part` remembers, as a copy; None for a plain function."""
+    if hasattr(type(part), "memory"):
+        return part.memory
+    return None if isinstance(part, FunctionType) else deepcopy(vars(part))
+
+
+def set_memory(part: Any, saved: Any) -> None:
+    """Let `part` remember what it did when `saved` was taken."""
+    if hasattr(type(part), "memory"):
+        part.memory = saved
+    elif saved is not None:
+        vars(part).clear()
+        vars(part).update(deepcopy(saved))
 
 
 @dataclass(frozen=True)
@@ -46,7 +100,7 @@ class Method:
 
     `bind(crew)` is called once per run and returns the function that crosses a macro step: it may read the history
     (never change it), run subsystems through the crew, and returns an `Outcome`. On return every subsystem stands at
-    the end of the step.
+    the end of the step. What it carries from step to step is kept in the parts of a `Remembering`.
     """
 
     degree: int = 1

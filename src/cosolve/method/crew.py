@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Matrix, Vector, is_number
+
+#: How far subsystems solve their own equations in a crossing, see `Implicit`.
+Local = Literal["converged", "one step", "output equation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,20 @@ class Crew:
         self._can_replay = [has_capability(s, "replay") for s in plan.subsystems]
         # per subsystem: where its inputs come from, and factors and constants where there are any
         self._feeds: list[tuple[Index, Vector | None, Vector | None]] = []
+        self.note_constants()
+        self._settlement = Settlement(plan, self.guarded)
+        #: threads for calls that may run at the same time, or None
+        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+
+    def note_constants(self) -> None:
+        """Read the constant inputs from the plan (again: when they have changed between two steps)."""
+        plan = self.plan
+        self._feeds = []
         for part in plan.u_slices:
             factor, offset = plan.u_factor[part], plan.u_offset[part]
             self._feeds.append(
                 (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
             )
-        self._settlement = Settlement(plan, self.guarded)
-        #: threads for calls that may run at the same time, or None
-        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
     def close(self) -> None:
         """End the worker threads."""
@@ -110,15 +119,34 @@ class Crew:
             )
         return t1, self.guarded(i, window.t0, "taking its own step", lambda: outputs)
 
-    def sweep(self, window: Window, coefficients: Matrix) -> Vector:
+    def approximate(self, i: int, window: Window, coefficients: Matrix, *, output_equation: bool) -> Vector:
+        """Subsystem `i` crosses the step with one correction of its own equations, where it can do so."""
+        subsystem = self.plan.subsystems[i]
+        if not has_capability(subsystem, "approximate crossing"):
+            return self.advance(i, window, coefficients)
+        u = self.signal(i, window, coefficients)
+        self.calls[i] += 1
+        cross = partial(subsystem.resolve, window.t0, window.t1, u, output_equation=output_equation)
+        y: Vector = self.guarded(i, window.t0, "crossing the step approximately", cross)
+        return y
+
+    def internal_residual(self) -> float:
+        """What the last approximate crossing left of the subsystems' own equations."""
+        able = [s for s in self.plan.subsystems if has_capability(s, "approximate crossing")]
+        return max((float(s.internal_residual) for s in able), default=0.0)
+
+    def sweep(self, window: Window, coefficients: Matrix, local: Local = "converged") -> Vector:
         """All subsystems cross the step independently of each other (Jacobi); all outputs at its end."""
         plan = self.plan
         y = np.empty(plan.n_y)
+        cross: Callable[..., Vector] = self.advance
+        if local != "converged":
+            cross = partial(self.approximate, output_equation=local == "output equation")
         if self.pool is None:
             for i in range(plan.n_subsystems):
-                y[plan.y_slices[i]] = self.advance(i, window, coefficients)
+                y[plan.y_slices[i]] = cross(i, window, coefficients)
         else:
-            jobs = [self.pool.submit(self.advance, i, window, coefficients) for i in range(plan.n_subsystems)]
+            jobs = [self.pool.submit(cross, i, window, coefficients) for i in range(plan.n_subsystems)]
             for i, job in enumerate(jobs):
                 y[plan.y_slices[i]] = job.result()
         return y
@@ -148,20 +176,21 @@ class Crew:
 
     def save(self) -> list[Any]:
         """The states of all subsystems."""
-        states = []
+        return [self.save_one(i) for i in range(self.plan.n_subsystems)]
+
+    def save_one(self, i: int) -> Any:
+        """The state of subsystem `i`."""
         try:
-            for subsystem in self.plan.subsystems:
-                states.append(subsystem.save())
+            return self.plan.subsystems[i].save()
         except Exception as error:
-            raise self._rollback_failed(len(states), "save", error) from error
-        return states
+            raise self._rollback_failed(i, "save", error) from error
 
     def restore(self, states: list[Any]) -> None:
         """Back to saved states."""
         for i in range(self.plan.n_subsystems):
             self.restore_one(i, states)
 
-    def restore_one(self, i: int, states: list[Any]) -> None:
+    def restore_one(self, i: int, states: list[Any] | dict[int, Any]) -> None:
         """Subsystem `i` back to its saved state."""
         try:
             self.plan.subsystems[i].restore(states[i])

@@ -14,6 +14,7 @@ subsystems are called:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from cosolve.errors import CapabilityError, CosolveError, NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome
+from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
 from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
 from cosolve.signal import History
@@ -159,7 +160,7 @@ class DynamicStatic(Method):
             run.resume(history.newest, limit.t0)
             return run.step(limit.t1)
 
-        return step
+        return Remembering(step, run)
 
 
 class _Coupled:
@@ -180,6 +181,20 @@ class _Coupled:
         self._u = np.zeros(0)
         self._warm: list[Any] = []
         self._rejected = 0  # attempts at the present step that failed
+
+    #: what the integrator is made of, as opposed to what it has learnt
+    _fixed: ClassVar[tuple[str, ...]] = ("problem", "control", "E", "_tested")
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        learnt = {name: value for name, value in vars(self.solver).items() if name not in self._fixed}
+        return deepcopy({"solver": learnt, "tangents": self.tangents, "u": self._u})
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        saved = deepcopy(saved)
+        vars(self.solver).update(saved["solver"])
+        self.tangents, self._u = saved["tangents"], saved["u"]
 
     # -- the macro step --------------------------------------------------------------------------------
 

@@ -12,13 +12,21 @@ import numpy as np
 from cosolve.corrector import Corrector, Newton
 from cosolve.errors import ConvergenceError, SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome
-from cosolve.method.crew import Crew, Window
+from cosolve.method.base import MacroStep, Method, Outcome, Remembering
+from cosolve.method.constraint import (
+    ConstraintTreatment,
+    refuse_no_treatment,
+    treatment_for,
+    variants,
+    weighted_mean,
+)
+from cosolve.method.crew import Crew, Local, Window
 from cosolve.method.reduced import Reduced
 from cosolve.method.semi_implicit import refuse_bad_differencing
 from cosolve.method.serial import Serial, checked_order, in_order, unknown_in_order
 from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History
+from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector, is_number
 
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
@@ -40,6 +48,12 @@ class Implicit(Method):
     `sweep="gauss-seidel"` runs the subsystems one after the other (in `order`) with the newest values; it works with
     correctors that need no Jacobian.
 
+    `local="one step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
+    interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
+    (spec: interface-Jacobian 2.8, "enhanced+"). `local="output equation"` is the enhanced method as Sicklinger prints
+    it (Algorithm 4.4): cheaper still, and on nonlinear subsystems *not* convergent to the coupled solution.
+    `constraints` says how multipliers of rigid joints are found, see `SemiImplicit`.
+
     >>> import cosolve as cs
     >>> cs.Implicit(degree=1, tol=1e-10).corrector
     Newton(refresh='step')
@@ -54,6 +68,8 @@ class Implicit(Method):
     increment: float = 1e-5
     absolute: bool = False
     accept_unconverged: bool = False
+    constraints: ConstraintTreatment | None = None
+    local: Local = "converged"
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
@@ -68,8 +84,15 @@ class Implicit(Method):
             raise SetupError(f"Implicit: tol must be a positive number, not {self.tol!r}")
         if not (is_number(self.max_iterations) and self.max_iterations >= 1):
             raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations!r}")
+        refuse_no_treatment(self.name, self.constraints)
         if self.sweep not in ("jacobi", "gauss-seidel"):
             raise SetupError(f"Implicit: sweep must be 'jacobi' or 'gauss-seidel', not {self.sweep!r}")
+        if self.local not in ("converged", "one step", "output equation"):
+            raise SetupError(
+                f"Implicit: local must be 'converged', 'one step' or 'output equation', not {self.local!r}"
+            )
+        if self.sweep == "gauss-seidel" and self.local != "converged":
+            raise SetupError("Implicit: serial sweeps solve every subsystem fully; use sweep='jacobi' with this local")
         if self.sweep == "gauss-seidel" and self.corrector.uses_jacobian:
             raise SetupError(
                 f"Implicit: {self.corrector!r} needs the interface Jacobian, which belongs to parallel sweeps; use "
@@ -77,51 +100,90 @@ class Implicit(Method):
             )
 
     def complaints(self, plan: Plan) -> list[str]:
+        able = [has_capability(s, "approximate crossing") for s in plan.subsystems]
+        if self.local != "converged" and not any(able):
+            return [
+                f"Implicit(local={self.local!r}) needs a subsystem with an approximate crossing (resolve), such as "
+                "SecondOrder, and none has one; use local='converged'"
+            ]
         return unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
-        corrector = deepcopy(self.corrector)
+        treatment = treatment_for(plan, self.constraints)
         serial = Serial(crew, in_order(plan, self.order)) if self.sweep == "gauss-seidel" else None
         active = None if serial is None else np.flatnonzero(serial.lagging)
-        corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
         measure = _Measure(plan, self.absolute)
+        correctors = [deepcopy(self.corrector) for _ in variants(plan, treatment, 1.0)]
+        for corrector in correctors:
+            corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
+        parts: Sequence[tuple[float, Plan]] = ()  # the interface problems, made for steps of size H
+        H = np.nan
 
         def step(history: History, window: Window) -> Outcome:
-            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial)
-            problem = Reduced(trial, active)
-            corrector.start_step()
+            nonlocal parts, H
+            if window.H != H:
+                if treatment is not None and not parts:
+                    treatment.refuse_unstable(self.degree, window.H)
+                parts, H = variants(plan, treatment, window.H), window.H
+            trial = Trial(
+                *(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial, self.local)
+            )
             z_p = history.extrapolate(self.degree, window.H).sum(axis=0)
-            r = trial.residual(z_p)
-            measure.begin(trial.z, r)
-            norms, lost = [measure(r, trial.z)], False
-            while not norms[-1] <= self.tol or lost:
-                stuck = len(norms) > 1 and norms[-1] > 0.5 * norms[-2]
-                if stuck and not lost and self._is_rounding(plan, trial, r, measure):
-                    break
-                if lost or len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
-                    if self.accept_unconverged and np.isfinite(norms[-1]):
-                        break
-                    raise self._not_converged(plan, window, r, norms, measure)
-                r = problem.full_residual(corrector.correct(problem.of(trial.z), problem.of(r), problem))
-                norms.append(measure(r, trial.z))
-                lost = measure.lost(trial.z)
-            corrector.accept(problem.of(trial.z), problem.of(r))
+            solutions, norms, converged = [], [], True
+            for corrector, (_, combined) in zip(correctors, parts, strict=True):
+                trial.plan = combined
+                r, found, good = self._iterate(trial, Reduced(trial, active), corrector, measure, z_p)
+                solutions.append(trial.z)
+                norms += found
+                converged &= good
+            z = solutions[0] if len(parts) == 1 else weighted_mean(parts, solutions)
+            if treatment is not None:
+                z = treatment.relax(plan, z, history.newest)
+            if z is not trial.z:  # an average or a relaxed value: nothing has crossed the step with it yet
+                r = parts[0][1].residual(z, trial.run(z))
             measure.remember(trial.z)
             return Outcome(
                 trial.y,
                 plan.evaluate(trial.y, trial.z),
                 z_p,
                 history.extrapolation_degree(self.degree),
-                iterations=len(norms) - 1,
+                iterations=len(norms) - len(parts),
                 residual=float(np.abs(r).max(initial=0.0)),
-                converged=not lost and (norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure)),
+                converged=converged,
+                norms=norms,
             )
 
-        return step
+        return Remembering(step, *correctors, measure)
+
+    def _iterate(
+        self, trial: Trial, problem: Reduced, corrector: Corrector, measure: _Measure, z: Vector
+    ) -> tuple[Vector, list[float], bool]:
+        """Correct from `z` on until the tolerance is met; the last residual, all norms, and whether it was met."""
+        plan = trial.plan
+        corrector.start_step()
+        r = trial.residual(z)
+        measure.begin(trial.z, r)
+        norms, lost = [max(measure(r, trial.z), trial.inside)], False
+        while not norms[-1] <= self.tol or lost:
+            stuck = len(norms) > 1 and norms[-1] > 0.5 * norms[-2]
+            if stuck and not lost and self._is_rounding(plan, trial, r, measure):
+                break
+            if lost or len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
+                if self.accept_unconverged and np.isfinite(norms[-1]):
+                    break
+                raise self._not_converged(plan, trial.window, r, norms, measure)
+            r = problem.full_residual(corrector.correct(problem.of(trial.z), problem.of(r), problem))
+            norms.append(max(measure(r, trial.z), trial.inside))
+            lost = measure.lost(trial.z)
+        corrector.accept(problem.of(trial.z), problem.of(r))
+        good = not lost and (norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure))
+        return r, norms, good
 
     def _is_rounding(self, plan: Plan, trial: Trial, r: Vector, measure: _Measure) -> bool:
         """True when every residual that misses the tolerance is rounding of its own evaluation."""
+        if trial.inside > self.tol:
+            return False
         floor = _ROUNDINGS * plan.rounding(trial.z, trial.y)
         return bool((np.abs(r) <= np.maximum(self.tol * measure.rows(trial.z), floor)).all())
 

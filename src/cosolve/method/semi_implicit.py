@@ -6,14 +6,24 @@ Newton step, one corrected run. For linear systems that equals the fully implici
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from cosolve.corrector import Newton
 from cosolve.errors import SetupError
-from cosolve.method.base import MacroStep, Method, Outcome
+from cosolve.interface.plan import Plan
+from cosolve.method.base import MacroStep, Method, Outcome, Remembering
+from cosolve.method.constraint import (
+    ConstraintTreatment,
+    refuse_no_treatment,
+    treatment_for,
+    variants,
+    weighted_mean,
+)
 from cosolve.method.crew import Crew, Window
 from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History
@@ -29,6 +39,8 @@ class SemiImplicit(Method):
     variables of laws and connections from the corrected outputs (Eqs. 14, 88). `predictor` is the degree of the first
     guess (default: `degree`); on linear systems the result does not depend on it. `refresh="run"` keeps the Jacobian as
     long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
+    `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
+    `StabilisedIndex2()`.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
@@ -40,6 +52,7 @@ class SemiImplicit(Method):
     final_update: bool = True
     predictor: int | None = None
     refresh: Literal["step", "run"] = "step"
+    constraints: ConstraintTreatment | None = None
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
@@ -51,32 +64,47 @@ class SemiImplicit(Method):
             self.refuse_bad_degree(self.predictor, "predictor")
         if self.refresh not in ("step", "run"):
             raise SetupError(f"{self.name}: refresh must be 'step' or 'run', not {self.refresh!r}")
+        refuse_no_treatment(self.name, self.constraints)
 
     def for_linearisation(self) -> SemiImplicit:
         return replace(self, refresh="run")
 
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
-        newton = Newton(self.refresh)
-        size = plan.z_nominal.copy()  # largest magnitudes so far
-        shape: tuple[float, int] | None = None  # step and degree for which the Jacobian was made
+        treatment = treatment_for(plan, self.constraints)
+        newtons = [Newton(self.refresh) for _ in variants(plan, treatment, 1.0)]
+        # largest magnitudes so far; step and degree for which the Jacobian was made
+        held = SimpleNamespace(size=plan.z_nominal.copy(), shape=None)
         guess_degree = self.degree if self.predictor is None else self.predictor
+        parts: Sequence[tuple[float, Plan]] = ()  # the interface problems for the present step size
 
         def step(history: History, window: Window) -> Outcome:
+            nonlocal parts
             # 1 predictor: extrapolated end values, on the corrector's nodes so that perturbed runs share them
-            nonlocal shape
-            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, size)
+            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, held.size)
             z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
-            # 2 corrected coupling variables: one Newton step
-            if shape != (shape := (window.H, len(trial.weight))):
-                newton.start_run(plan.z_labels)
-            newton.start_step()
-            r_p = trial.residual(z_p)
-            z = newton.correct(z_p, r_p, trial) if plan.n_z else z_p
+            shape = (window.H, len(trial.weight))
+            if held.shape != shape or not parts:
+                parts = variants(plan, treatment, window.H)
+                if treatment is not None and held.shape is None:
+                    treatment.refuse_unstable(self.degree, window.H)
+            # 2 corrected coupling variables: one Newton step (the mean of several for weighted multipliers)
+            y_p = trial.run(z_p)
+            corrected = []
+            for newton, (_, combined) in zip(newtons, parts, strict=True):
+                if held.shape != shape:
+                    newton.start_run(plan.z_labels)
+                newton.start_step()
+                trial.plan = combined
+                corrected.append(newton.correct(z_p, combined.residual(z_p, y_p), trial) if plan.n_z else z_p)
+            held.shape = shape
+            z = corrected[0] if len(parts) == 1 else weighted_mean(parts, corrected)
+            if treatment is not None:
+                z = treatment.relax(plan, z, history.newest)
             # 3 corrector: the same step again
             y = trial.run(z)
-            np.maximum(size, np.abs(z), out=size)
-            residual = plan.residual(z, y)
+            np.maximum(held.size, np.abs(z), out=held.size)
+            residual = parts[0][1].residual(z, y)
             if self.final_update:
                 z = plan.evaluate(y, z)
             return Outcome(
@@ -88,7 +116,7 @@ class SemiImplicit(Method):
                 residual=float(np.abs(residual).max(initial=0.0)),
             )
 
-        return step
+        return Remembering(step, *newtons, held)
 
 
 def refuse_bad_differencing(name: str, jacobian: str, increment: float) -> None:

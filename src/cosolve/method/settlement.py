@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import ConvergenceError, SubsystemError
+from cosolve.errors import ConvergenceError, SetupError, SubsystemError
+from cosolve.interface.constraint import LEVELS
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.feedthrough import try_outputs
 from cosolve.subsystem.port import Vector
+
+#: Constraints may be violated at the start by so much, in units of 1 and of the outputs they read.
+_VIOLATION = 1e-6
 
 
 class Settlement:
@@ -62,7 +66,50 @@ class Settlement:
         z = self._spread(t0, y)
         unknown = np.isnan(z)
         z[unknown] = plan.z_initial[unknown]
-        return self.settle(t0, y, z)
+        y, z = self.settle(t0, y, z)
+        return self._multipliers(t0, y, z) if plan.constraints else (y, z)
+
+    def _multipliers(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Multipliers with which the constraints hold at the acceleration level, for consistent states.
+
+        Multipliers with an initial value of the user keep it. Accelerations depend on multipliers affinely in
+        mechanics, so that one Newton step would do; a second one cleans up after the differences.
+        """
+        plan = self.plan
+        for block in plan.constraints:
+            levels = block.constraint_levels(y)
+            worst = [float(np.abs(level).max()) for level in levels[:2]]
+            for level, violation in zip(LEVELS, worst, strict=False):
+                scale = 1.0 + float(np.abs(y[block.y_index]).max(initial=0.0))
+                if violation > _VIOLATION * scale:
+                    raise SetupError(
+                        f"the initial values violate {block.label} at the {level} level: "
+                        f"{np.array2string(levels[LEVELS.index(level)], precision=6)} instead of 0; start from "
+                        "positions and velocities that satisfy it"
+                    )
+        chosen = [b for b in plan.constraints if len(b.constraint_levels(y)) == 3]
+        rows = np.concatenate([[], *(b.rows[: b.levels.count] for b in chosen if b.levels)]).astype(np.intp)
+        rows = rows[~plan.z_given[rows]]
+        if not len(rows):
+            return y, z
+
+        def accelerations(values: Vector) -> tuple[Vector, Vector, Vector]:
+            trial = z.copy()
+            trial[rows] = values
+            outputs, settled = self.settle(t, y, trial)
+            found = [b.constraint_levels(outputs)[2] for b in chosen]
+            return np.concatenate(found), outputs, settled
+
+        values = z[rows]
+        for _ in range(2):
+            r = accelerations(values)[0]
+            step = 1e-4 * np.maximum(plan.z_nominal[rows], np.abs(values))
+            G = np.array([(accelerations(values + e)[0] - r) / e.max() for e in np.diag(step)]).T
+            if not np.any(G):
+                return y, z  # accelerations that do not follow the multipliers at once
+            values = values - np.linalg.lstsq(G, r, rcond=None)[0]
+        _, y, z = accelerations(values)
+        return y, z
 
     def _spread(self, t: float, y: Vector) -> Vector:
         """Follow known values through laws and feed-through as far as they reach; fills `y`, returns `z`."""

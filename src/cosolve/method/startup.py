@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome
+from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
 from cosolve.method.explicit import MasterSlave
 from cosolve.signal import History
@@ -92,21 +93,18 @@ class MasterSlaveStart(RisingDegree):
         starter = MasterSlave(degree=method.degree, master=self.master)
         starter.refuse_unfit(crew.plan)
         small_step = starter.bind(crew)
-        fine: History | None = None
-        before: History | None = None  # what `fine` was at the start of this macro step, should it be repeated
-        macro_steps, t_last = 0, -np.inf
+        # the history of small steps, and what it was at the start of this macro step, should it be repeated
+        held = SimpleNamespace(fine=None, before=None, macro_steps=0, t_last=-np.inf)
 
         def run(history: History, window: Window) -> Outcome:
-            nonlocal fine, before, macro_steps, t_last
-            if window.t0 > t_last:
-                macro_steps, t_last = macro_steps + 1, window.t0
+            if window.t0 > held.t_last:
+                held.macro_steps, held.t_last = held.macro_steps + 1, window.t0
             else:  # the step control rejected the last attempt
-                fine = before
-            if macro_steps > method.degree + 1:
+                held.fine = held.before
+            if held.macro_steps > method.degree + 1:
                 return step(history, window)
-            if fine is None:
-                fine = History(history.newest, history.depth)
-            before = fine.copy()
+            fine: History = held.fine or History(history.newest, history.depth)
+            held.fine, held.before = fine, fine.copy()
             t = window.t0
             while t < window.t1:
                 outcome = small_step(fine, Window(t, window.t1, window.t1 - t))
@@ -117,4 +115,4 @@ class MasterSlaveStart(RisingDegree):
             outcome.t1, outcome.predicted = None, history.extrapolate(method.degree, window.H).sum(axis=0)
             return outcome
 
-        return run
+        return Remembering(run, held, step)

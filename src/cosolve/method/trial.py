@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from cosolve.corrector.linear_solve import SPARSE_FROM, InterfaceMatrix
-from cosolve.method.crew import Crew, Window
+from cosolve.method.crew import Crew, Local, Window
 from cosolve.method.serial import Serial
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
@@ -34,15 +34,18 @@ class Trial:
         increment: float = 1e-5,
         size: Vector | None = None,
         serial: Serial | None = None,
+        local: Local = "converged",
     ) -> None:
         self.crew, self.window = crew, window
+        self.plan = crew.plan  # whose residual counts; constraints are solved in several combinations
         self.base, self.weight = history.interpolation(degree, window.H)
         self.source, self.increment = source, increment
         self.size = crew.plan.z_nominal if size is None else size
-        self._serial = serial
+        self._serial, self.local = serial, local
         self._states = crew.save()
         self._fresh = True
         self.z = self.y = np.zeros(0)  # of the last crossing
+        self._responses: list[Matrix] | None = None  # there
 
     def coefficients(self, z: Vector) -> Matrix:
         """Coefficients of the signal that ends in `z`."""
@@ -50,11 +53,19 @@ class Trial:
 
     def run(self, z: Vector) -> Vector:
         """All outputs at the end of the step when the coupling variables end in `z`."""
+        local = self.local
         if not self._fresh:
             self.crew.restore(self._states)
-        self._fresh = False
-        self.z, self.y = z, self.crew.sweep(self.window, self.coefficients(z))
+        elif local == "output equation":  # needs a crossing to begin at
+            local = "converged"
+        self._fresh, self._responses = False, None
+        self.z, self.y = z, self.crew.sweep(self.window, self.coefficients(z), local)
         return self.y
+
+    @property
+    def inside(self) -> float:
+        """What the last crossing left of the subsystems' own equations, where the method answers for that."""
+        return self.crew.internal_residual() if self.local == "one step" else 0.0
 
     def residual(self, z: Vector) -> Vector:
         """`r(z)` after one more crossing, parallel or serial.
@@ -62,12 +73,12 @@ class Trial:
         A serial sweep replaces what it knows before it is read, so `self.z` may differ from `z` afterwards; those rows
         have no residual.
         """
-        plan = self.crew.plan
+        plan = self.plan
         if self._serial is None:
             return plan.residual(z, self.run(z))
         if not self._fresh:
             self.crew.restore(self._states)
-        self._fresh = False
+        self._fresh, self._responses = False, None
         self.y, new = self._serial.run(self.window, self.coefficients(z), self.base, self.weight)
         self.z = np.where(self._serial.lagging, z, new)
         return np.where(self._serial.lagging, plan.residual(z, self.y), 0.0)
@@ -80,10 +91,12 @@ class Trial:
         is the nominal value, or the largest magnitude so far where the method keeps count of it, since a small
         increment around a zero crossing would drown in rounding.
         """
-        plan, z, y = self.crew.plan, self.z, self.y
+        plan, z, y = self.plan, self.z, self.y
         by_z, by_y = plan.partials(z, y)
-        coefficients = self.coefficients(z)
-        response = [self._response(i, z, y, coefficients) for i in range(plan.n_subsystems)]
+        if self._responses is None:
+            coefficients = self.coefficients(z)
+            self._responses = [self._response(i, z, y, coefficients) for i in range(plan.n_subsystems)]
+        response = self._responses
         if plan.n_z < SPARSE_FROM:
             G, dr_dy = np.zeros((plan.n_z, plan.n_z)), np.zeros((plan.n_z, plan.n_y))
             for rows, columns, values in by_z:

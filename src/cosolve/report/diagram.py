@@ -65,7 +65,7 @@ def diagram(graph: Mapping[str, Any]) -> tuple[str, str]:
         edge_text(edge) for edge in graph["edges"][:12]
     )
     caption = "Arrows carry outputs to inputs."
-    if any(edge["kind"] in ("law", "equations") for edge in graph["edges"]):
+    if any(edge["kind"] in ("law", "equations", "constraint") for edge in graph["edges"]):
         caption += (
             " Pills are laws and equations, named after their coupling variables; arrow heads show what they drive."
         )

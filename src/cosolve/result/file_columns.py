@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import OutputFileError
-from cosolve.result.recorder import Layout
+from cosolve.result.recorder import NORMS, Layout
 
 FORMAT = "cosolve result 1"
 _CACHE_BYTES = 64 << 20
-_NAMES = tuple(Layout(0, 0, 0).columns())
+_NAMES = (*Layout(0, 0, 0).columns(), NORMS)
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -68,8 +68,13 @@ class FileColumns(Mapping[str, npt.NDArray[Any]]):
         with self._open() as file:
             if name not in _NAMES:
                 raise KeyError(name)
+            count = int(file["rows"][()])
+            if name not in file:  # files from before there were residual norms
+                return np.zeros(0 if name == NORMS else len(range(*rows.indices(count))), np.int64)
             dataset = file[name]
-            start, stop, _ = rows.indices(int(file["rows"][()]))
+            if name == NORMS:
+                return np.asarray(dataset[: int(file["norms_end"][count - 1]) if count else 0])
+            start, stop, _ = rows.indices(count)
             if 0 in dataset.shape[1:]:
                 return np.empty((stop - start, 0), dataset.dtype)
             return np.asarray(dataset[start:stop])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +13,9 @@ from cosolve.subsystem.port import Vector
 
 if TYPE_CHECKING:
     from cosolve.result.result import Stats
+
+#: The column that is not one entry per row: residual norms of all iterates, row after row; `norms_end` counts them.
+NORMS = "norms"
 
 _FIRST_ROWS = 1024
 _FIRST_NUMBERS = 1 << 20
@@ -39,6 +42,7 @@ class Layout:
             "rejected": (None, np.int32),
             "calls": (self.n_subsystems, np.int64),
             "seconds": (self.n_subsystems, np.float64),
+            "norms_end": (None, np.int64),
         }
 
 
@@ -46,7 +50,8 @@ class Layout:
 class Row:
     """One macro point: values there, and what the step that led to it took.
 
-    `calls` and `seconds` are per subsystem and per step, rejected attempts included.
+    `calls` and `seconds` are per subsystem and per step, rejected attempts included; `norms` are the residual norms of
+    the iterates of the last step.
     """
 
     t: float
@@ -59,6 +64,7 @@ class Row:
     rejected: int = 0
     calls: npt.NDArray[np.int64] | None = None
     seconds: Vector | None = None
+    norms: Sequence[float] = ()
 
 
 class Recorder(Protocol):
@@ -80,6 +86,8 @@ class Memory:
             for name, (width, dtype) in layout.columns().items()
         }
         self._count = 0
+        self._norms: list[float] = []
+        self._norms_before = 0  # those of rows that were cleared
 
     def append(self, row: Row) -> None:
         """Add a macro point."""
@@ -97,15 +105,20 @@ class Memory:
         data["rejected"][n] = row.rejected
         data["calls"][n] = 0 if row.calls is None else row.calls
         data["seconds"][n] = 0.0 if row.seconds is None else row.seconds
+        self._norms += row.norms
+        data["norms_end"][n] = self._norms_before + len(self._norms)
         self._count = n + 1
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Views of what is there."""
-        return {name: array[: self._count] for name, array in self._data.items()}
+        rows = {name: array[: self._count] for name, array in self._data.items()}
+        return {**rows, NORMS: np.array(self._norms, dtype=np.float64)}
 
     def clear(self) -> None:
         """Forget the rows (a stream does so after writing a block)."""
         self._count = 0
+        self._norms_before += len(self._norms)
+        self._norms.clear()
 
     def finish(self, stats: Stats, error: str | None) -> None:
         """The run has ended; memory needs no last words."""

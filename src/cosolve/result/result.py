@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,7 @@ class Result:
         return self._columns()["t"]
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A raw column: t, y, z, H, iterations, residual, error, rejected, calls, seconds."""
+        """A raw column: t, y, z, H, iterations, residual, error, rejected, calls, seconds, norms, norms_end."""
         return self._columns()[name]
 
     @property
@@ -132,6 +133,22 @@ class Result:
     def residual(self) -> Vector:
         """Largest interface residual left per macro step (NaN for explicit methods)."""
         return self.column("residual")[1:]
+
+    @property
+    def residual_norms(self) -> list[Vector]:
+        """Per recorded macro step, the residual norms of all its iterates, the first guess included.
+
+        In units of the tolerance's scale (see `Implicit`); empty for methods that do not iterate.
+
+        >>> import cosolve as cs
+        >>> loop = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + t, inputs=["u"], outputs=["y"])})
+        >>> loop.connect("a.y", "a.u")
+        >>> run = cs.simulate(loop, t_end=0.2, step=0.1, method=cs.Implicit(0, corrector=cs.Relaxation(1.0), tol=1e-2))
+        >>> [len(norms) for norms in run.residual_norms] == [1 + n for n in run.iterations]
+        True
+        """
+        norms, ends = self.column("norms"), self.column("norms_end")
+        return [norms[a:b] for a, b in pairwise(ends)]
 
     def __getitem__(self, name: str) -> Vector:
         try:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from cosolve.errors import OutputFileError, SetupError, SimulationError
 from cosolve.result.file_columns import FORMAT, Columns, FileColumns, open_result, reason
-from cosolve.result.recorder import Layout, Memory, Row
+from cosolve.result.recorder import NORMS, Layout, Memory, Row
 from cosolve.result.result import Channel, Result, Stats
 
 _HDF5 = (".h5", ".hdf5")
@@ -213,6 +213,7 @@ def _create(
     file["about"] = json.dumps(about, default=_plain)
     file["rows"] = np.int64(0)
     file.create_dataset("outcome", (0,), np.uint8, maxshape=(None,), chunks=(1024,))
+    file.create_dataset(NORMS, (0,), np.float64, maxshape=(None,), chunks=(_BLOCK_ROWS,))
     for name, (width, dtype) in layout.columns().items():
         tail = () if width is None else (width,)
         if 0 in tail:  # HDF5 has no chunks of width 0
@@ -228,8 +229,12 @@ def _extend(file: h5py.File, block: Columns) -> None:
     """Append a block of rows; they count once all of them are on disk."""
     old = int(file["rows"][()])
     new = old + len(block["t"])
+    norms, dataset = block[NORMS], file[NORMS]
+    if len(norms):
+        dataset.resize(len(dataset) + len(norms), axis=0)
+        dataset[-len(norms) :] = norms
     for name, values in block.items():
-        if values.ndim == 1 or values.shape[1]:
+        if name != NORMS and (values.ndim == 1 or values.shape[1]):
             dataset = file[name]
             dataset.resize(new, axis=0)
             dataset[old:new] = values
@@ -280,13 +285,16 @@ def _save_csv(result: Result, path: Path) -> None:
 def _blocks(columns: Columns) -> Iterator[dict[str, npt.NDArray[Any]]]:
     """All columns in blocks of rows that fit in memory."""
     total = columns.rows if isinstance(columns, FileColumns) else len(columns["t"])
-    rows = _block_rows(_layout(columns))
+    rows, norms = _block_rows(_layout(columns)), 0
     for start in range(0, total, rows):
         part = slice(start, start + rows)
         if isinstance(columns, FileColumns):
-            yield {name: columns.read(name, part) for name in columns}
+            block = {name: columns.read(name, part) for name in columns if name != NORMS}
         else:
-            yield {name: array[part] for name, array in columns.items()}
+            block = {name: array[part] for name, array in columns.items() if name != NORMS}
+        end = int(block["norms_end"][-1])
+        block[NORMS], norms = columns[NORMS][norms:end], end
+        yield block
 
 
 def _layout(columns: Columns) -> Layout:

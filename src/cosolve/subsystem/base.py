@@ -92,6 +92,10 @@ class Subsystem:
     """save() -> state: everything needed to continue from here bit for bit."""
     restore: Callable[[Any], None]
     """restore(state): go back to a saved state, which must stay usable."""
+    serialise: Callable[[], bytes]
+    """serialise() -> the state now as bytes; needed for files where `save` returns more than plain values and arrays."""
+    deserialise: Callable[[bytes], None]
+    """deserialise(data): after `start`, go to a state that another process serialised."""
     output: Callable[[float, Vector], Any]
     """output(t, u) -> outputs of the current state when the inputs have the values `u` (direct feed-through)."""
     feedthrough: Callable[[], Any]
@@ -103,6 +107,12 @@ class Subsystem:
     caller restores afterwards."""
     replay: Callable[[float, float, InputSignal], Any]
     """replay(t0, t1, u): like advance, on the internal time grid of the last advance (noise-free differences)."""
+    resolve: Callable[..., Any]
+    """resolve(t0, t1, u, output_equation=False): cross the step approximately, beginning at its last crossing.
+
+    One correction of the solver's own equations instead of a converged solve; `internal_residual` says what is left of
+    them. With `output_equation` only the outputs are solved for (see `Implicit`)."""
+    internal_residual: float
     step: Callable[[float, float, InputSignal], tuple[float, Any]]
     """step(t0, t_max, u) -> (t1, outputs): exactly one accepted internal step of the subsystem's own size."""
     get_state: Callable[[], Vector]
@@ -118,9 +128,11 @@ class Subsystem:
 #: capability -> the methods that make it up, and what it is good for.
 CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "rollback": (("save", "restore"), "repeating a macro step"),
+    "serialised state": (("serialise", "deserialise"), "saving a run to a file and continuing it elsewhere"),
     "output": (("output",), "re-evaluating outputs for new inputs at the same time"),
     "jacobian": (("jacobian",), "exact output Jacobians over the macro step"),
     "replay": (("replay",), "noise-free difference quotients"),
+    "approximate crossing": (("resolve",), "converging inner and interface iterations together"),
     "own steps": (("step",), "leading a master/slave run with its internal steps"),
     "state": (("get_state", "set_state"), "stability analysis before the run"),
     "equations": (("equations",), "integrating it together with static subsystems"),

@@ -62,7 +62,7 @@ class SecondOrder(Subsystem):
     >>> mass = SecondOrder(Structure([2.0], K=[[8.0]]), backward_euler(), q0=[1.0],
     ...                    inputs=[At("f", 0, "force")], outputs=[At("x", 0)])
     >>> sorted(cs.capabilities(mass))
-    ['jacobian', 'rollback', 'state']
+    ['approximate crossing', 'jacobian', 'rollback', 'state']
     """
 
     def __init__(
