@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,38 +27,10 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Broyden, InterfaceProblem, IqnIls, Relaxation, Secant
+from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation, Secant
 from examples.truss_truss.model import SOURCE, TrussTruss, connected, monolithic, system
 
 TOL = 1e-10
-
-
-class Watched(cs.Corrector):
-    """Passes everything on to another corrector and notes the largest residual of every evaluation, step by step."""
-
-    def __init__(self, inner: cs.Corrector) -> None:
-        self.inner = inner
-        self.uses_jacobian = inner.uses_jacobian
-        self.norms: list[list[float]] = []
-
-    def __deepcopy__(self, memo: Any) -> Watched:
-        return self  # methods work on a copy of their corrector; the notes are wanted outside
-
-    def start_run(self, labels: Sequence[str]) -> None:
-        self.norms.clear()
-        self.inner.start_run(labels)
-
-    def start_step(self) -> None:
-        self.norms.append([])
-        self.inner.start_step()
-
-    def correct(self, z: np.ndarray, r: np.ndarray, problem: InterfaceProblem) -> np.ndarray:
-        self.norms[-1].append(float(np.abs(r).max()))
-        return self.inner.correct(z, r, problem)
-
-    def accept(self, z: np.ndarray, r: np.ndarray) -> None:
-        self.norms[-1].append(float(np.abs(r).max()))
-        self.inner.accept(z, r)
 
 
 @dataclass(frozen=True)
@@ -75,12 +47,14 @@ class Row:
     prototype: int | None = None
     published_local: tuple[int, int] | None = None
     remark: str = ""
+    one_step: bool = False  # one local solve per evaluation
     build: Callable[..., cs.System] = system
 
 
 def implicit(**options: Any) -> Callable[[cs.Corrector], cs.Method]:
     """A fully implicit method with the tolerance of the source."""
-    return lambda corrector: cs.Implicit(**{"degree": 0, "tol": TOL, "corrector": corrector, **options})
+    settings = {"degree": 0, "tol": TOL, "absolute": True, **options}
+    return lambda corrector: cs.Implicit(**settings, corrector=corrector)
 
 
 def every_iteration() -> cs.Corrector:
@@ -121,6 +95,17 @@ ROWS = [
         (2526, 2568),
         remark="local iterations as in the prototype (2514 / 2562); the source does not say where its solves begin",
     ),
+    Row(
+        "enhanced IJCSA as printed",
+        implicit(local="output equation"),
+        every_iteration,
+        789,
+        789,
+        remark="converges at the interface, but not to the coupled solution, since inner equations are never solved "
+        "again; with a single local iteration at first (published 666, and 900 with modified Newton) the error "
+        "doubles, so that is not offered",
+    ),
+    Row("enhanced+", implicit(local="one step"), every_iteration, None, 788, one_step=True),
     Row("basic IJCSA, first-order hold", implicit(degree=1), every_iteration, None, 633),
     Row("basic IJCSA, modified Newton", implicit(), every_step, None, 1216),
     Row(
@@ -144,7 +129,6 @@ ROWS = [
         lambda: Broyden(initial="exact"),
         None,
         1202,
-        remark="ours learns from the converged evaluation too (without: 1202)",
     ),
     Row("Broyden, identity start", implicit(), lambda: Broyden(initial=1.0), None, 1171),
     Row("IQN-ILS", implicit(), IqnIls),
@@ -162,7 +146,6 @@ class Found:
     result: cs.Result
     local: tuple[int, int]
     deviation: float
-    norms: list[list[float]] = field(default_factory=list)
 
     @property
     def evaluations(self) -> int:
@@ -173,14 +156,15 @@ class Found:
 def run_row(row: Row, p: TrussTruss = SOURCE, reference: np.ndarray | None = None) -> Found:
     """Run one row; local solves start at the last one of the same step, as in the source."""
     reference = monolithic(p) if reference is None else reference
-    coupled, watched = row.build(p, warm_start=True), Watched(row.corrector())
-    result = cs.simulate(coupled, t_end=p.t_end, method=row.method(watched), step=p.h)
+    coupled = row.build(p, warm_start=True)
+    result = cs.simulate(coupled, t_end=p.t_end, method=row.method(row.corrector()), step=p.h)
+    checks = 0 if row.one_step else 1  # one step takes no final check
     one, two = (
-        coupled.subsystems[name].local_iterations + result.stats.calls[name]  # type: ignore[attr-defined]
+        coupled.subsystems[name].local_iterations + checks * result.stats.calls[name]  # type: ignore[attr-defined]
         for name in ("one", "two")
     )
     deviation = float(np.abs(result["one.u"] - reference).max())
-    return Found(row, result, (one, two), deviation, watched.norms)
+    return Found(row, result, (one, two), deviation)
 
 
 def table(found: Sequence[Found]) -> str:
@@ -236,12 +220,20 @@ def draw_iterations(path: Path, found: Sequence[Found]) -> None:
     steps = [figure.add_subplot(grid[1, n]) for n in range(3)]
     top.set_yscale("log")
     for k, f in enumerate(found):
+        style = "-" if k < 10 else "--"  # ten colours
         counts = f.result.iterations + 1
         top.step(
-            np.arange(1, len(counts) + 1), counts, where="mid", color=f"C{k}", lw=1.4, label=f.row.label, alpha=0.85
+            np.arange(1, len(counts) + 1),
+            counts,
+            where="mid",
+            color=f"C{k}",
+            ls=style,
+            lw=1.4,
+            label=f.row.label,
+            alpha=0.85,
         )
-        for axes, norms in zip(steps, f.norms, strict=False):
-            axes.loglog(np.arange(1, len(norms) + 1), norms, "o-", ms=4, color=f"C{k}", lw=1.3, alpha=0.85)
+        for axes, norms in zip(steps, f.result.residual_norms, strict=False):
+            axes.loglog(np.arange(1, len(norms) + 1), norms, f"o{style}", ms=4, color=f"C{k}", lw=1.3, alpha=0.85)
     top.set(xlabel="step", ylabel="interface evaluations", xlim=(0, len(counts) + 1))
     top.set_yticks([k for k in (2, 3, 4, 5, 6, 8, 10, 20, 50, 100) if k <= top.get_ylim()[1]])
     top.yaxis.set_major_formatter("{x:g}")

@@ -20,8 +20,8 @@ def test_truss_table_and_pictures(tmp_path: Path) -> None:
     found = [truss.run_row(row, p, reference) for row in truss.ROWS if row.label.startswith("basic")]
     lines = truss.table(found).splitlines()
     assert lines[2].split()[:6] == ["basic", "IJCSA", "785", "785", "24", "2526"]
-    assert [len(norms) for norms in found[0].norms] == [4] * 6
-    assert found[0].norms[0][-1] < truss.TOL
+    assert [len(norms) for norms in found[0].result.residual_norms] == [4] * 6
+    assert found[0].result.residual_norms[0][-1] < truss.TOL
     truss.draw_motion(tmp_path / "motion.png", found[0], reference)
     truss.draw_iterations(tmp_path / "iterations.png", found)
     assert drawn(tmp_path / "motion.png")

@@ -162,48 +162,41 @@ def test_warm_start_saves_local_iterations() -> None:
         assert coupled.subsystems[name].local_iterations + 785 == pytest.approx(printed, rel=0.01)
 
 
-def enhanced(printed: bool) -> tuple[int, int, tuple[int, int], float]:
-    """Interface evaluations, approximate solves, local solves and deviation of an enhanced method, by hand."""
-    trusses = force_truss(warm_start=True), displacement_truss(warm_start=True)
-    for truss in trusses:
-        truss.start(0.0)
-    z, count, approximate, deviation = np.zeros(2), 0, 0, 0.0
-    for n in range(SOURCE.steps):
-        t0, t1 = n * SOURCE.h, (n + 1) * SOURCE.h
-        states = [truss.save() for truss in trusses]
-        for m in range(20):
-            signals = [Polynomial(t0, SOURCE.h, np.array([[value]])) for value in z]
-            y = np.empty(2)
-            for i, truss in enumerate(trusses):
-                truss.restore(states[i])
-                if printed and m == 0:
-                    (y[i],) = truss.advance(t0, t1, signals[i])
-                else:
-                    (y[i],) = truss.resolve(t0, t1, signals[i], output_equation=printed)
-            count, approximate = count + 1, approximate + (m > 0)
-            r = z - y[::-1]
-            inside = 0.0 if printed else max(truss.internal_residual for truss in trusses)
-            if max(np.abs(r).max(), inside) < 1e-10:
-                break
-            G = np.eye(2)
-            for i, truss in enumerate(trusses):
-                truss.restore(states[i])
-                G[1 - i, i] = -truss.jacobian(t0, t1, signals[i], np.ones(1))[0, 0]
-            z = z - np.linalg.solve(G, r)
-        deviation = max(deviation, abs(y[0] - reference()[n + 1]))
-    return count, approximate, (trusses[0].local_iterations, trusses[1].local_iterations), deviation
+def enhanced(local: str) -> tuple[cs.Result, tuple[int, int], float]:
+    """A run of an enhanced method, local solves of both trusses, and the deviation from the monolithic solution."""
+    coupled = system(warm_start=True)
+    method = cs.Implicit(0, tol=1e-10, absolute=True, corrector=cs.Newton("iteration"), local=local)
+    result = cs.simulate(coupled, t_end=SOURCE.t_end, method=method, step=SOURCE.h)
+    solves = coupled.subsystems["one"].local_iterations, coupled.subsystems["two"].local_iterations
+    return result, solves, float(np.abs(result["one.u"] - reference()).max())
 
 
-def test_resolve_with_the_output_equation_alone_is_the_printed_enhanced_method() -> None:
+@pytest.mark.covers("IJ-21")
+def test_the_printed_enhanced_method() -> None:
     """789 evaluations, 589 of them approximate, and a solution that is off by 1.6e-3 (the pitfall of spec 2.8)."""
-    count, approximate, _, deviation = enhanced(printed=True)
-    assert (count, approximate) == (789, 589)
+    result, _, deviation = enhanced("output equation")
+    evaluations = int((result.iterations + 1).sum())
+    assert (evaluations, evaluations - SOURCE.steps) == (789, 589)
+    assert result.residual.max() < 1e-10  # the interface converges all the same
     assert deviation == pytest.approx(1.6e-3, rel=0.02)
 
 
-def test_resolve_with_a_local_newton_step_converges_to_the_monolithic_solution() -> None:
+@pytest.mark.covers("IJ-22")
+def test_one_local_newton_step_per_iteration_converges_to_the_monolithic_solution() -> None:
     """ "Enhanced+": 788 +- 5 evaluations, each one linear solve per truss, 1e-10 from the monolithic solution."""
-    count, _, solves, deviation = enhanced(printed=False)
-    assert abs(count - 788) <= 5
-    assert solves == (count, count)
+    result, solves, deviation = enhanced("one step")
+    evaluations = int((result.iterations + 1).sum())
+    assert abs(evaluations - 788) <= 5
+    assert solves == (evaluations, evaluations)
     assert deviation <= 1e-10
+
+
+def test_enhanced_methods_need_subsystems_that_can_take_part() -> None:
+    lone = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + 1, inputs=["u"], outputs=["y"])})
+    lone.connect("a.y", "a.u")
+    with pytest.raises(cs.CapabilityError, match="approximate crossing"):
+        cs.simulate(lone, t_end=1.0, step=0.5, method=cs.Implicit(0, local="one step"))
+    with pytest.raises(cs.SetupError, match="local must be"):
+        cs.Implicit(0, local="half")
+    with pytest.raises(cs.SetupError, match="serial sweeps"):
+        cs.Implicit(0, local="one step", sweep="gauss-seidel", corrector=cs.Aitken())

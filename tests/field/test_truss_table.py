@@ -63,8 +63,8 @@ def test_residual_history_of_the_basic_method() -> None:
     """Four evaluations in each of the first steps; the logged residuals fall quadratically to the tolerance."""
     basic = found("basic IJCSA")
     assert first_steps(basic) == [4, 4, 4]
-    assert [len(norms) for norms in basic.norms[:3]] == [4, 4, 4]
-    for norms in basic.norms:
+    assert [len(norms) for norms in basic.result.residual_norms[:3]] == [4, 4, 4]
+    for norms in basic.result.residual_norms:
         assert norms[-1] < 1e-10 <= norms[-2]
 
 
