@@ -40,20 +40,35 @@ from cosolve.errors import (
     SetupError,
     SimulationError,
     SingularInterfaceError,
+    StabilityWarning,
     StepSizeError,
     SubsystemError,
 )
 from cosolve.interface import System
-from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, MasterSlave, Method, SemiImplicit
+from cosolve.method import (
+    Baumgarte,
+    DynamicStatic,
+    GaussSeidel,
+    Implicit,
+    Jacobi,
+    MasterSlave,
+    Method,
+    SemiImplicit,
+    StabilisedIndex2,
+    WeightedMultipliers,
+)
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.result import Result, load
 from cosolve.simulate import simulate
+from cosolve.stepper import Snapshot, Stepper
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import (
+    ApproximateJacobian,
     Dae,
     FreeRunning,
     Linear,
     Ode,
+    Pid,
     Port,
     SelfDriven,
     Static,
@@ -64,6 +79,7 @@ from cosolve.subsystem import (
 )
 
 if TYPE_CHECKING:
+    from cosolve.interface.joints import Joint, assemble
     from cosolve.interface.mapping import (
         Mapping,
         Mesh,
@@ -74,6 +90,10 @@ if TYPE_CHECKING:
         radial_basis,
         read_mesh,
     )
+    from cosolve.subsystem.process import Isolated
+    from cosolve.subsystem.jax_ode import JaxOde
+    from cosolve.subsystem.jax_static import JaxStatic
+    from cosolve.subsystem.jax_tools import differentiate
     from cosolve.subsystem.second_order import (
         At,
         SecondOrder,
@@ -90,9 +110,14 @@ __version__ = "0.1.0"
 
 # Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
 _LATER = {
+    "cosolve.interface.joints": ("Joint", "assemble"),
     "cosolve.interface.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
+    "cosolve.subsystem.process": ("Isolated",),
+    "cosolve.subsystem.jax_ode": ("JaxOde",),
+    "cosolve.subsystem.jax_static": ("JaxStatic",),
+    "cosolve.subsystem.jax_tools": ("differentiate",),
     "cosolve.subsystem.second_order": (
         *("At", "SecondOrder", "Structure", "backward_euler", "bdf2", "central_differences", "generalised_alpha"),
         *("hht", "trapezoidal"),
@@ -111,7 +136,9 @@ __all__ = [
     "Adaptive",
     "Aitken",
     "Anderson",
+    "ApproximateJacobian",
     "At",
+    "Baumgarte",
     "Broyden",
     "CapabilityError",
     "ConvergenceError",
@@ -125,7 +152,10 @@ __all__ = [
     "Implicit",
     "IqnIls",
     "IqnImvj",
+    "Isolated",
     "Jacobi",
+    "JaxOde",
+    "JaxStatic",
     "KnownHistory",
     "Linear",
     "Mapping",
@@ -138,6 +168,7 @@ __all__ = [
     "NonFiniteError",
     "Ode",
     "OutputFileError",
+    "Pid",
     "Port",
     "Relaxation",
     "Result",
@@ -149,14 +180,19 @@ __all__ = [
     "SetupError",
     "SimulationError",
     "SingularInterfaceError",
+    "Snapshot",
     "Static",
     "StaticProcess",
     "StaticResidual",
+    "StabilisedIndex2",
+    "StabilityWarning",
     "StepSizeError",
+    "Stepper",
     "Structure",
     "Subsystem",
     "SubsystemError",
     "System",
+    "assemble",
     "backward_euler",
     "barycentric",
     "bdf2",
@@ -166,6 +202,7 @@ __all__ = [
     "compare_linearisation",
     "convergence",
     "critical_step",
+    "differentiate",
     "dual_mortar",
     "generalised_alpha",
     "hht",
@@ -185,4 +222,5 @@ __all__ = [
     "structure",
     "trapezoidal",
     "wrmse",
+    "WeightedMultipliers",
 ]

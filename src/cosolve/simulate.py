@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from cosolve.errors import SetupError, SimulationError, StepSizeError
-from cosolve.interface import Plan, System
+from cosolve.errors import SetupError, SimulationError
+from cosolve.interface import System
 from cosolve.interface.graph import graph
-from cosolve.method import Crew, Method, Outcome, Window
+from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
-from cosolve.result import Channel, Layout, Memory, Recorder, Result, Row, Stats
-from cosolve.signal import History
-from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.subsystem.base import has_capability
+from cosolve.result import Memory, Recorder, Result, Row, Stats
+from cosolve.stepper import Core, Selection, Snapshot, channels, checked_plan, make_windows
+from cosolve.stepsize import Adaptive
+
+__all__ = ["channels", "simulate"]
 
 _PROGRESS_EVERY = 0.1  # seconds
 
@@ -33,14 +34,22 @@ def simulate(
     workers: int = 1,
     save: str | Path | None = None,
     every: int = 1,
+    record: Sequence[str] | None = None,
     progress: Callable[[float], None] | None = None,
+    resume: str | Path | Snapshot | None = None,
+    save_state: str | Path | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
     `step` is the macro step, or an `Adaptive` step control (`MasterSlave` chooses its own steps; `step` then limits
     them). `workers` > 1 runs subsystems of a parallel sweep in threads: same bits, less time where they release the
     interpreter lock. `save` streams the result to an HDF5 file instead of holding it in memory; `every` records only
-    each so-many-th macro point (and the last). `progress(fraction)` is called about ten times a second.
+    each so-many-th macro point (and the last), `record` only the named quantities. `progress(fraction)` is called about
+    ten times a second.
+
+    `resume` continues from a state that a `Stepper` or a run with `save_state` (a file written at the end) has left:
+    `t_start` is then where that state stands. On the same grid of steps (same `t_end` and `step`) the bits are those of
+    an uninterrupted run.
 
     A run that stops early raises `SimulationError`, whose `result` holds everything up to the last good step.
 
@@ -53,16 +62,18 @@ def simulate(
     >>> bool(abs(result["one.h"][-1] - 0.5) < 1e-4), len(result.t)
     (True, 101)
     """
-    if not isinstance(system, System):
-        raise SetupError(f"simulate runs a cosolve.System, not a {type(system).__name__}")
-    if not isinstance(method, Method):
-        raise SetupError(f"method must be a coupling method such as Jacobi(degree=1), not {method!r}")
-    for name, count in (("every", every), ("workers", workers)):
-        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
-            raise SetupError(f"{name} must be a whole number of at least 1, not {count!r}")
-    plan = system.plan()
-    method.refuse_unfit(plan)
-    windows = _windows(method, step, t_start, t_end, plan)
+    if not isinstance(every, (int, np.integer)) or isinstance(every, bool) or every < 1:
+        raise SetupError(f"every must be a whole number of at least 1, not {every!r}")
+    plan = checked_plan("simulate", system, method, workers)
+    saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
+    t_first = t_start
+    if saved is not None:
+        t_first, t_start = saved.t_start, saved.t
+    if save_state is not None:
+        from cosolve.result.store import refuse_unwritable
+
+        refuse_unwritable(Path(save_state))
+    core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers)
     meta = {
         "method": repr(method),
         "step": repr(step),
@@ -71,18 +82,20 @@ def simulate(
         "system": str(system),
         "graph": graph(system),
     }
-    recorder = _recorder(plan, save, meta)
-    run = _Run(plan, method, startup or RisingDegree(), windows, recorder, workers, every, progress)
-    return run.result(t_start, meta)
+    selection = Selection(plan, record)
+    recorder = _recorder(selection, plan.names, save, meta)
+    run = _Run(core, recorder, selection, every, progress)
+    return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
 
 
-def _recorder(plan: Plan, save: str | Path | None, meta: dict[str, Any]) -> Recorder:
-    layout = Layout(plan.n_y, plan.n_z, plan.n_subsystems)
+def _recorder(
+    selection: Selection, names: tuple[str, ...], save: str | Path | None, meta: dict[str, Any]
+) -> Recorder:
     if save is None:
-        return Memory(layout)
+        return Memory(selection.layout)
     from cosolve.result.store import Stream
 
-    return Stream(Path(save), layout, channels(plan), plan.names, meta)
+    return Stream(Path(save), selection.layout, selection.channels, names, meta)
 
 
 class _Run:
@@ -90,47 +103,48 @@ class _Run:
 
     def __init__(
         self,
-        plan: Plan,
-        method: Method,
-        startup: RisingDegree,
-        windows: _Windows,
+        core: Core,
         recorder: Recorder,
-        workers: int,
+        selection: Selection,
         every: int,
         progress: Callable[[float], None] | None,
     ) -> None:
-        self.plan, self.method, self.startup = plan, method, startup
-        self.windows, self.recorder, self.every, self.progress = windows, recorder, every, progress
-        self.crew = Crew(plan, workers)
+        self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
+        self.selection = selection
         self.stats = Stats()
         self._residuals = 0.0
-        self._t = np.nan  # start of the macro step now under way
 
-    def result(self, t_start: float, meta: dict[str, Any]) -> Result:
+    def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
         began = perf_counter()
+        core = self.core
         failure: SimulationError | None = None
         ending: str | None = None
         try:
-            self._loop(t_start)
+            core.start(t_first)
+            if saved is not None:
+                core.restore(saved)
+            self._loop()
+            if save_state is not None:
+                core.save(portable=True).write(save_state)
         except SimulationError as error:
             failure = error
             if failure.time is None:  # from below the level that knows the time
-                failure.time = self._t
-                failure.args = (f"{failure} (in the macro step from t = {self._t:.9g})",)
+                failure.time = core.t
+                failure.args = (f"{failure} (in the macro step from t = {core.t:.9g})",)
             ending = str(failure)
         except BaseException as error:  # Ctrl-C, say: the file must not claim that the run finished
-            ending = f"the run was ended by {type(error).__name__} in the macro step from t = {self._t:.9g}"
+            ending = f"the run was ended by {type(error).__name__} in the macro step from t = {core.t:.9g}"
             raise
         finally:
-            self.crew.close()
+            core.crew.close()
             self._close_books(perf_counter() - began)
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
         result = Result(
             self.recorder.columns,
-            channels(self.plan),
-            self.plan.names,
+            self.selection.channels,
+            core.plan.names,
             stats=self.stats,
             meta=meta,
             error=ending,
@@ -140,189 +154,43 @@ class _Run:
             raise failure
         return result
 
-    def _loop(self, t_start: float) -> None:
-        plan, crew = self.plan, self.crew
-        self._t = t_start
-        y, z = crew.start(t_start)
-        history = History(z, depth=max(self.method.degree, 1))
-        self.startup.prepare(plan, self.method, history, t_start, self.windows.first_step)
-        step = self.startup.wrap(crew, self.method, self.method.bind(crew))
-        self.recorder.append(Row(t_start, y, z))
+    def _loop(self) -> None:
+        core, crew = self.core, self.core.crew
+        t_start, span = core.t, core.windows.t_end - core.t
+        chosen = self.selection
+        self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
         calls, seconds = crew.calls.copy(), crew.seconds.copy()
-        rejected, shown = 0, perf_counter()
-        for window, last in self.windows:
-            self._t = window.t0
-            states = crew.save() if self.windows.may_reject else None
-            outcome = step(history, window)
-            error = self.windows.judge(window, outcome)
-            if error is None:  # rejected: the windows offer a shorter one next
-                crew.restore(states or [])
-                rejected += 1
-                self.stats.rejected += 1
-                continue
-            t1, H = window.t1, window.H
-            if outcome.t1 is not None and outcome.H is not None:
-                t1, H = outcome.t1, outcome.H
-            history.push(outcome.z, H)
+        rejected, shown = core.rejected, perf_counter()
+        while not core.done:
+            step = core.cross()
+            outcome = step.outcome
             self.stats.steps += 1
             self.stats.iterations += outcome.iterations
-            self.stats.rejected += outcome.rejected
-            rejected += outcome.rejected
             self.stats.unconverged += not outcome.converged
-            self.stats.over_tolerance += error > 1.0
+            self.stats.over_tolerance += step.error > 1.0
             if outcome.residual == outcome.residual:
                 self._residuals = max(self._residuals, outcome.residual)
                 self.stats.max_residual = self._residuals
-            final = last if outcome.t1 is None else t1 >= self.windows.t_end
-            if final or self.stats.steps % self.every == 0:
+            if core.done or self.stats.steps % self.every == 0:
                 self.recorder.append(
                     Row(
-                        *(t1, outcome.y, outcome.z, H, outcome.iterations, outcome.residual, error, rejected),
+                        *(step.t, chosen.y(outcome.y), chosen.z(outcome.z), step.H),
+                        *(outcome.iterations, outcome.residual, step.error),
+                        rejected=core.rejected - rejected,
                         calls=crew.calls - calls,
                         seconds=crew.seconds - seconds,
+                        norms=outcome.norms,
                     )
                 )
-                calls, seconds, rejected = crew.calls.copy(), crew.seconds.copy(), 0
-            if self.progress is not None and (final or perf_counter() - shown > _PROGRESS_EVERY):
-                self.progress((t1 - t_start) / (self.windows.t_end - t_start))
+                calls, seconds, rejected = crew.calls.copy(), crew.seconds.copy(), core.rejected
+            if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
+                self.progress((step.t - t_start) / span)
                 shown = perf_counter()
 
     def _close_books(self, wall: float) -> None:
-        names = self.plan.names
+        crew, names = self.core.crew, self.core.plan.names
         self.stats.wall_seconds = wall
-        self.stats.calls = {n: int(c) for n, c in zip(names, self.crew.calls, strict=True)}
-        self.stats.jacobians = {n: int(c) for n, c in zip(names, self.crew.jacobians, strict=True)}
-        self.stats.seconds = {n: float(s) for n, s in zip(names, self.crew.seconds, strict=True)}
-
-
-# -- the sequence of macro steps ---------------------------------------------------------------------------
-
-
-class _Windows:
-    """The macro steps of a run, one after the other; `judge` accepts a finished one or asks for a shorter one."""
-
-    may_reject = False
-    first_step: float
-    t_end: float
-
-    def __iter__(self) -> Iterator[tuple[Window, bool]]:
-        raise NotImplementedError
-
-    def judge(self, window: Window, outcome: Outcome) -> float | None:
-        """Error estimate of an accepted step (NaN where there is none); None rejects it."""
-        return np.nan
-
-
-class _Uniform(_Windows):
-    def __init__(self, t_start: float, t_end: float, H: float) -> None:
-        self.clock = UniformClock(t_start, t_end, H)
-        self.first_step, self.t_end = self.clock.H, t_end
-
-    def __iter__(self) -> Iterator[tuple[Window, bool]]:
-        clock = self.clock
-        t0 = clock.time(0)
-        for n in range(clock.count):
-            t1 = clock.time(n + 1)
-            yield Window(t0, t1, clock.step(n)), n + 1 == clock.count
-            t0 = t1
-
-
-class _Followed(_Windows):
-    """The method ends each step itself, at most `H_max` on (where there is a limit)."""
-
-    def __init__(self, t_start: float, t_end: float, H_max: float | None) -> None:
-        refuse_bad_span(t_start, t_end)
-        self.t, self.t_end = t_start, t_end
-        self.H_max = t_end - t_start if H_max is None else H_max
-        self.first_step = np.nan if H_max is None else H_max  # NaN: known only to the method
-
-    def __iter__(self) -> Iterator[tuple[Window, bool]]:
-        while self.t < self.t_end:
-            t1 = self.t + self.H_max
-            if t1 > self.t_end - 1e-9 * self.H_max:  # no sliver of a step before the end
-                t1 = self.t_end
-            yield Window(self.t, t1, t1 - self.t), t1 == self.t_end
-
-    def judge(self, window: Window, outcome: Outcome) -> float | None:
-        assert outcome.t1 is not None
-        self.t = outcome.t1
-        return np.nan
-
-
-class _Controlled(_Windows):
-    """Error-controlled steps on a tick clock."""
-
-    def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
-        self.clock = TickClock(t_start, t_end)
-        self.control, self.nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
-        guess = 1e-4 * (t_end - t_start) if control.H_init is None else control.H_init
-        self.H = self.first_step = min(control.H_max, max(control.H_min, guess))
-        self.previous: float | None = None
-
-    def __iter__(self) -> Iterator[tuple[Window, bool]]:
-        clock = self.clock
-        while not clock.done:
-            ticks = clock.fit(self.H)
-            last = clock.at(clock.tick + ticks) >= self.t_end
-            self._ticks = ticks
-            yield Window(clock.time, clock.at(clock.tick + ticks), clock.length(ticks)), last
-
-    def judge(self, window: Window, outcome: Outcome) -> float | None:
-        control = self.control
-        error = control.estimate(outcome.z, outcome.predicted, self.nominal)
-        if self.may_reject and error > 1.0 and control.H_min * (1 + 1e-9) < window.H:
-            self.H = control.shorter_step(window.H, error, outcome.degree)
-            self.previous = None
-            if self.clock.fit(self.H) <= 4 or window.t0 + self.H == window.t0:
-                raise StepSizeError(
-                    f"the step control wants steps below {self.H:.1e} at t = {window.t0:.9g}: a jump or a tolerance "
-                    f"(rtol {control.rtol:g}) beyond reach; set H_min, or loosen rtol",
-                    time=window.t0,
-                )
-            return None
-        self.clock.advance(self._ticks)
-        self.H = control.next_step(window.H, error, self.previous, outcome.degree)
-        self.previous = error
-        return error
-
-
-def _windows(method: Method, step: float | Adaptive | None, t_start: float, t_end: float, plan: Plan) -> _Windows:
-    if method.chooses_step:
-        if isinstance(step, Adaptive):
-            raise SetupError(f"{method.name} chooses its steps itself; give no step, or a number that limits them")
-        if step is not None:
-            refuse_bad_step(step)
-        return _Followed(t_start, t_end, step)
-    if step is None:
-        raise SetupError(f"{method.name} needs a macro step: step=1e-3, or step=Adaptive(rtol=1e-6)")
-    if not isinstance(step, Adaptive):
-        return _Uniform(t_start, t_end, step)
-    fixed = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if not has_capability(s, "rollback")]
-    if step.reject and fixed:
-        raise SetupError(f"Adaptive(reject=True) repeats steps, but '{fixed[0]}' cannot roll back; use reject=False")
-    return _Controlled(t_start, t_end, step, plan, may_reject=not fixed if step.reject is None else step.reject)
-
-
-def channels(plan: Plan) -> dict[str, Channel]:
-    """Where each port and each named coupling variable is found in the recorded columns."""
-    found: dict[str, Channel] = {}
-    for i, name in enumerate(plan.names):
-        for port in plan.output_ports[i]:
-            inside, base = plan.output_ports[i].slice(port.name), plan.y_slices[i].start
-            part = tuple(range(base + inside.start, base + inside.stop))
-            found[f"{name}.{port.name}"] = Channel("y", part, port.size is None, unit=port.unit)
-        for port in plan.input_ports[i]:
-            inside, base = plan.input_ports[i].slice(port.name), plan.u_slices[i].start
-            into = slice(base + inside.start, base + inside.stop)
-            part = tuple(max(0, int(k)) for k in plan.u_source[into])
-            found[f"{name}.{port.name}"] = Channel(
-                "z",
-                part,
-                port.size is None,
-                tuple(plan.u_factor[into]),
-                tuple(plan.u_offset[into]),
-                port.unit,
-            )
-    for name, (entries, scalar) in plan.z_ports.items():
-        found.setdefault(name, Channel("z", tuple(range(entries.start, entries.stop)), scalar))
-    return found
+        self.stats.rejected = self.core.rejected
+        self.stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
+        self.stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
+        self.stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

@@ -22,7 +22,7 @@ from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
-from cosolve.method import Method
+from cosolve.method import ConstraintTreatment, Method
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.stepsize import Adaptive
 
@@ -40,6 +40,7 @@ def _kebab(name: str) -> str:
 
 METHODS = _exported(cosolve.method, Method)
 CORRECTORS = _exported(cosolve.corrector, Corrector)
+TREATMENTS = _exported(cosolve.method, ConstraintTreatment)
 STARTUPS = {_kebab(c.__name__): c for c in (RisingDegree, KnownHistory, MasterSlaveStart)}
 
 
@@ -103,6 +104,8 @@ def _construct(what: str, cls: Any, options: Mapping[str, Any], folder: Path) ->
         hint = hints[option]
         if hint is Corrector:
             values[option] = _build("corrector", value, CORRECTORS, folder)
+        elif hint == ConstraintTreatment | None:
+            values[option] = _build("constraint treatment", value, TREATMENTS, folder)
         elif getattr(hint, "__name__", "") == "Callable" and isinstance(value, str):
             values[option] = import_callable(value, folder)
         else:

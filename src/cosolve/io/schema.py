@@ -101,6 +101,17 @@ class EquationsTable(Table):
     initial: dict[str, float | list[float]] = {}
 
 
+class ConstraintTable(Table):
+    """[[constraints]]."""
+
+    multipliers: dict[str, Drives]
+    levels: str
+    parameters: dict[str, Any] = {}
+    of: Addresses
+    correction: dict[str, Drives] = {}
+    initial: dict[str, float | list[float]] = {}
+
+
 class SimulationTable(Table):
     """[simulation]."""
 
@@ -120,6 +131,7 @@ class OutputTable(Table):
     plot: list[str] = []
     report: bool = False
     every: Annotated[int, Field(ge=1)] = 1
+    record: list[str] | None = None
 
 
 class SystemTable(Table):
@@ -129,6 +141,7 @@ class SystemTable(Table):
     connections: list[ConnectionTable] = []
     laws: list[LawTable] = []
     equations: list[EquationsTable] = []
+    constraints: list[ConstraintTable] = []
     constants: Annotated[dict[str, float | list[float]], BeforeValidator(_by_address)] = {}
     simulation: SimulationTable
     output: OutputTable = OutputTable()
@@ -139,6 +152,7 @@ TABLES: dict[str, type[Table]] = {
     "connections": ConnectionTable,
     "laws": LawTable,
     "equations": EquationsTable,
+    "constraints": ConstraintTable,
     "simulation": SimulationTable,
     "output": OutputTable,
 }

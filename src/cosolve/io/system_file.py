@@ -57,7 +57,8 @@ from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
-from cosolve.simulate import channels, simulate
+from cosolve.simulate import simulate
+from cosolve.stepper import Selection
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem import Linear, Matrix, Port, Subsystem
 
@@ -74,6 +75,7 @@ class Output:
     plot: tuple[str, ...] = ()
     report: bool = False
     every: int = 1
+    record: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Description:
                 workers=self.workers,
                 save=self.output.file,
                 every=self.output.every,
+                record=self.output.record,
                 progress=progress,
             )
         except SimulationError as error:
@@ -172,8 +175,10 @@ def load_system(path: str | Path) -> Description:
         refuse_bad_span(simulation.t_start, simulation.t_end)
     with file.at(("simulation",), "startup"):
         startup = None if simulation.startup is None else named.startup(simulation.startup, file.folder)
+    with file.at(("output",), "record"):
+        recorded = list(Selection(system.plan(), described.output.record).channels)
     with file.at(("output",), "plot"):
-        _refuse_unknown(described.output.plot, list(channels(system.plan())))
+        _refuse_unknown(described.output.plot, recorded)
     return Description(
         file.path,
         system,
@@ -202,6 +207,16 @@ def _system(file: TomlFile, described: SystemTable) -> System:
     for n, equations in enumerate(described.equations):
         with file.at(("equations", n)):
             _add_equations(system, equations, file.folder)
+    for n, constraint in enumerate(described.constraints):
+        with file.at(("constraints", n)):
+            levels = _with_parameters(import_callable(constraint.levels, file.folder), constraint.parameters)
+            system.constraint(
+                constraint.multipliers,
+                levels,
+                of=_several(constraint.of),
+                correction=constraint.correction or None,
+                initial=constraint.initial,
+            )
     for address, value in described.constants.items():
         with file.at(("constants",), address):
             system.set(address, value)
@@ -297,4 +312,5 @@ def _refuse_unknown(names: list[str], known: list[str]) -> None:
 
 def _output(table: OutputTable) -> Output:
     file = None if table.file is None else Path(table.file)
-    return Output(file, table.csv, tuple(table.plot), table.report, table.every)
+    record = None if table.record is None else tuple(table.record)
+    return Output(file, table.csv, tuple(table.plot), table.report, table.every, record)

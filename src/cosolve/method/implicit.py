@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -41,12 +41,14 @@ class Implicit(Method):
     """Iterate each macro step until every residual is below `tol` times the size of its coupling variable.
 
     The size of a variable is the largest magnitude seen in the run, at least the nominal value of its port; user
-    equations are measured against 1, and with `absolute=True` everything is. A residual that stands still within the
+    equations are measured against 1, and with `absolute=True` everything is. `atol` adds absolute tolerances for single
+    coupling variables (`{"left.force": 1e-3}`) or for all of them, whichever of the two is looser. A residual that stands still within the
     rounding of its own evaluation counts as converged; anything else that does not converge in `max_iterations` stops
     the run, unless `accept_unconverged` says to go on (such steps are counted in `result.stats.unconverged`).
 
     `sweep="gauss-seidel"` runs the subsystems one after the other (in `order`) with the newest values; it works with
-    correctors that need no Jacobian.
+    correctors that need no Jacobian. `degree` is the polynomial between macro points (0 holds the end value, 1 is a
+    ramp), `predictor` the degree of the first guess (default: the same).
 
     `local="one step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
     interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
@@ -70,6 +72,8 @@ class Implicit(Method):
     accept_unconverged: bool = False
     constraints: ConstraintTreatment | None = None
     local: Local = "converged"
+    predictor: int | None = None
+    atol: float | Mapping[str, float] = 0.0
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
@@ -82,6 +86,11 @@ class Implicit(Method):
             raise SetupError(f"Implicit: corrector must be a Corrector such as Newton(), not {self.corrector!r}")
         if not (is_number(self.tol) and self.tol > 0):
             raise SetupError(f"Implicit: tol must be a positive number, not {self.tol!r}")
+        if self.predictor is not None:
+            self.refuse_bad_degree(self.predictor, "predictor")
+        for allowed in self.atol.values() if isinstance(self.atol, Mapping) else [self.atol]:
+            if not (is_number(allowed) and allowed >= 0):
+                raise SetupError(f"Implicit: atol must be numbers of at least 0, not {self.atol!r}")
         if not (is_number(self.max_iterations) and self.max_iterations >= 1):
             raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations!r}")
         refuse_no_treatment(self.name, self.constraints)
@@ -113,7 +122,8 @@ class Implicit(Method):
         treatment = treatment_for(plan, self.constraints)
         serial = Serial(crew, in_order(plan, self.order)) if self.sweep == "gauss-seidel" else None
         active = None if serial is None else np.flatnonzero(serial.lagging)
-        measure = _Measure(plan, self.absolute)
+        measure = _Measure(plan, self.absolute, _absolute_tolerances(plan, self.atol) / self.tol)
+        guess_degree = self.degree if self.predictor is None else self.predictor
         correctors = [deepcopy(self.corrector) for _ in variants(plan, treatment, 1.0)]
         for corrector in correctors:
             corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
@@ -129,7 +139,7 @@ class Implicit(Method):
             trial = Trial(
                 *(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial, self.local)
             )
-            z_p = history.extrapolate(self.degree, window.H).sum(axis=0)
+            z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
             solutions, norms, converged = [], [], True
             for corrector, (_, combined) in zip(correctors, parts, strict=True):
                 trial.plan = combined
@@ -147,7 +157,7 @@ class Implicit(Method):
                 trial.y,
                 plan.evaluate(trial.y, trial.z),
                 z_p,
-                history.extrapolation_degree(self.degree),
+                history.extrapolation_degree(guess_degree),
                 iterations=len(norms) - len(parts),
                 residual=float(np.abs(r).max(initial=0.0)),
                 converged=converged,
@@ -201,6 +211,19 @@ class Implicit(Method):
         )
 
 
+def _absolute_tolerances(plan: Plan, atol: float | Mapping[str, float]) -> Vector:
+    """The absolute tolerance of every row."""
+    if not isinstance(atol, Mapping):
+        return np.full(plan.n_z, float(atol))
+    allowed = np.zeros(plan.n_z)
+    for name, value in atol.items():
+        if name not in plan.z_ports:
+            known = ", ".join(f"'{n}'" for n in list(plan.z_ports)[:8])
+            raise SetupError(f"Implicit: atol names '{name}', which is no coupling variable; there are {known}")
+        allowed[plan.z_ports[name][0]] = value
+    return allowed
+
+
 class _Measure:
     """The residual norm: the largest row, each in units of its coupling variable.
 
@@ -208,8 +231,9 @@ class _Measure:
     with, size no longer counts, and beyond `_LOST` times there is no use in going on.
     """
 
-    def __init__(self, plan: Plan, absolute: bool) -> None:
+    def __init__(self, plan: Plan, absolute: bool, least: Vector) -> None:
         self.size = plan.z_nominal.copy()
+        self._least = least  # sizes at which the absolute tolerance takes over
         self._plain = np.full(plan.n_z, absolute)  # rows measured against 1
         for block in plan.blocks:
             if block.implicit:
@@ -226,7 +250,7 @@ class _Measure:
 
     def rows(self, z: Vector) -> Vector:
         size = np.maximum(self.row_size, np.minimum(np.abs(z), _GROWTH * self._start))
-        return np.where(self._plain, 1.0, size)
+        return np.maximum(np.where(self._plain, 1.0, size), self._least)
 
     def __call__(self, r: Vector, z: Vector) -> float:
         return float((np.abs(r) / self.rows(z)).max(initial=0.0))

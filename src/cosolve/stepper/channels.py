@@ -1,0 +1,89 @@
+"""Names of a run's quantities and where they are found in its flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.interface import Plan
+from cosolve.result import Channel, Layout
+from cosolve.subsystem.port import Vector
+
+
+def channels(plan: Plan) -> dict[str, Channel]:
+    """Where each port and each named coupling variable is found in the recorded columns."""
+    found: dict[str, Channel] = {}
+    for i, name in enumerate(plan.names):
+        for port in plan.output_ports[i]:
+            inside, base = plan.output_ports[i].slice(port.name), plan.y_slices[i].start
+            part = tuple(range(base + inside.start, base + inside.stop))
+            found[f"{name}.{port.name}"] = Channel("y", part, port.size is None, unit=port.unit)
+        for port in plan.input_ports[i]:
+            inside, base = plan.input_ports[i].slice(port.name), plan.u_slices[i].start
+            into = slice(base + inside.start, base + inside.stop)
+            part = tuple(max(0, int(k)) for k in plan.u_source[into])
+            found[f"{name}.{port.name}"] = Channel(
+                "z",
+                part,
+                port.size is None,
+                tuple(plan.u_factor[into]),
+                tuple(plan.u_offset[into]),
+                port.unit,
+            )
+    for name, (entries, scalar) in plan.z_ports.items():
+        found.setdefault(name, Channel("z", tuple(range(entries.start, entries.stop)), scalar))
+    return found
+
+
+class Selection:
+    """What a run writes down: everything, or the named quantities only (fields are large).
+
+    >>> import cosolve as cs
+    >>> system = cs.System({"a": cs.Static(lambda t, u: [t, 2 * t], inputs=[], outputs=["x", ("y", 1)])})
+    >>> chosen = Selection(system.plan(), ["a.y"])
+    >>> chosen.y(np.array([3.0, 6.0])), list(chosen.channels)
+    (array([6.]), ['a.y'])
+    """
+
+    def __init__(self, plan: Plan, names: Sequence[str] | None = None) -> None:
+        self.channels = channels(plan)
+        self._y: Any = slice(None)
+        self._z: Any = slice(None)
+        widths = [plan.n_y, plan.n_z]
+        if names is not None:
+            if isinstance(names, str):
+                names = [names]
+            unknown = [name for name in names if name not in self.channels]
+            if unknown:
+                close = get_close_matches(unknown[0], list(self.channels), n=1)
+                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(list(self.channels)[:8])}"
+                raise SetupError(f"record: there is no '{unknown[0]}'; {hint}")
+            kept = {name: self.channels[name] for name in names}
+            self._y, self._z = (_columns(kept, column) for column in ("y", "z"))
+            place = {"y": self._y, "z": self._z}
+            self.channels = {
+                name: replace(c, part=tuple(int(k) for k in np.searchsorted(place[c.column], c.part)))
+                for name, c in kept.items()
+            }
+            widths = [len(self._y), len(self._z)]
+        self.layout = Layout(*widths, plan.n_subsystems)
+
+    def y(self, y: Vector) -> Vector:
+        """The outputs that are written down."""
+        return np.asarray(y[self._y])
+
+    def z(self, z: Vector) -> Vector:
+        """The coupling variables that are written down."""
+        return np.asarray(z[self._z])
+
+
+def _columns(kept: dict[str, Channel], column: str) -> npt.NDArray[np.intp]:
+    """The flat entries of one recorded column that the channels read, ascending."""
+    parts = [c.part for c in kept.values() if c.column == column]
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *(np.array(p, dtype=np.intp) for p in parts)]))

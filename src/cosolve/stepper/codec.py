@@ -1,0 +1,145 @@
+"""States in files: plain values and arrays in a zip, nothing that could run code when it is read.
+
+A tree of values is written as `state.json`; arrays and bytes lie next to it. Allowed are None, Booleans, numbers, text,
+bytes, numpy arrays and scalars, lists, tuples, dicts, and the few classes of cosolve named below.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+
+from cosolve.errors import OutputFileError, SetupError
+
+_FORMAT = "cosolve state 1"
+
+#: Classes whose instances may stand in a file: memories of correctors, methods and subsystems.
+_KNOWN = frozenset(
+    {
+        *("cosolve.signal.history:History", "cosolve.method.static_network:Tangent"),
+        *("cosolve.corrector.secants:Secants", "cosolve.corrector.least_squares:Balance"),
+        *("cosolve.corrector.low_rank:LowRank", "cosolve.corrector.linear_solve:Factorised"),
+        *("cosolve.corrector.newton:Newton", "cosolve.corrector.relaxation:Relaxation"),
+        *("cosolve.corrector.aitken:Aitken", "cosolve.corrector.anderson:Anderson"),
+        *("cosolve.corrector.broyden:Broyden", "cosolve.corrector.damped:Damped"),
+        *("cosolve.corrector.iqn_ils:IqnIls", "cosolve.corrector.iqn_imvj:IqnImvj"),
+        *("cosolve.corrector.newton_krylov:NewtonKrylov", "cosolve.corrector.secant:Secant"),
+        *("cosolve.subsystem.integrator.bdf_control:Counts", "cosolve.subsystem.free_running:AcceptedSteps"),
+        "cosolve.subsystem.second_order.integrators:Past",
+    }
+)
+
+
+def write_tree(path: Path, tree: dict[str, Any]) -> None:
+    """Write a dict of allowed values; each top-level key names what a refusal is about.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tree(Path(folder, "x.state"), {"state": (1, 0.5, [None, "a"], np.arange(2.0))})
+    ...     read_tree(Path(folder, "x.state"))
+    {'state': (1, 0.5, [None, 'a'], array([0., 1.]))}
+    """
+    writer = _Writer()
+    text = json.dumps({"format": _FORMAT, "tree": {key: writer.plain(value, key) for key, value in tree.items()}})
+    draft = path.with_name(path.name + ".part")
+    try:
+        with ZipFile(draft, "w", ZIP_DEFLATED, compresslevel=1) as file:
+            file.writestr("state.json", text)
+            for name, data in writer.attached.items():
+                file.writestr(name, data)
+        os.replace(draft, path)
+    except OSError as error:
+        raise OutputFileError(f"the state cannot be written to '{path}': {error.strerror or error}") from None
+
+
+def read_tree(path: Path) -> dict[str, Any]:
+    """What `write_tree` wrote."""
+    try:
+        with ZipFile(path) as file:
+            whole = json.loads(file.read("state.json"))
+            attached = {name: file.read(name) for name in file.namelist() if name != "state.json"}
+        if whole["format"] != _FORMAT:
+            raise SetupError(f"'{path}' is a {whole['format']!r} file, this cosolve reads {_FORMAT!r}")
+        return {key: _value(part, attached) for key, part in whole["tree"].items()}
+    except FileNotFoundError:
+        raise SetupError(f"there is no saved state '{path}'") from None
+    except OSError as error:
+        raise OutputFileError(f"'{path}' cannot be read: {error.strerror or error}") from None
+    except SetupError:
+        raise
+    except (BadZipFile, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError) as error:
+        raise SetupError(
+            f"'{path}' is no saved state, or a damaged one ({type(error).__name__}: {error}); states are written by "
+            "Stepper.save_file"
+        ) from None
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.attached: dict[str, bytes] = {}
+
+    def plain(self, value: Any, where: str) -> Any:
+        """`value` as JSON; arrays and bytes are put aside."""
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+            buffer = BytesIO()
+            np.save(buffer, np.asarray(value), allow_pickle=False)
+            return {"array" if isinstance(value, np.ndarray) else "scalar": self._attach(buffer.getvalue())}
+        if isinstance(value, (bytes, bytearray)):
+            return {"bytes": self._attach(bytes(value))}
+        if type(value) in (list, tuple):
+            return {type(value).__name__: [self.plain(item, where) for item in value]}
+        if type(value) is dict:
+            return {"dict": [[self.plain(k, where), self.plain(v, where)] for k, v in value.items()]}
+        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        if name not in _KNOWN:
+            raise SetupError(
+                f"{where} cannot be written to a file: it holds a {type(value).__qualname__}, and states in files are "
+                "made of numbers, text, arrays, lists and dicts; let save() return those, or define serialise() -> "
+                "bytes and deserialise(bytes)"
+            )
+        return {"object": name, "state": self.plain(value.__getstate__(), where)}
+
+    def _attach(self, data: bytes) -> str:
+        name = f"{len(self.attached)}"
+        self.attached[name] = data
+        return name
+
+
+def _value(part: Any, attached: dict[str, bytes]) -> Any:
+    if not isinstance(part, dict):
+        return part
+    if "object" in part:
+        return _instance(part["object"], _value(part["state"], attached))
+    ((kind, content),) = part.items()
+    if kind in ("array", "scalar"):
+        array = np.load(BytesIO(attached[content]), allow_pickle=False)
+        return array if kind == "array" else array[()]
+    if kind == "bytes":
+        return attached[content]
+    if kind in ("list", "tuple"):
+        items = [_value(item, attached) for item in content]
+        return items if kind == "list" else tuple(items)
+    if kind == "dict":
+        return {_value(key, attached): _value(value, attached) for key, value in content}
+    raise ValueError(f"unknown kind {kind!r}")
+
+
+def _instance(name: str, state: Any) -> Any:
+    if name not in _KNOWN:
+        raise ValueError(f"class {name!r}")
+    module, _, cls = name.partition(":")
+    made = object.__new__(getattr(import_module(module), cls))
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        vars(made).update(state)
+    return made

@@ -1,0 +1,89 @@
+"""A saved run: everything that is needed to continue it bit for bit, in memory or in a file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from cosolve.errors import SetupError
+from cosolve.interface import Plan
+from cosolve.method import Method
+from cosolve.method.startup import RisingDegree
+from cosolve.signal import History
+from cosolve.stepper.codec import read_tree, write_tree
+from cosolve.subsystem.port import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A run at one macro point: values, coupling history, step sequence, method memory, subsystem states."""
+
+    description: dict[str, Any]
+    t: float
+    t_start: float
+    y: Vector
+    z: Vector
+    history: History
+    constants: Vector
+    grid: tuple[Any, ...]
+    windows: dict[str, Any]
+    memory: Any
+    states: dict[str, tuple[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<Snapshot at t = {self.t:.9g} of {self.description['method']}>"
+
+    def refuse_other(self, here: dict[str, Any]) -> None:
+        """Raise when the state belongs to another system or method."""
+        there = self.description
+        if list(there["subsystems"]) != list(here["subsystems"]):
+            raise SetupError(
+                f"the saved state belongs to a system of {_listed(there['subsystems'])}, "
+                f"this one has {_listed(here['subsystems'])}; build the same system"
+            )
+        for name, ports in here["subsystems"].items():
+            if there["subsystems"][name] != ports:
+                raise SetupError(
+                    f"in the saved state '{name}' has the ports {there['subsystems'][name]}, here {ports}; build the "
+                    "same system"
+                )
+        for what in ("coupling variables", "method", "startup"):
+            if there[what] != here[what]:
+                raise SetupError(f"the state was saved with {what} {there[what]}, here: {here[what]}; use the same")
+
+    def write(self, path: Path) -> None:
+        """Write to a file; a refusal names the subsystem whose state cannot be written."""
+        tree = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "states"}
+        states = {f"the state of '{name}'": state for name, state in self.states.items()}
+        tree["the memory of the method"] = tree.pop("memory")
+        write_tree(path, tree | states)
+
+    @staticmethod
+    def read(path: Path) -> Snapshot:
+        """Read what `write` wrote."""
+        tree = read_tree(path)
+        try:
+            names = tree["description"]["subsystems"]
+            states = {name: tree.pop(f"the state of '{name}'") for name in names}
+            memory = tree.pop("the memory of the method")
+            return Snapshot(**tree, memory=memory, states=states)
+        except (KeyError, TypeError) as error:
+            raise SetupError(f"'{path}' is not the saved state of a run ({error})") from None
+
+
+def description(plan: Plan, method: Method, startup: RisingDegree) -> dict[str, Any]:
+    """What two runs must have in common for one to continue the other."""
+    ports = zip(plan.names, plan.input_ports, plan.output_ports, strict=True)
+    return {
+        "subsystems": {name: f"{', '.join(u.labels())} -> {', '.join(y.labels())}" for name, u, y in ports},
+        "coupling variables": ", ".join(plan.z_labels),
+        "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
+        "startup": type(startup).__name__,
+    }
+
+
+def _listed(names: Any) -> str:
+    names = list(names)
+    return ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,222 @@
+"""A coupled system stepped by hand: look, change an input, save, go back, continue in another process."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError, SimulationError
+from cosolve.interface import Plan, System
+from cosolve.method import Method
+from cosolve.method.startup import RisingDegree
+from cosolve.result import Channel
+from cosolve.stepper.channels import channels
+from cosolve.stepper.core import Core
+from cosolve.stepper.snapshot import Snapshot
+from cosolve.stepper.windows import make_windows
+from cosolve.stepsize import Adaptive, refuse_bad_step
+from cosolve.subsystem.port import Vector, is_number
+
+
+class Stepper:
+    """Run `system` macro step by macro step; the arguments are those of `simulate`, without an end unless `t_end` says.
+
+    With the same `t_end` the steps are those of `simulate`, bit for bit. `stepper["left.x"]` is the value now, of an
+    input, an output or a named coupling variable. `set` changes an input that `System.set` holds; outputs that react to
+    it at once show the change after the next step.
+
+    >>> import cosolve as cs
+    >>> tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"tank": tank})
+    >>> system.set("tank.q", 0.0)
+    >>> with cs.Stepper(system, method=cs.Jacobi(degree=0), step=0.1) as stepper:
+    ...     here = stepper.save()
+    ...     stepper.run_until(1.0)
+    ...     print(round(stepper["tank.h"], 6))
+    ...     stepper.restore(here)
+    ...     stepper.set("tank.q", 1.0)
+    ...     stepper.run_until(1.0)
+    ...     print(round(stepper["tank.h"], 6), stepper.t)
+    1.0
+    0.367879
+    1.0
+    1.0 1.0
+    """
+
+    def __init__(
+        self,
+        system: System,
+        *,
+        method: Method,
+        step: float | Adaptive | None = None,
+        t_start: float = 0.0,
+        t_end: float | None = None,
+        startup: RisingDegree | None = None,
+        workers: int = 1,
+    ) -> None:
+        plan = checked_plan("Stepper", system, method, workers)
+        windows = make_windows(method, step, t_start, t_end, plan)
+        self._core = Core(plan, method, startup, windows, workers)
+        self._channels = channels(plan)
+        self._stopped = ""
+        self.steps = 0
+        try:
+            self._core.start(t_start)
+        except BaseException:
+            self._core.crew.close()
+            raise
+
+    @property
+    def t(self) -> float:
+        """Time now."""
+        return self._core.t
+
+    @property
+    def names(self) -> list[str]:
+        """Names of everything that can be asked for."""
+        return list(self._channels)
+
+    def __getitem__(self, name: str) -> float | Vector:
+        if name not in self._channels:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, self.names, n=3)
+            hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(self.names[:8])}"
+            raise KeyError(f"the system has no '{name}'; {hint}")
+        channel = self._channels[name]
+        values = self._values(name, channel)
+        return float(values[0]) if channel.scalar else values
+
+    def _values(self, name: str, channel: Channel) -> Vector:
+        core = self._core
+        if channel.column == "y":
+            return core.y[list(channel.part)]
+        if channel.factor:  # an input
+            return core.plan.inputs(core.z)[self._entries(name)]
+        return core.z[list(channel.part)]
+
+    def _entries(self, address: str) -> slice:
+        """Where an input is found among all inputs."""
+        name, port = address.split(".")
+        i = self._core.plan.names.index(name)
+        inside, base = self._core.plan.input_ports[i].slice(port), self._core.plan.u_slices[i].start
+        return slice(base + inside.start, base + inside.stop)
+
+    # -- going on --------------------------------------------------------------------------------------
+
+    def step(self, H: float | None = None) -> float:
+        """Cross one macro step (`H`: of another length, this time) and return the new time."""
+        if H is not None:
+            refuse_bad_step(H, "H")
+        if self._core.done:
+            raise SetupError(f"the run has reached its t_end = {self.t:.9g}; give the Stepper a later one, or none")
+        return self._cross(H, inf)
+
+    def run_until(self, t: float) -> float:
+        """Cross macro steps until `t`, where the last one is cut to end, and return the time reached."""
+        if not is_number(t) or t < self.t:
+            raise SetupError(f"run_until: t must be a number from {self.t:.9g} on (the time now), not {t!r}")
+        if t > self._core.windows.t_end:
+            raise SetupError(f"run_until: t = {t:.9g} is after t_end = {self._core.windows.t_end:.9g}")
+        while self.t < t:
+            self._cross(None, t)
+        return self.t
+
+    def _cross(self, H: float | None, limit: float) -> float:
+        if self._stopped:
+            raise SetupError(f"the run has stopped ({self._stopped}); restore a saved state to go on from there")
+        try:
+            self._core.cross(H, limit)
+        except SimulationError as error:
+            if error.time is None:
+                error.time = self.t
+                error.args = (f"{error} (in the macro step from t = {self.t:.9g})",)
+            self._stopped = str(error)
+            raise
+        except BaseException as error:
+            self._stopped = f"{type(error).__name__} in the macro step from t = {self.t:.9g}"
+            raise
+        self.steps += 1
+        return self.t
+
+    def set(self, target: str, value: npt.ArrayLike) -> None:
+        """Hold a constant input at another value from now on; the system itself stays as it is."""
+        channel = self._channels.get(target)
+        plan = self._core.plan
+        constant = [a for a in self._channels if "." in a and is_constant(plan, self._channels[a])]
+        if channel is None or target not in constant:
+            can = f"those that can be set are {', '.join(constant[:8])}" if constant else "there are none to set"
+            raise SetupError(f"set: '{target}' is not an input that System.set holds; {can}")
+        into = self._entries(target)
+        try:
+            values = np.broadcast_to(np.asarray(value, dtype=np.float64).reshape(-1), (into.stop - into.start,))
+        except (TypeError, ValueError):
+            values = np.array([np.nan])
+        if not np.isfinite(values).all():
+            count = into.stop - into.start
+            many = "one finite number" if count == 1 else f"{count} finite numbers"
+            raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
+        plan.u_offset[into] = values
+        self._core.crew.note_constants()
+
+    # -- saved states ----------------------------------------------------------------------------------
+
+    def save(self) -> Snapshot:
+        """The run as it is now, to go back to any number of times (in this process)."""
+        self._refuse_stopped()
+        return self._core.save()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go to a saved state; the run continues from there bit for bit."""
+        if not isinstance(snapshot, Snapshot):
+            raise SetupError(f"restore takes what save returned, not a {type(snapshot).__name__}")
+        self._core.restore(snapshot)
+        self._stopped = ""
+
+    def save_file(self, path: str | Path) -> Path:
+        """Write the run as it is now to a file, from which another process can continue it."""
+        self._refuse_stopped()
+        self._core.save(portable=True).write(Path(path))
+        return Path(path)
+
+    def restore_file(self, path: str | Path) -> None:
+        """Go to the state in a file written by `save_file`, by the same system under the same method."""
+        self.restore(Snapshot.read(Path(path)))
+
+    def _refuse_stopped(self) -> None:
+        if self._stopped:
+            raise SetupError(f"a run that has stopped in the middle of a step cannot be saved ({self._stopped})")
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._core.crew.close()
+
+    def __enter__(self) -> Stepper:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def is_constant(plan: Plan, channel: Channel) -> bool:
+    """True for an input that no coupling variable drives."""
+    return bool(channel.factor) and not any(channel.factor)
+
+
+def checked_plan(who: str, system: System, method: Method, workers: int) -> Plan:
+    """The compiled system, once it is clear that `method` can run it."""
+    if not isinstance(system, System):
+        raise SetupError(f"{who} runs a cosolve.System, not a {type(system).__name__}")
+    if not isinstance(method, Method):
+        raise SetupError(f"method must be a coupling method such as Jacobi(degree=1), not {method!r}")
+    if not isinstance(workers, (int, np.integer)) or isinstance(workers, bool) or workers < 1:
+        raise SetupError(f"workers must be a whole number of at least 1, not {workers!r}")
+    plan = system.plan()
+    method.refuse_unfit(plan)
+    return plan

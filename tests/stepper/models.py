@@ -1,0 +1,132 @@
+"""Systems for the tests of saved runs; a second process builds them again by name."""
+
+import numpy as np
+
+import cosolve as cs
+
+
+def two_mass(solver: str = "dopri5") -> cs.System:
+    """The two-mass oscillator coupled by a spring law, with an external force that can be set."""
+
+    def mass(x0, **options):
+        return cs.Ode(
+            lambda t, x, u: [x[1], -x[0] - 0.1 * x[1] ** 3 + u[0] + u[1]],
+            lambda t, x, u: x,
+            x0=x0,
+            inputs=["force", "extra"],
+            outputs=["x", "v"],
+            solver=solver,
+            **options,
+        )
+
+    options = {"h": 0.003} if solver.startswith("ode") else {}
+    system = cs.System({"one": mass([1.0, 0.0], **options), "two": mass([0.0, 0.5], **options)})
+    system.law(
+        {"one.force": 1, "two.force": -1}, lambda a, b: 5.0 * (b - a) + (b - a) ** 3, of=["one.x", "two.x"], name="s"
+    )
+    system.set("one.extra", 0.0)
+    system.set("two.extra", 0.0)
+    return system
+
+
+def chain(n: int = 6) -> cs.System:
+    """Connected nonlinear tanks in a ring: several coupling variables for quasi-Newton columns."""
+
+    def tank(k):
+        return cs.Ode(
+            lambda t, x, u: [np.sin(t) + u[0] - x[0] - 0.2 * x[0] ** 3 + 0.3 * u[1]],
+            lambda t, x, u: [x[0], x[0] ** 2],
+            x0=[0.2 * k],
+            inputs=["a", "b"],
+            outputs=["h", "q"],
+            solver="ode4",
+            h=0.02,
+        )
+
+    system = cs.System({f"t{k}": tank(k) for k in range(n)})
+    for k in range(n):
+        system.connect(f"t{k}.h", f"t{(k + 1) % n}.a")
+        system.connect(f"t{k}.q", f"t{(k - 1) % n}.b")
+    return system
+
+
+def oscillator_and_spring() -> cs.System:
+    """One dynamic and one static subsystem for DynamicStatic."""
+    mass = cs.Ode(
+        lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0], inputs=["force"], outputs=["x", "v"]
+    )
+    spring = cs.Static(lambda t, u: -(u[0] ** 3) - u[1], inputs=["x", "v"], outputs=["force"])
+    system = cs.System({"mass": mass, "spring": spring})
+    for source, target in (("mass.x", "spring.x"), ("mass.v", "spring.v"), ("spring.force", "mass.force")):
+        system.connect(source, target)
+    return system
+
+
+def free_running() -> cs.System:
+    """A subsystem that overshoots the macro points."""
+    system = two_mass("ode4")
+    joined = cs.System({"one": cs.FreeRunning(system.subsystems["one"]), "two": system.subsystems["two"]})
+    joined.law({"one.force": 1, "two.force": -1}, lambda a, b: 5.0 * (b - a), of=["one.x", "two.x"], name="s")
+    joined.set("one.extra", 0.0)
+    joined.set("two.extra", 0.1)
+    return joined
+
+
+def linear_pair(n: int = 60) -> cs.System:
+    """Two linear subsystems with `2 n` connections: from 100 coupling variables on Jacobians are sparse."""
+    A = -np.eye(n) + 0.3 * np.diag(np.ones(n - 1), 1)
+    part = lambda x: cs.Linear(A, 0.5 * np.eye(n), np.eye(n), x0=np.full(n, x), inputs=[("u", n)], outputs=[("y", n)])
+    system = cs.System({"a": part(1.0), "b": part(-0.5)})
+    system.connect("a.y", "b.u")
+    system.connect("b.y", "a.u")
+    return system
+
+
+adaptive = cs.Adaptive(rtol=1e-4, H_init=0.01)
+
+#: name -> (system, method, step, startup)
+CASES = {
+    "jacobi": (two_mass, cs.Jacobi(degree=2), 0.05, None),
+    "gauss-seidel": (two_mass, cs.GaussSeidel(degree=1), 0.05, None),
+    "master-slave": (two_mass, cs.MasterSlave(degree=2, master="one"), 0.05, None),
+    "master-slave start": (two_mass, cs.Jacobi(degree=2), 0.05, cs.MasterSlaveStart(master="one")),
+    "semi-implicit": (two_mass, cs.SemiImplicit(degree=2), 0.05, None),
+    "semi-implicit run": (two_mass, cs.SemiImplicit(degree=1, refresh="run"), 0.05, None),
+    "semi-implicit sparse": (linear_pair, cs.SemiImplicit(degree=1, refresh="run"), 0.05, None),
+    "adaptive": (two_mass, cs.SemiImplicit(degree=1), adaptive, None),
+    "adaptive explicit": (two_mass, cs.Jacobi(degree=1), adaptive, None),
+    "implicit newton": (chain, cs.Implicit(degree=1, tol=1e-8, corrector=cs.Newton(refresh="run")), 0.1, None),
+    "implicit sparse": (linear_pair, cs.Implicit(degree=1, corrector=cs.Newton(refresh="run")), 0.05, None),
+    "damped": (chain, cs.Implicit(tol=1e-8, corrector=cs.Damped(cs.Broyden())), 0.1, None),
+    "serial aitken": (
+        two_mass,
+        cs.Implicit(tol=1e-8, sweep="gauss-seidel", corrector=cs.Aitken(0.5, carry=True)),
+        0.05,
+        None,
+    ),
+    "dynamic-static": (oscillator_and_spring, cs.DynamicStatic("C", rtol=1e-6), 0.5, None),
+    "dynamic-static B": (oscillator_and_spring, cs.DynamicStatic("B", rtol=1e-5), 0.5, None),
+    "free running": (free_running, cs.Jacobi(degree=2), 0.05, None),
+    **{
+        type(corrector).__name__.lower(): (chain, cs.Implicit(tol=1e-8, corrector=corrector), 0.1, None)
+        for corrector in (
+            *(cs.IqnIls(reuse=3), cs.IqnImvj(), cs.Anderson(), cs.Broyden(), cs.Aitken(0.3, vector=False)),
+            *(cs.Relaxation(0.7), cs.Secant(), cs.NewtonKrylov()),
+        )
+    },
+}
+
+
+def stepper(case: str) -> cs.Stepper:
+    build, method, step, startup = CASES[case]
+    return cs.Stepper(build(), method=method, step=step, startup=startup)
+
+
+def trace(running: cs.Stepper, t_end: float) -> list[str]:
+    """Every quantity after every step to `t_end`, exact to the bit."""
+    found = []
+    while running.t < t_end:
+        running.step()
+        values = np.concatenate([np.atleast_1d(running[name]) for name in running.names])
+        found.append(running.t.hex() + " " + values.tobytes().hex())
+    return found

@@ -1,0 +1,185 @@
+"""A saved run continues bit for bit: in memory, from a file, and in a new process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cosolve as cs
+from tests.stepper.models import CASES, stepper, trace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_restored_run_repeats_every_bit(case, tmp_path):
+    with stepper(case) as running:
+        for _ in range(4):
+            running.step()
+        here, t = running.save(), running.t
+        file = running.save_file(tmp_path / "run.state")
+        first = trace(running, t + 0.8)
+        running.restore(here)
+        assert running.t == t
+        assert trace(running, t + 0.8) == first
+        running.restore(here)  # a snapshot stays usable
+        assert trace(running, t + 0.8) == first
+    with stepper(case) as fresh:  # from a file, into a system that has seen nothing
+        fresh.restore_file(file)
+        assert trace(fresh, t + 0.8) == first
+    assert len(first) > 1
+
+
+@pytest.mark.parametrize("case", ["iqnils", "master-slave start", "adaptive"])
+def test_a_run_saved_within_its_first_steps_continues_too(case, tmp_path):
+    """The start-up (rising degree, small first steps, first column) is part of the state."""
+    with stepper(case) as running:
+        running.step()
+        t = running.t
+        file = running.save_file(tmp_path / "run.state")
+        first = trace(running, t + 0.5)
+    with stepper(case) as fresh:
+        fresh.restore_file(file)
+        assert trace(fresh, t + 0.5) == first
+
+
+def test_a_new_process_continues_the_run(tmp_path):
+    script = (
+        "import sys; from tests.stepper.models import stepper, trace\n"
+        "running = stepper('iqnimvj'); running.restore_file(sys.argv[1])\n"
+        "print('\\n'.join(trace(running, 1.2)))"
+    )
+    with stepper("iqnimvj") as running:
+        running.run_until(0.5)
+        file = running.save_file(tmp_path / "run.state")
+        here = trace(running, 1.2)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split("\n")[:-1] == here
+
+
+def test_the_memory_matters(tmp_path):
+    """What the corrector has learnt is worth iterations: without it the same states continue with other bits."""
+    with stepper("iqnils") as running:
+        running.run_until(1.0)
+        snapshot = running.save()
+        first = trace(running, 2.0)
+        running.restore(snapshot)
+        with stepper("iqnils") as other:
+            forgetful = cs.Snapshot(**{**vars(snapshot), "memory": other.save().memory})
+        running.restore(forgetful)
+        assert trace(running, 2.0) != first
+
+
+def test_simulate_continues_from_a_state_with_the_same_bits(tmp_path):
+    build, method, step, _ = CASES["semi-implicit"]
+    whole = cs.simulate(build(), t_end=2.0, method=method, step=step)
+    with cs.Stepper(build(), method=method, step=step, t_end=2.0) as running:
+        running.run_until(whole.t[15])
+        running.save_file(tmp_path / "run.state")
+    rest = cs.simulate(build(), t_end=2.0, method=method, step=step, resume=tmp_path / "run.state")
+    assert (rest.t == whole.t[15:]).all()
+    for name in whole.names:
+        assert (rest[name] == whole[name][15:]).all()
+
+
+def test_a_run_can_be_continued_beyond_its_end(tmp_path):
+    """Same steps up to rounding of times; the coupling history is there, so no new start-up error appears."""
+    build, method, step, _ = CASES["semi-implicit"]
+    whole = cs.simulate(build(), t_end=2.0, method=method, step=step)
+    cs.simulate(build(), t_end=1.0, method=method, step=step, save_state=tmp_path / "run.state")
+    rest = cs.simulate(build(), t_end=2.0, method=method, step=step, resume=tmp_path / "run.state")
+    assert rest.t[0] == 1.0
+    assert rest.t[-1] == 2.0
+    assert abs(rest["one.x"] - whole["one.x"][20:]).max() < 1e-12
+
+
+class NoRollback(cs.Subsystem):
+    outputs = ("y",)
+
+    def start(self, t0):
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        return t1
+
+
+class Opaque(NoRollback):
+    def save(self):
+        return object()
+
+    def restore(self, state):
+        pass
+
+
+class Serialising(Opaque):
+    def start(self, t0):
+        self.count = 0
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        self.count += 1
+        return self.count
+
+    def serialise(self):
+        return self.count.to_bytes(4, "little")
+
+    def deserialise(self, data):
+        self.count = int.from_bytes(data, "little")
+
+
+def one(subsystem):
+    return cs.Stepper(cs.System({"box": subsystem}), method=cs.Jacobi(), step=0.1)
+
+
+def test_a_subsystem_without_rollback_is_named():
+    with pytest.raises(cs.CapabilityError, match=r"'box' \(NoRollback\) has no save and restore"):
+        one(NoRollback()).save()
+
+
+def test_a_state_that_is_not_plain_is_named(tmp_path):
+    running = one(Opaque())
+    running.save()  # in memory anything goes
+    with pytest.raises(cs.SetupError, match="the state of 'box' cannot be written to a file: it holds a object"):
+        running.save_file(tmp_path / "run.state")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_subsystem_may_serialise_itself(tmp_path):
+    running = one(Serialising())
+    running.run_until(0.5)
+    running.save_file(tmp_path / "run.state")
+    fresh = one(Serialising())
+    fresh.restore_file(tmp_path / "run.state")
+    fresh.step()
+    assert fresh["box.y"] == 6.0
+
+
+def test_a_state_of_something_else_is_refused(tmp_path):
+    with stepper("jacobi") as running:
+        file = running.save_file(tmp_path / "run.state")
+    with pytest.raises(cs.SetupError, match="belongs to a system of 'one', 'two', this one has 't0'"):
+        stepper("iqnils").restore_file(file)
+    with pytest.raises(cs.SetupError, match=r"saved with method Jacobi\(degree=2.*here: GaussSeidel"):
+        stepper("gauss-seidel").restore_file(file)
+    with pytest.raises(cs.SetupError, match="there is no saved state"):
+        running.restore_file(tmp_path / "other.state")
+    (tmp_path / "broken.state").write_bytes(file.read_bytes()[:200])
+    with pytest.raises(cs.SetupError, match="is no saved state, or a damaged one"):
+        running.restore_file(tmp_path / "broken.state")
+    with pytest.raises(cs.OutputFileError, match="cannot be written"):
+        running.save_file(tmp_path / "nowhere" / "run.state")
+
+
+def test_a_file_cannot_name_a_foreign_class(tmp_path):
+    """Reading a state must never build anything but the few classes that states are made of."""
+    import json
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "evil.state", "w") as file:
+        tree = {"description": {"object": "subprocess:Popen", "state": {"dict": []}}}
+        file.writestr("state.json", json.dumps({"format": "cosolve state 1", "tree": tree}))
+    with pytest.raises(cs.SetupError, match="damaged"):
+        stepper("jacobi").restore_file(tmp_path / "evil.state")
