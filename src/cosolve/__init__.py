@@ -79,7 +79,8 @@ from cosolve.subsystem import (
 )
 
 if TYPE_CHECKING:
-    from cosolve.interface.joints import Joint, assemble
+    from cosolve.analysis.jacobians import check_jacobians
+    from cosolve.interface.joints import Joint, assemble, constraint_residuals
     from cosolve.interface.mapping import (
         Mapping,
         Mesh,
@@ -90,10 +91,15 @@ if TYPE_CHECKING:
         radial_basis,
         read_mesh,
     )
-    from cosolve.subsystem.process import Isolated
+    from cosolve.io.fmu_export import export_fmu
+    from cosolve.io.ssp import read_ssp, write_ssp
+    from cosolve.mechanics.model import MultibodyModel
+    from cosolve.subsystem.fmu.co_simulation import Fmu
     from cosolve.subsystem.jax_ode import JaxOde
     from cosolve.subsystem.jax_static import JaxStatic
     from cosolve.subsystem.jax_tools import differentiate
+    from cosolve.subsystem.multibody import Multibody
+    from cosolve.subsystem.process import Isolated
     from cosolve.subsystem.second_order import (
         At,
         SecondOrder,
@@ -110,14 +116,21 @@ __version__ = "0.1.0"
 
 # Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
 _LATER = {
-    "cosolve.interface.joints": ("Joint", "assemble"),
+    "cosolve.analysis.jacobians": ("check_jacobians",),
+    "cosolve.interface.joints": ("Joint", "assemble", "constraint_residuals"),
     "cosolve.interface.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
+    "cosolve.io.fmu_export": ("export_fmu",),
+    "cosolve.io.ssp": ("read_ssp", "write_ssp"),
+    "cosolve.io.inspect_fmu": ("inspect_fmu",),
+    "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
     "cosolve.subsystem.process": ("Isolated",),
     "cosolve.subsystem.jax_ode": ("JaxOde",),
     "cosolve.subsystem.jax_static": ("JaxStatic",),
     "cosolve.subsystem.jax_tools": ("differentiate",),
+    "cosolve.mechanics.model": ("MultibodyModel",),
+    "cosolve.subsystem.multibody": ("Multibody",),
     "cosolve.subsystem.second_order": (
         *("At", "SecondOrder", "Structure", "backward_euler", "bdf2", "central_differences", "generalised_alpha"),
         *("hht", "trapezoidal"),
@@ -147,6 +160,7 @@ __all__ = [
     "Dae",
     "Damped",
     "DynamicStatic",
+    "Fmu",
     "FreeRunning",
     "GaussSeidel",
     "Implicit",
@@ -156,6 +170,7 @@ __all__ = [
     "Jacobi",
     "JaxOde",
     "JaxStatic",
+    "Joint",
     "KnownHistory",
     "Linear",
     "Mapping",
@@ -163,6 +178,8 @@ __all__ = [
     "MasterSlaveStart",
     "Mesh",
     "Method",
+    "Multibody",
+    "MultibodyModel",
     "Newton",
     "NewtonKrylov",
     "NonFiniteError",
@@ -181,17 +198,18 @@ __all__ = [
     "SimulationError",
     "SingularInterfaceError",
     "Snapshot",
+    "StabilisedIndex2",
+    "StabilityWarning",
     "Static",
     "StaticProcess",
     "StaticResidual",
-    "StabilisedIndex2",
-    "StabilityWarning",
     "StepSizeError",
     "Stepper",
     "Structure",
     "Subsystem",
     "SubsystemError",
     "System",
+    "WeightedMultipliers",
     "assemble",
     "backward_euler",
     "barycentric",
@@ -199,13 +217,17 @@ __all__ = [
     "capabilities",
     "central_differences",
     "check",
+    "check_jacobians",
     "compare_linearisation",
+    "constraint_residuals",
     "convergence",
     "critical_step",
     "differentiate",
     "dual_mortar",
+    "export_fmu",
     "generalised_alpha",
     "hht",
+    "inspect_fmu",
     "load",
     "local_values",
     "macro_map",
@@ -215,12 +237,13 @@ __all__ = [
     "optimal_factor",
     "radial_basis",
     "read_mesh",
+    "read_ssp",
     "simulate",
     "slope",
     "spectral_radius",
     "stability_map",
     "structure",
     "trapezoidal",
+    "write_ssp",
     "wrmse",
-    "WeightedMultipliers",
 ]

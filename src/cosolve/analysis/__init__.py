@@ -3,6 +3,7 @@
 from cosolve.analysis.advice import Advice, check
 from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
 from cosolve.analysis.linearisation import compare_linearisation
+from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
 from cosolve.analysis.structure import Structure, structure
 
@@ -10,6 +11,7 @@ __all__ = [
     "Advice",
     "Convergence",
     "MacroMap",
+    "OrderEstimate",
     "Structure",
     "check",
     "compare_linearisation",
@@ -18,6 +20,8 @@ __all__ = [
     "local_values",
     "macro_map",
     "nrmse",
+    "observed_order",
+    "order_estimate",
     "slope",
     "spectral_radius",
     "stability_map",

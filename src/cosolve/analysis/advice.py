@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
 from cosolve.errors import CosolveError, SetupError
@@ -94,6 +95,8 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
         return advice
     if method is not None and "rollback" in method.needs:
         _check_rollback(advice, system, H)
+        if getattr(method, "jacobian", None) == "auto" and advice.ok:
+            _check_jacobians(advice, system, method, H)
     if method is None:
         _compare_families(advice, system, H)
     elif method.chooses_step:
@@ -150,6 +153,12 @@ def _check_rollback(advice: Advice, system: System, H: float) -> None:
                 f"'{name}' does not come back to its saved state: one step gave {first[part]}, then {again[part]}; "
                 "save() must return a copy that advance() does not change, and restore() must take back everything",
             )
+
+
+def _check_jacobians(advice: Advice, system: System, method: Method, H: float) -> None:
+    """Derivatives that subsystems and laws provide, against differences."""
+    for finding in check_jacobians(system, H, method=method):
+        advice.add("warning", "wrong-jacobian", finding.text)
 
 
 def _check_loops(advice: Advice, method: Method | None, found: Structure) -> None:

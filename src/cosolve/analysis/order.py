@@ -1,0 +1,119 @@
+"""The order of a run without knowing its exact solution, by Richardson's argument (spec: interface-jacobian IJ-45).
+
+Three runs with the steps `H`, `H / k`, `H / k^2` differ from the exact solution by `C H^p` and so on, hence from each
+other by differences in the ratio `k^p`. The same differences give the error of the finest run. The macro points of the
+coarsest run are common to all three, so the order is known at every one of them, while the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.interface import System
+from cosolve.method import Method
+from cosolve.result import Result
+from cosolve.simulate import simulate
+from cosolve.subsystem.port import Matrix, Vector
+
+#: Differences below this fraction of the values are rounding and say nothing about an order.
+_ROUNDING = 1e-13
+
+
+def observed_order(coarse: npt.ArrayLike, middle: npt.ArrayLike, fine: npt.ArrayLike, ratio: float = 2.0) -> float:
+    """The order that three solutions show, each with a step shorter by `ratio` than the one before.
+
+    NaN where the solutions agree to rounding, so that no order can be seen.
+
+    >>> observed_order(1.0 + 0.16, 1.0 + 0.04, 1.0 + 0.01)
+    2.0
+    """
+    a, b, c = (np.asarray(values, dtype=np.float64) for values in (coarse, middle, fine))
+    if not a.shape == b.shape == c.shape:
+        raise SetupError(f"observed_order: the solutions have the shapes {a.shape}, {b.shape} and {c.shape}")
+    if not ratio > 1:
+        raise SetupError(f"observed_order: ratio must be above 1, not {ratio!r}")
+    large, small = float(np.linalg.norm(a - b)), float(np.linalg.norm(b - c))
+    if not small > _ROUNDING * float(np.linalg.norm(c)) or not large > 0:
+        return float("nan")
+    return round(float(np.log(large / small) / np.log(ratio)), 12)
+
+
+@dataclass(frozen=True)
+class OrderEstimate:
+    """What three runs say: the order over the whole run, at each macro point, and the error of the finest run.
+
+    `orders[n]` belongs to the time `t[n]` (NaN where nothing has happened yet); `errors[name]` estimates the largest
+    error of that variable in the run with the smallest step, `steps[-1]`.
+    """
+
+    steps: tuple[float, float, float]
+    t: Vector
+    order: float
+    orders: Vector
+    errors: dict[str, float]
+    runs: tuple[Result, Result, Result]
+
+    def __str__(self) -> str:
+        worst = ", ".join(f"{name} {error:.1e}" for name, error in self.errors.items())
+        return f"order {self.order:.2f} from the steps {', '.join(f'{H:g}' for H in self.steps)}; error {worst}"
+
+
+def order_estimate(
+    system: System | Callable[[float], System],
+    method: Method,
+    *,
+    step: float,
+    t_end: float,
+    names: Sequence[str],
+    ratio: int = 2,
+    **options: Any,
+) -> OrderEstimate:
+    """Run with `step`, `step / ratio` and `step / ratio**2`, and see how fast the solutions approach each other.
+
+    `system` may be a function of the step, for models that depend on it (a two-step rule begins with values one step
+    before the start). Further options go to `simulate`.
+
+    >>> import cosolve as cs
+    >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(1), "two": tank(0)})
+    >>> system.connect("one.h", "two.q")
+    >>> system.connect("two.h", "one.q")
+    >>> found = order_estimate(system, cs.Jacobi(1), step=0.02, t_end=1.0, names=["one.h", "two.h"])
+    >>> round(found.order, 1)
+    2.0
+    """
+    if not isinstance(ratio, int) or isinstance(ratio, bool) or ratio < 2:
+        raise SetupError(f"order_estimate: ratio must be a whole number from 2, so that times agree, not {ratio!r}")
+    if not names:
+        raise SetupError("order_estimate: names must say which variables to compare, such as ['mass.x']")
+    steps = (float(step), float(step) / ratio, float(step) / ratio**2)
+    runs = [
+        simulate(system if isinstance(system, System) else system(H), t_end=t_end, method=method, step=H, **options)
+        for H in steps
+    ]
+    coarse, middle, fine = runs
+    times = [run.t[:: ratio**k] for k, run in enumerate(runs)]
+    if not all(len(t) == len(coarse.t) and np.allclose(t, coarse.t, rtol=0, atol=1e-6 * steps[-1]) for t in times):
+        raise SetupError(
+            f"order_estimate: the runs do not meet at the macro points of the first; t_end = {t_end:g} must be a "
+            f"multiple of the step {step:g}, and every step be recorded"
+        )
+    a, b, c = (_columns(run, names)[:: ratio**k] for k, run in enumerate(runs))
+    order = observed_order(a, b, c, ratio)
+    orders = np.array([observed_order(a[n], b[n], c[n], ratio) for n in range(len(a))])
+    errors = {}
+    for name in names:
+        gap = np.abs(_columns(middle, [name])[::ratio] - _columns(fine, [name])[:: ratio**2]).max()
+        errors[name] = float(gap / (ratio**order - 1)) if order > 0 else float("nan")
+    return OrderEstimate(steps, coarse.t, order, orders, errors, (coarse, middle, fine))
+
+
+def _columns(result: Result, names: Sequence[str]) -> Matrix:
+    """The variables side by side, one row per time."""
+    return np.column_stack([np.asarray(result[name]).reshape(len(result.t), -1) for name in names])

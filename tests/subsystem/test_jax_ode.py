@@ -1,0 +1,412 @@
+"""Subsystems written in JAX: the same numbers as the native ones, derivatives exact to rounding."""
+
+import subprocess
+import sys
+from functools import lru_cache
+from math import exp
+from types import ModuleType
+
+import numpy as np
+import pytest
+from examples.nonlinear_oscillator.model import oscillator
+
+import cosolve as cs
+from cosolve.signal import Polynomial
+from cosolve.subsystem import jax_tools
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+FIXED = ["ode1", "ode2", "ode3", "ode4", "ode5"]
+SETTINGS = [{"solver": name, "h": 0.013} for name in (*FIXED, "radau5")] + [{"solver": "dopri5", "rtol": 1e-11}]
+WEIGHTS = [np.array([1.0]), np.array([0.0, 1.0]), np.array([-0.5, 0.25, 1.25])]
+
+
+def rhs(np_: ModuleType, t, x, u):
+    """Two coupled oscillators, forced through both inputs and by time; nothing is linear."""
+    return np_.array([x[1], -np_.sin(x[0]) - 0.1 * x[1] ** 3 + u[0] * x[2], x[0] * u[1] - x[2] ** 2 + np_.cos(3.0 * t)])
+
+
+def measured(np_: ModuleType, t, x, u):
+    return np_.array([x[0], x[1] * x[2] + 0.3 * u[0] ** 2])
+
+
+def model(kind: type = cs.JaxOde, **settings) -> cs.Subsystem:
+    lib = jnp if kind is cs.JaxOde else np
+    return kind(
+        lambda t, x, u: rhs(lib, t, x, u),
+        lambda t, x, u: measured(lib, t, x, u),
+        x0=[1.0, 0.2, -0.3],
+        inputs=["a", "b"],
+        outputs=["p", "q"],
+        **settings,
+    )
+
+
+@lru_cache
+def compiled(solver: str) -> cs.Subsystem:
+    """One model per solver for all tests that start it anew."""
+    return model(**next(s for s in SETTINGS if s["solver"] == solver))
+
+
+def wave(t0: float, H: float, degree: int = 2) -> Polynomial:
+    """Inputs that change over the step."""
+    return Polynomial(t0, H, np.array([[0.7, -0.4], [0.5, 0.3], [-0.2, 0.6]])[: degree + 1])
+
+
+# -- against the native solvers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [s for s in SETTINGS if s["solver"] != "radau5"], ids=lambda s: s["solver"])
+def test_the_same_numbers_as_the_native_solver(settings: dict) -> None:
+    ours, native = compiled(settings["solver"]), model(cs.Ode, **settings)
+    ours.start(0.0)
+    native.start(0.0)
+    for n in range(10):
+        u = wave(0.1 * n, 0.1, degree=n % 3)
+        y = np.asarray(ours.advance(u.t0, u.t0 + 0.1, u)), np.asarray(native.advance(u.t0, u.t0 + 0.1, u))
+        assert np.abs(y[0] - y[1]).max() < 1e-12
+        assert np.abs(ours.get_state() - native.get_state()).max() < 1e-12
+
+
+def test_equations_and_outputs_are_those_of_the_model() -> None:
+    ours, native = compiled("dopri5"), model(cs.Ode)
+    x, u = np.array([0.3, -1.0, 0.5]), np.array([0.2, 0.9])
+    for of_ours, of_native in zip(ours.equations()[:2], native.equations()[:2], strict=True):
+        assert of_ours(0.4, x, u) == pytest.approx(np.asarray(of_native(0.4, x, u)), rel=1e-15)
+    ours.set_state(x)
+    native.set_state(x)
+    assert ours.output(0.4, u) == pytest.approx(native.output(0.4, u), rel=1e-15)
+    assert ours.output_jacobian(0.4, u) == pytest.approx(np.array([[0.0, 0.0], [0.6 * 0.2, 0.0]]), abs=1e-16)
+
+
+# -- derivatives -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s["solver"])
+def test_jacobian_against_central_differences(settings: dict, weight: np.ndarray) -> None:
+    subsystem, u, d = compiled(settings["solver"]), wave(0.3, 0.2, 1), 1e-5
+    subsystem.start(0.0)
+    exact = subsystem.jacobian(0.3, 0.5, u, weight)
+    columns = []
+    for k in range(2):
+        ends = []
+        for sign in (-1.0, 1.0):
+            coefficients = np.zeros((3, 2))
+            coefficients[:2] = u.coefficients
+            coefficients[: len(weight), k] += sign * d * weight
+            subsystem.start(0.0)
+            ends.append(subsystem.advance(0.3, 0.5, Polynomial(0.3, 0.2, coefficients)))
+        columns.append((ends[1] - ends[0]) / (2.0 * d))
+    assert exact.shape == (2, 2)
+    assert np.abs(exact).max() > 0.01
+    assert np.abs(exact - np.array(columns).T).max() < 1e-7
+
+
+@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
+def test_jacobian_is_the_sensitivity_equation_on_the_same_grid(name: str, weight: np.ndarray) -> None:
+    """A Runge-Kutta step of (x, dx/du) is the derivative of the Runge-Kutta step of x: equal to rounding."""
+
+    def augmented(t, z, u):
+        x, S = z[:3], z[3:].reshape(3, 2)
+        A = np.array(
+            [[0.0, 1.0, 0.0], [-np.cos(x[0]), -0.3 * x[1] ** 2, u[0]], [u[1], 0.0, -2.0 * x[2]]],
+        )
+        B = np.array([[0.0, 0.0], [x[2], 0.0], [0.0, x[0]]])
+        s = np.polynomial.polynomial.polyval((t - 0.3) / 0.2, weight)
+        return np.concatenate([rhs(np, t, x, u), (A @ S + B * s).ravel()])
+
+    native = cs.Ode(
+        augmented, lambda t, z, u: z, x0=[1.0, 0.2, -0.3, *np.zeros(6)], inputs=["a", "b"], outputs=[("z", 9)],
+        solver=name, h=0.013,
+    )  # fmt: skip
+    native.start(0.0)
+    u = wave(0.3, 0.2)
+    z = np.asarray(native.advance(0.3, 0.5, u))
+    x, S = z[:3], z[3:].reshape(3, 2)
+    by_state = np.array([[1.0, 0.0, 0.0], [0.0, x[2], x[1]]])
+    by_input = np.array([[0.0, 0.0], [0.6 * u.end[0], 0.0]])
+    ours = compiled(name)
+    ours.start(0.0)
+    assert np.abs(ours.jacobian(0.3, 0.5, u, weight) - (by_state @ S + by_input * weight.sum())).max() < 1e-14
+
+
+def mass(kind: str) -> cs.Subsystem:
+    A, B, C = np.array([[0.0, 1.0], [-4.0, -0.2]]), np.array([[0.0], [1.0]]), np.eye(2)
+    if kind == "exact":
+        return cs.Linear(A, B, C, x0=[1.0, 0.0], inputs=["f"], outputs=["x", "v"])
+    return cs.JaxOde(
+        lambda t, x, u: A @ x + B @ u, lambda t, x, u: C @ x, x0=[1.0, 0.0], inputs=["f"], outputs=["x", "v"],
+        rtol=1e-12, atol=1e-13,
+    )  # fmt: skip
+
+
+@lru_cache
+def chain(kind: str) -> cs.System:
+    system = cs.System({"one": mass(kind), "two": mass(kind)})
+    system.law(
+        {"one.f": 1, "two.f": -1},
+        lambda x1, v1, x2, v2: 50.0 * (x2 - 2.0 * x1) ** 3 + (v2 - v1),
+        of=["one.x", "one.v", "two.x", "two.v"],
+    )
+    return system
+
+
+def test_as_many_calls_as_with_given_jacobians() -> None:
+    """Automatic derivatives spend no crossing: the counts of `Linear`, which knows its Jacobian in closed form."""
+    results = {
+        kind: cs.simulate(chain(kind), t_end=1.0, method=cs.Implicit(degree=1, tol=1e-10), step=0.02)
+        for kind in ("exact", "jax")
+    }
+    exact, ours = results["exact"], results["jax"]
+    assert ours.iterations.tolist() == exact.iterations.tolist()
+    assert ours.stats.calls == exact.stats.calls
+    assert np.abs(ours["one.x"] - exact["one.x"]).max() < 1e-9
+    differenced = cs.simulate(
+        chain("jax"), t_end=1.0, method=cs.Implicit(degree=1, tol=1e-10, jacobian="difference"), step=0.02
+    )
+    assert differenced.stats.calls["one"] > ours.stats.calls["one"]
+
+
+def test_linear_model_has_the_closed_form_jacobian() -> None:
+    """`Linear` propagates exactly; at a tolerance of 1e-12 so does the adaptive solver."""
+    exact, ours = mass("exact"), chain("jax").subsystems["one"]
+    for subsystem in (exact, ours):
+        subsystem.start(0.0)
+    u = Polynomial(0.0, 0.3, np.array([[0.4], [-0.7]]))
+    for weight in WEIGHTS:
+        expected = exact.jacobian(0.0, 0.3, u, weight)
+        assert np.abs(ours.jacobian(0.0, 0.3, u, weight) - expected).max() < 1e-11
+
+
+# -- the nonlinear oscillator, solved with automatic derivatives -------------------------------------------
+
+
+def jax_oscillator() -> cs.System:
+    def force(t, u):
+        return -1e5 * jnp.sign(u[0]) * (jnp.exp(3.0 * jnp.abs(u[0])) - 1.0) - 1e-5 * jnp.sign(u[1]) * jnp.abs(u[1]) ** 3
+
+    def motion(t, z, u):
+        x, v = z
+        return [v, -1e5 * jnp.sign(x) * x**4 - 5e-4 * jnp.sign(v) * v**2 + u[0]]
+
+    law = cs.JaxStatic(force, inputs=["x", "v"], outputs=["force"])
+    body = cs.JaxOde(motion, lambda t, z, u: z, x0=[2.0, -100.0], inputs=["force"], outputs=["x", "v"])
+    system = cs.System({"mass": body, "law": law})
+    system.connect("mass.x", "law.x")
+    system.connect("mass.v", "law.v")
+    system.connect("law.force", "mass.force")
+    return system
+
+
+def test_nonlinear_oscillator_by_implicit_coupling() -> None:
+    """The law is steep, 3e5 exp(6) N/m: its derivative carries the iteration. Same solution, half the calls."""
+    method = cs.Implicit(degree=2, tol=1e-10, corrector=cs.Newton("iteration"))
+    ours = cs.simulate(jax_oscillator(), t_end=1e-3, method=method, step=5e-6)
+    native = cs.simulate(oscillator(), t_end=1e-3, method=method, step=5e-6)
+    assert np.abs(ours["mass.x"] - native["mass.x"]).max() < 1e-7
+    assert ours.stats.unconverged == 0
+    assert ours.iterations.max() <= 2
+    assert ours.stats.calls["law"] == ours.iterations.sum() + len(ours.iterations)
+    assert native.stats.calls["law"] > 2 * ours.stats.calls["law"]
+
+
+def test_dynamic_static_takes_equations_and_given_derivatives() -> None:
+    """Variant A reads rhs and output of the mass and the derivative of the law: no perturbed calls of the law."""
+    method = cs.DynamicStatic("A", rtol=1e-6, h_init=1e-7, h_max=1e-4)
+    system = jax_oscillator()
+    asked = []
+    law = system.subsystems["law"]
+    given = law.output_jacobian
+    law.output_jacobian = lambda t, u: asked.append(t) or given(t, u)
+    ours = cs.simulate(system, t_end=1e-3, method=method)
+    native = cs.simulate(oscillator(), t_end=1e-3, method=method)
+    assert ours["mass.x"][-1] == pytest.approx(native["mass.x"][-1], abs=1e-6)
+    assert len(asked) >= ours.stats.steps
+
+
+# -- stiff equations ---------------------------------------------------------------------------------------
+
+
+def curve(h: float, lam: float = -1e6) -> cs.JaxOde:
+    """Prothero and Robinson: x' = lam (x - cos t) - sin t, solved by cos t."""
+    return cs.JaxOde(
+        lambda t, x, u: lam * (x - jnp.cos(t)) - jnp.sin(t) + u, lambda t, x, u: x, x0=[1.0], inputs=["u"],
+        outputs=["x"], solver="radau5", h=h,
+    )  # fmt: skip
+
+
+def test_radau_crosses_stiff_equations() -> None:
+    subsystem = curve(0.05)
+    subsystem.start(0.0)
+    u = Polynomial(0.0, 1.0, np.zeros((1, 1)))
+    assert float(subsystem.advance(0.0, 1.0, u)[0]) == pytest.approx(np.cos(1.0), abs=1e-9)
+    J = subsystem.jacobian(1.0, 2.0, Polynomial(1.0, 1.0, np.zeros((1, 1))), np.ones(1))
+    assert float(J[0, 0]) == pytest.approx(1e-6, rel=1e-6)  # -1 / lam once the transient is gone
+
+
+def test_radau_has_order_five() -> None:
+    fine = cs.JaxOde(lambda t, x, u: [x[1], -jnp.sin(x[0])], lambda t, x, u: x, x0=[2.0, 0.0], inputs=[],
+                     outputs=["x", "v"], rtol=1e-13, atol=1e-14)  # fmt: skip
+    u = Polynomial(0.0, 2.0, np.zeros((1, 0)))
+    fine.start(0.0)
+    reference = fine.advance(0.0, 2.0, u)
+    steps, errors = [0.5, 0.25, 0.125], []
+    for h in steps:
+        coarse = cs.JaxOde(lambda t, x, u: [x[1], -jnp.sin(x[0])], lambda t, x, u: x, x0=[2.0, 0.0], inputs=[],
+                           outputs=["x", "v"], solver="radau5", h=h)  # fmt: skip
+        coarse.start(0.0)
+        errors.append(np.abs(coarse.advance(0.0, 2.0, u) - reference).max())
+    assert cs.slope(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
+
+
+def test_explicit_solver_gives_up_on_stiff_equations() -> None:
+    stiff = cs.JaxOde(lambda t, x, u: -1e9 * (x - u), lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"],
+                      max_steps=200)  # fmt: skip
+    stiff.start(0.0)
+    with pytest.raises(cs.SubsystemError, match=r"more than 200 steps at t = .*radau5"):
+        stiff.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
+
+
+# -- repeatability -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", SETTINGS[-3:], ids=lambda s: s["solver"])
+def test_rollback_and_new_runs_give_the_same_bits(settings: dict) -> None:
+    one, two = compiled(settings["solver"]), model(**settings)
+    one.start(0.0)
+    one.advance(0.0, 0.1, wave(0.0, 0.1))
+    state = one.save()
+    first = one.advance(0.1, 0.2, wave(0.1, 0.1))
+    one.restore(state)
+    one.jacobian(0.1, 0.2, wave(0.1, 0.1), np.ones(1))
+    again = one.advance(0.1, 0.2, wave(0.1, 0.1))
+    two.start(0.0)
+    two.advance(0.0, 0.1, wave(0.0, 0.1))
+    other = two.advance(0.1, 0.2, wave(0.1, 0.1))
+    assert first.tobytes() == again.tobytes() == other.tobytes()
+
+
+def test_runs_repeat_bit_for_bit() -> None:
+    method = cs.Implicit(degree=1)
+    runs = [cs.simulate(chain("jax"), t_end=0.5, method=method, step=0.05, workers=w)["two.x"] for w in (1, 1, 2)]
+    assert runs[0].tobytes() == runs[1].tobytes() == runs[2].tobytes()
+
+
+def test_precision_of_other_programs_is_left_alone() -> None:
+    subsystem = compiled("dopri5")
+    subsystem.start(0.0)
+    assert subsystem.advance(0.0, 0.1, wave(0.0, 0.1)).dtype == np.float64
+    assert jnp.ones(1).dtype == np.float32
+
+
+def test_jax_is_loaded_only_when_used() -> None:
+    code = "import sys, cosolve as cs; cs.JaxOde; assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- parameters, laws --------------------------------------------------------------------------------------
+
+
+def test_new_parameters_need_no_new_trace() -> None:
+    traces = []
+
+    def decay(t, x, u, p):
+        traces.append(1)
+        return -p["rate"] * x
+
+    subsystem = cs.JaxOde(decay, lambda t, x, u, p: p["gain"] * x, x0=[1.0], inputs=[], outputs=["y"],
+                          parameters={"rate": 1.0, "gain": 2.0}, rtol=1e-11, atol=1e-13)  # fmt: skip
+    u = Polynomial(0.0, 1.0, np.zeros((1, 0)))
+    subsystem.start(0.0)
+    assert float(subsystem.advance(0.0, 1.0, u)[0]) == pytest.approx(2.0 * exp(-1.0), rel=1e-9)
+    count = len(traces)
+    subsystem.parameters = {"rate": 3.0, "gain": 1.0}
+    subsystem.start(0.0)
+    assert float(subsystem.advance(0.0, 1.0, u)[0]) == pytest.approx(exp(-3.0), rel=1e-9)
+    assert len(traces) == count
+
+
+def test_differentiate_gives_what_a_law_wants() -> None:
+    """A scalar and a vector in, two values out: values by rows, all arguments by columns."""
+    f = cs.differentiate(lambda a, w: [a * jnp.sum(w**2), jnp.exp(a) + w[1]])
+    found = f(0.5, np.array([1.0, 2.0, 3.0]))
+    assert found == pytest.approx(np.array([[14.0, 1.0, 2.0, 3.0], [exp(0.5), 0.0, 1.0, 0.0]]), rel=1e-15)
+
+
+def test_law_with_automatic_jacobian() -> None:
+    def spring(x1, v1, x2, v2):
+        return 50.0 * (x2 - 2.0 * x1) ** 3 + (v2 - v1)
+
+    system = cs.System({"one": mass("exact"), "two": mass("exact")})
+    given = cs.differentiate(spring)
+    asked = []
+
+    def noted(*values):
+        asked.append(values)
+        return given(*values)
+
+    of = ["one.x", "one.v", "two.x", "two.v"]
+    system.law({"one.f": 1, "two.f": -1}, spring, of=of, jacobian=noted)
+    method = cs.Implicit(degree=1, tol=1e-10)
+    ours = cs.simulate(system, t_end=1.0, method=method, step=0.02)
+    differenced = cs.simulate(chain("exact"), t_end=1.0, method=method, step=0.02)
+    assert np.abs(ours["one.x"] - differenced["one.x"]).max() < 1e-9
+    assert len(asked) >= len(ours.iterations)
+
+
+# -- bad input ---------------------------------------------------------------------------------------------
+
+
+def decaying(**options) -> cs.JaxOde:
+    given = {"rhs": lambda t, x, u: -x + u, "output": lambda t, x, u: x, "x0": [1.0], "inputs": ["u"], "outputs": ["x"]}
+    given.update(options)
+    return cs.JaxOde(given.pop("rhs"), given.pop("output"), **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rhs": 3}, "rhs must be a function of"),
+        ({"rhs": lambda t, x, u: np.sin(x)}, "rhs cannot be traced by JAX; use jax.numpy instead of numpy"),
+        ({"rhs": lambda t, x, u: -x if x[0] > 0 else x}, "rhs cannot be traced by JAX.*jnp.where instead of if"),
+        ({"rhs": lambda t, x, u: [x[0], x[0]]}, "rhs returns 2 numbers, expected 1, one per state"),
+        ({"output": lambda t, x, u: [x, x]}, "output returns 2 numbers, expected 1"),
+        ({"output": lambda t, x, u: {"y": x}}, r"values for \['y'\], expected the ports \['x'\]"),
+        ({"rhs": lambda t, x, u: -x[3.5]}, "rhs cannot be traced by JAX"),
+        ({"solver": "rk45"}, "unknown solver 'rk45'; choose one of dopri5, ode1"),
+        ({"solver": "ode4"}, "takes fixed steps and needs h"),
+        ({"h": 0.1}, "h belongs to the fixed-step solvers"),
+        ({"rtol": -1.0}, "rtol must be a positive number"),
+        ({"x0": [float("nan")]}, "x0 holds a NaN"),
+    ],
+)
+def test_bad_settings(options: dict, words: str) -> None:
+    with pytest.raises(cs.SetupError, match=words):
+        decaying(**options)
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "ode4", "h": 0.01}, {"solver": "radau5", "h": 0.01}])
+def test_a_nan_is_never_passed_on(settings: dict) -> None:
+    subsystem = decaying(rhs=lambda t, x, u: jnp.where(t > 0.5, jnp.nan, -x), **settings)
+    subsystem.start(0.0)
+    with pytest.raises(cs.SubsystemError, match=r"NaN|nan"):
+        subsystem.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
+
+
+def test_missing_jax_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(jax_tools, "import_module", absent)
+    static = lambda: cs.JaxStatic(lambda t, u: u, inputs=["u"], outputs=["y"])  # noqa: E731
+    for make in (decaying, static, lambda: cs.differentiate(abs)):
+        with pytest.raises(cs.SetupError, match=r"needs JAX.*pip install cosolve\[jax\]"):
+            make()
+
+
+def test_static_output_of_wrong_length() -> None:
+    with pytest.raises(cs.SetupError, match="returns 2 numbers, expected 1"):
+        cs.JaxStatic(lambda t, u: [u[0], u[0]], inputs=["u"], outputs=["y"])
