@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.compiled import Chunk, Chunks
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.interface.graph import graph
@@ -36,6 +37,7 @@ def simulate(
     every: int = 1,
     record: Sequence[str] | None = None,
     progress: Callable[[float], None] | None = None,
+    compiled: bool | None = None,
     resume: str | Path | Snapshot | None = None,
     save_state: str | Path | None = None,
 ) -> Result:
@@ -46,6 +48,9 @@ def simulate(
     interpreter lock. `save` streams the result to an HDF5 file instead of holding it in memory; `every` records only
     each so-many-th macro point (and the last), `record` only the named quantities. `progress(fraction)` is called about
     ten times a second.
+
+    `compiled` lets the loop over macro steps run as machine code, with the same bits: by default where that is possible
+    and repays its loading; True insists and says why where it is not possible, False prevents it.
 
     `resume` continues from a state that a `Stepper` or a run with `save_state` (a file written at the end) has left:
     `t_start` is then where that state stands. On the same grid of steps (same `t_end` and `step`) the bits are those of
@@ -84,13 +89,11 @@ def simulate(
     }
     selection = Selection(plan, record)
     recorder = _recorder(selection, plan.names, save, meta)
-    run = _Run(core, recorder, selection, every, progress)
+    run = _Run(core, recorder, selection, every, progress, compiled)
     return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
 
 
-def _recorder(
-    selection: Selection, names: tuple[str, ...], save: str | Path | None, meta: dict[str, Any]
-) -> Recorder:
+def _recorder(selection: Selection, names: tuple[str, ...], save: str | Path | None, meta: dict[str, Any]) -> Recorder:
     if save is None:
         return Memory(selection.layout)
     from cosolve.result.store import Stream
@@ -108,7 +111,9 @@ class _Run:
         selection: Selection,
         every: int,
         progress: Callable[[float], None] | None,
+        compiled: bool | None,
     ) -> None:
+        self.compiled = compiled
         self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
         self.selection = selection
         self.stats = Stats()
@@ -161,7 +166,16 @@ class _Run:
         self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
         calls, seconds = crew.calls.copy(), crew.seconds.copy()
         rejected, shown = core.rejected, perf_counter()
+        chunks = self._chunks()
         while not core.done:
+            chunk = None if chunks is None else self._compiled(chunks)
+            if chunk is not None:
+                unwritten = self._record(chunk, crew.calls - calls - chunk.calls.sum(axis=0))
+                calls, seconds, rejected = crew.calls - unwritten, crew.seconds.copy(), core.rejected
+                if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
+                    self.progress((core.t - t_start) / span)
+                    shown = perf_counter()
+                continue
             step = core.cross()
             outcome = step.outcome
             self.stats.steps += 1
@@ -186,6 +200,63 @@ class _Run:
             if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                 self.progress((step.t - t_start) / span)
                 shown = perf_counter()
+
+    def _chunks(self) -> Chunks | None:
+        """The way through compiled code, where there is one and it is wanted."""
+        if self.compiled is False:
+            return None
+        chunks = Chunks(self.core)
+        if self.compiled and chunks.reason is not None:
+            raise SetupError(f"compiled=True: {chunks.reason}")
+        return chunks if self.compiled or chunks.worth_it else None
+
+    def _compiled(self, chunks: Chunks) -> Chunk | None:
+        """As many steps as compiled code takes at once."""
+        began = perf_counter()
+        chunk = chunks.take()
+        if self.compiled and chunks.reason is not None:
+            raise SetupError(f"compiled=True: {chunks.reason}")
+        if chunk is not None:
+            self.stats.compiled_steps += len(chunk)
+            self.stats.compiled_seconds += perf_counter() - began - chunks.loading
+            self.stats.loading_seconds += chunks.loading
+        return chunk
+
+    def _record(self, chunk: Chunk, unwritten: Any) -> Any:
+        """Rows of compiled steps, thinned out where not every one is wanted; calls of steps not recorded yet."""
+        before = self.stats.steps
+        self.stats.steps += len(chunk)
+        self.stats.iterations += int(chunk.iterations.sum())
+        if len(chunk.residual) and chunk.residual[-1] == chunk.residual[-1]:
+            self._residuals = max(self._residuals, float(chunk.residual.max()))
+            self.stats.max_residual = self._residuals
+        rows = np.flatnonzero((np.arange(len(chunk)) + before + 1) % self.every == 0)
+        if self.core.done and (not len(rows) or rows[-1] != len(chunk) - 1):
+            rows = np.append(rows, len(chunk) - 1)
+        totals = unwritten + chunk.calls.cumsum(axis=0)
+        if not len(rows):
+            return totals[-1]
+        norms, counts = chunk.norms, chunk.counts
+        if self.every > 1 and counts is not None:
+            ends = np.cumsum(counts)
+            picked = [norms[ends[k] - counts[k] : ends[k]] for k in rows]
+            norms, counts = np.concatenate(picked), counts[rows]
+        part = slice(None) if self.every == 1 else rows
+        block = {
+            "t": chunk.t[part],
+            "y": self.selection.y(chunk.y[part].T).T,
+            "z": self.selection.z(chunk.z[part].T).T,
+            "H": chunk.H,
+            "iterations": chunk.iterations[part],
+            "residual": chunk.residual[part],
+            "error": np.nan,
+            "rejected": 0,
+            "calls": np.diff(totals[rows], axis=0, prepend=np.zeros((1, totals.shape[1]), np.int64)),
+            "seconds": np.nan,
+            "norms": norms,
+        }
+        self.recorder.extend(block, counts)
+        return totals[-1] - totals[rows[-1]]
 
     def _close_books(self, wall: float) -> None:
         crew, names = self.core.crew, self.core.plan.names

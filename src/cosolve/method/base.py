@@ -62,7 +62,7 @@ class Remembering:
     """
 
     def __init__(self, step: MacroStep, *parts: object) -> None:
-        self._step, self._parts = step, parts
+        self._step, self.parts = step, parts
 
     def __call__(self, history: History, window: Window) -> Outcome:
         return self._step(history, window)
@@ -70,11 +70,11 @@ class Remembering:
     @property
     def memory(self) -> list[Any]:
         """Independent copies of what the parts hold."""
-        return [memory_of(part) for part in self._parts]
+        return [memory_of(part) for part in self.parts]
 
     @memory.setter
     def memory(self, saved: list[Any]) -> None:
-        for part, held in zip(self._parts, saved, strict=True):
+        for part, held in zip(self.parts, saved, strict=True):
             set_memory(part, held)
 
 

@@ -25,6 +25,9 @@ from cosolve.subsystem.port import Matrix, Vector, is_number
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
 Local = Literal["converged", "one step", "output equation"]
 
+#: Entries up to which a sparse Jacobian is unfolded (240 MB).
+_LARGEST_JACOBIAN = 30_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -159,18 +162,10 @@ class Crew:
         ask = partial(subsystem.jacobian, window.t0, window.t1, u, weight)
         given = self.guarded(i, window.t0, "giving its Jacobian", ask, packed=False)
         try:
-            J = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            J = np.full((1, 1), np.nan)
-        if J.shape != (ports_out.length, ports_in.length) or not np.isfinite(J).all():
-            what = f"shape {J.shape}" if np.isfinite(J).all() else "a NaN or an infinity in it"
-            raise SubsystemError(
-                f"'{self.plan.names[i]}' gave a Jacobian with {what}; expected finite numbers of shape "
-                f"({ports_out.length}, {ports_in.length}) = (outputs, inputs)",
-                time=window.t0,
-                subsystem=self.plan.names[i],
-            )
-        return np.asarray(J)
+            return checked_jacobian(given, ports_out.labels, ports_in.labels, (ports_out.length, ports_in.length))
+        except ValueError as error:
+            name = self.plan.names[i]
+            raise SubsystemError(f"'{name}' gave {error}", time=window.t0, subsystem=name) from None
 
     # -- rollback --------------------------------------------------------------------------------------
 
@@ -227,3 +222,41 @@ class Crew:
                 subsystem=name,
             )
         return value
+
+
+def checked_jacobian(
+    given: Any, outputs: Callable[[], list[str]], inputs: Callable[[], list[str]], shape: tuple[int, int]
+) -> Matrix:
+    """What a subsystem gave as its Jacobian, as a dense matrix; a ValueError says what it is instead of one.
+
+    >>> checked_jacobian([[1.0, float("nan")]], lambda: ["y"], lambda: ["u[0]", "u[1]"], (1, 2))
+    Traceback (most recent call last):
+        ...
+    ValueError: a Jacobian with nan for output 'y' by input 'u[1]'; expected finite numbers of shape (1, 2) = (outputs, inputs)
+    """  # noqa: E501
+    expected = f"expected finite numbers of shape {shape} = (outputs, inputs)"
+    if hasattr(given, "toarray") and getattr(given, "shape", None) == shape:  # sparse
+        if shape[0] * shape[1] > _LARGEST_JACOBIAN:
+            raise ValueError(
+                f"a sparse Jacobian of shape {shape}, which is used as a dense one and too large for that; leave "
+                "jacobian away and take a corrector that needs none, such as IqnIls"
+            )
+        given = given.toarray()
+    found = getattr(given, "shape", None)
+    try:
+        J = np.asarray(given)
+        J = J.astype(np.float64) if J.dtype.kind in "biuf" else np.zeros(0)
+    except (TypeError, ValueError):  # rows of different lengths
+        J = np.zeros(0)
+    if J.ndim != 2 and found is None:
+        raise ValueError(f"a {type(given).__name__} that is no real matrix as its Jacobian; {expected}")
+    if J.size == 0 and found is not None and 0 not in found:
+        raise ValueError(f"a Jacobian of {getattr(given, 'dtype', type(given).__name__)} of shape {found}; {expected}")
+    if J.shape != shape:
+        raise ValueError(f"a Jacobian with shape {J.shape}; {expected}")
+    if not np.isfinite(J).all():
+        row, column = (int(k) for k in np.argwhere(~np.isfinite(J))[0])
+        raise ValueError(
+            f"a Jacobian with {J[row, column]} for output '{outputs()[row]}' by input '{inputs()[column]}'; {expected}"
+        )
+    return J

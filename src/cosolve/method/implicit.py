@@ -233,13 +233,17 @@ class _Measure:
 
     def __init__(self, plan: Plan, absolute: bool, least: Vector) -> None:
         self.size = plan.z_nominal.copy()
-        self._least = least  # sizes at which the absolute tolerance takes over
-        self._plain = np.full(plan.n_z, absolute)  # rows measured against 1
+        self.least = least  # sizes at which the absolute tolerance takes over
+        self.plain = np.full(plan.n_z, absolute)  # rows measured against 1
         for block in plan.blocks:
             if block.implicit:
-                self._plain[block.rows] = True
-        self.row_size = np.where(self._plain, 1.0, self.size)
+                self.plain[block.rows] = True
         self._start = 1.0
+
+    @property
+    def row_size(self) -> Vector:
+        """What a residual of each row is measured against, at least."""
+        return np.where(self.plain, 1.0, self.size)
 
     def begin(self, z: Vector, r: Vector) -> None:
         """Take note of what the step begins with."""
@@ -249,12 +253,11 @@ class _Measure:
         return bool(np.abs(z).max(initial=0.0) > _LOST * self._start)
 
     def rows(self, z: Vector) -> Vector:
-        size = np.maximum(self.row_size, np.minimum(np.abs(z), _GROWTH * self._start))
-        return np.maximum(np.where(self._plain, 1.0, size), self._least)
+        size = np.maximum(self.size, np.minimum(np.abs(z), _GROWTH * self._start))
+        return np.maximum(np.where(self.plain, 1.0, size), self.least)
 
     def __call__(self, r: Vector, z: Vector) -> float:
         return float((np.abs(r) / self.rows(z)).max(initial=0.0))
 
     def remember(self, z: Vector) -> None:
         np.maximum(self.size, np.abs(z), out=self.size)
-        self.row_size = np.where(self._plain, 1.0, self.size)

@@ -17,6 +17,7 @@ from cosolve.method.serial import Serial
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.products import product
 
 JacobianSource = Literal["auto", "difference"]
 
@@ -104,7 +105,7 @@ class Trial:
             for rows, columns, values in by_y:
                 np.add.at(dr_dy, (rows, columns), values)
             for i, dy_dz in enumerate(response):
-                G[:, plan.reads(i)] += dr_dy[:, plan.y_slices[i]] @ dy_dz
+                G[:, plan.reads(i)] += product(dr_dy[:, plan.y_slices[i]], dy_dz)
             return G
         from scipy.sparse import coo_array
 
@@ -130,7 +131,7 @@ class Trial:
         if self.source == "auto" and has_capability(subsystem, "jacobian"):
             crew.restore_one(i, self._states)
             by_input = crew.jacobian(i, self.window, coefficients, self.weight)
-            return by_input @ plan.input_map(i)
+            return product(by_input, plan.input_map(i))
         y_i = y[plan.y_slices[i]]
         noise = 0.0 if has_capability(subsystem, "replay") else subsystem.noise
         relative = max(self.increment, noise**0.5)

@@ -71,6 +71,7 @@ class Recorder(Protocol):
     """Where rows go. `columns()` gives everything recorded so far."""
 
     def append(self, row: Row) -> None: ...
+    def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None: ...
     def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
     def finish(self, stats: Stats, error: str | None) -> None: ...
     def close(self) -> None: ...
@@ -108,6 +109,18 @@ class Memory:
         self._norms += row.norms
         data["norms_end"][n] = self._norms_before + len(self._norms)
         self._count = n + 1
+
+    def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
+        """Add many macro points at once: columns (or one value for all rows), `norms` with their `counts` per row."""
+        rows = len(block["t"])
+        while self._count + rows > len(self._data["t"]):
+            self._data = {name: np.concatenate([a, np.empty_like(a)]) for name, a in self._data.items()}
+        part = slice(self._count, self._count + rows)
+        ends = self._norms_before + len(self._norms) + (0 if counts is None else np.cumsum(counts))
+        for name, array in self._data.items():
+            array[part] = ends if name == "norms_end" else block[name]
+        self._norms += list(block[NORMS])
+        self._count += rows
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Views of what is there."""

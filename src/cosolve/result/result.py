@@ -37,7 +37,8 @@ class Stats:
     `calls` counts how often each subsystem crossed a macro step (predictors, perturbed runs and rejected attempts
     included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
     their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
-    error estimate exceeded the tolerance.
+    error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
+    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took.
     """
 
     steps: int = 0
@@ -50,6 +51,9 @@ class Stats:
     jacobians: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     wall_seconds: float = 0.0
+    compiled_steps: int = 0
+    compiled_seconds: float = 0.0
+    loading_seconds: float = 0.0
 
     @property
     def total_calls(self) -> int:
@@ -63,6 +67,11 @@ class Stats:
             f"{self.total_calls} subsystem calls",
             f"{self.wall_seconds:.3g} s, of which {inside:.3g} s inside the subsystems",
         ]
+        if self.compiled_steps:
+            lines.append(
+                f"{self.compiled_steps} steps compiled: {self.compiled_seconds:.3g} s, "
+                f"after {self.loading_seconds:.3g} s of loading"
+            )
         if self.unconverged:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:

@@ -80,14 +80,24 @@ class Stream:
         """Add a macro point; a file that can no longer be written stops the run."""
         self._block.append(row)
         self._rows += 1
-        if self._rows == self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
-            self._flush(row.t)
-            if disk_usage(self.path.parent).free < self._reserve:  # HDF5 itself may crash on a full disk
-                raise SimulationError(
-                    f"the disk of '{self.path}' is full, so the run stopped at t = {row.t:.9g}; everything up to there "
-                    "is kept; make room, save to another disk, or record fewer points with every=...",
-                    time=row.t,
-                )
+        if self._rows >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
+            self._flush_and_watch(row.t)
+
+    def _flush_and_watch(self, t: float) -> None:
+        self._flush(t)
+        if disk_usage(self.path.parent).free < self._reserve:  # HDF5 itself may crash on a full disk
+            raise SimulationError(
+                f"the disk of '{self.path}' is full, so the run stopped at t = {t:.9g}; everything up to there "
+                "is kept; make room, save to another disk, or record fewer points with every=...",
+                time=t,
+            )
+
+    def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
+        """Add many macro points at once; they go to the file when a block is full."""
+        self._block.extend(block, counts)
+        self._rows += len(block["t"])
+        if self._rows >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
+            self._flush_and_watch(float(block["t"][-1]))
 
     def columns(self) -> Columns:
         """What is on disk, read when it is asked for."""
@@ -313,7 +323,7 @@ def _recovered_stats(columns: FileColumns, subsystems: tuple[str, ...]) -> Stats
         stats.rejected += int(block["rejected"].sum())
         stats.max_residual = float(np.fmax(stats.max_residual, np.fmax.reduce(block["residual"])))
         calls += block["calls"].sum(axis=0)
-        seconds += block["seconds"].sum(axis=0)
+        seconds += np.nansum(block["seconds"], axis=0)  # compiled steps are not timed one by one
     stats.calls = dict(zip(subsystems, calls.tolist(), strict=True))
     stats.seconds = dict(zip(subsystems, seconds.tolist(), strict=True))
     return stats

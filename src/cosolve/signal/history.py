@@ -6,6 +6,7 @@ import numpy as np
 
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.products import combine
 
 
 class History:
@@ -70,7 +71,7 @@ class History:
         degree = self.extrapolation_degree(degree)
         if degree == 0:
             return self.values[0][np.newaxis, :]
-        return lagrange_weights(self._past_nodes(degree + 1, H)) @ np.array(self.values[: degree + 1])
+        return combine(lagrange_weights(self._past_nodes(degree + 1, H)), self.values[: degree + 1])
 
     def interpolation(self, degree: int, H: float) -> tuple[Matrix, Vector]:
         """The polynomials through `(T_n + H, end), T_n, ..., T_{n-degree+1}` as `base + outer(weight, end)`.
@@ -82,4 +83,4 @@ class History:
         if degree == 0:
             return np.zeros((1, len(self.values[0]))), np.ones(1)
         W = lagrange_weights((1.0, *self._past_nodes(degree, H)))
-        return W[:, 1:] @ np.array(self.values[:degree]), W[:, 0]
+        return combine(W[:, 1:], self.values[:degree]), W[:, 0]

@@ -12,7 +12,7 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -37,23 +37,27 @@ _KNOWN = frozenset(
 )
 
 
-def write_tree(path: Path, tree: dict[str, Any]) -> None:
-    """Write a dict of allowed values; each top-level key names what a refusal is about.
+def to_bytes(tree: dict[str, Any]) -> bytes:
+    """A dict of allowed values as the content of a file; each top-level key names what a refusal is about.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_tree(Path(folder, "x.state"), {"state": (1, 0.5, [None, "a"], np.arange(2.0))})
-    ...     read_tree(Path(folder, "x.state"))
+    >>> from_bytes(to_bytes({"state": (1, 0.5, [None, "a"], np.arange(2.0))}))
     {'state': (1, 0.5, [None, 'a'], array([0., 1.]))}
     """
     writer = _Writer()
     text = json.dumps({"format": _FORMAT, "tree": {key: writer.plain(value, key) for key, value in tree.items()}})
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as file:
+        for name, data in {"state.json": text.encode(), **writer.attached}.items():
+            file.writestr(ZipInfo(name), data, ZIP_DEFLATED)  # ZipInfo: no time stamp, same state, same bytes
+    return buffer.getvalue()
+
+
+def write_tree(path: Path, tree: dict[str, Any]) -> None:
+    """`to_bytes` in a file, which appears as a whole or not at all."""
+    data = to_bytes(tree)
     draft = path.with_name(path.name + ".part")
     try:
-        with ZipFile(draft, "w", ZIP_DEFLATED, compresslevel=1) as file:
-            file.writestr("state.json", text)
-            for name, data in writer.attached.items():
-                file.writestr(name, data)
+        draft.write_bytes(data)
         os.replace(draft, path)
     except OSError as error:
         raise OutputFileError(f"the state cannot be written to '{path}': {error.strerror or error}") from None
@@ -62,16 +66,22 @@ def write_tree(path: Path, tree: dict[str, Any]) -> None:
 def read_tree(path: Path) -> dict[str, Any]:
     """What `write_tree` wrote."""
     try:
-        with ZipFile(path) as file:
+        return from_bytes(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise SetupError(f"there is no saved state '{path}'") from None
+    except OSError as error:
+        raise OutputFileError(f"'{path}' cannot be read: {error.strerror or error}") from None
+
+
+def from_bytes(data: bytes, path: str = "the data") -> dict[str, Any]:
+    """The inverse of `to_bytes`; `path` is for messages."""
+    try:
+        with ZipFile(BytesIO(data)) as file:
             whole = json.loads(file.read("state.json"))
             attached = {name: file.read(name) for name in file.namelist() if name != "state.json"}
         if whole["format"] != _FORMAT:
             raise SetupError(f"'{path}' is a {whole['format']!r} file, this cosolve reads {_FORMAT!r}")
         return {key: _value(part, attached) for key, part in whole["tree"].items()}
-    except FileNotFoundError:
-        raise SetupError(f"there is no saved state '{path}'") from None
-    except OSError as error:
-        raise OutputFileError(f"'{path}' cannot be read: {error.strerror or error}") from None
     except SetupError:
         raise
     except (BadZipFile, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError) as error:

@@ -11,12 +11,13 @@ import numpy as np
 from cosolve.errors import CapabilityError, SetupError
 from cosolve.interface import Plan
 from cosolve.method import Crew, Method, Outcome
-from cosolve.method.base import MacroStep, memory_of, set_memory
+from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
 from cosolve.method.startup import RisingDegree
 from cosolve.signal import History
 from cosolve.stepper.snapshot import Snapshot, description
-from cosolve.stepper.windows import Windows
+from cosolve.stepper.windows import Uniform, Windows
 from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.port import Vector
 
 
 @dataclass(slots=True)
@@ -86,6 +87,18 @@ class Core:
         self.history.push(outcome.z, length)
         self.y, self.z = outcome.y, outcome.z
         return Crossing(t, length, outcome, error)
+
+    @property
+    def remembered(self) -> Any:
+        """The books that the method itself keeps from step to step (see `Remembering`); None where it keeps none."""
+        return self._step.parts[-1] if isinstance(self._step, Remembering) else None
+
+    def skip(self, times: Vector, y: Vector, values: list[Vector]) -> None:
+        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""
+        assert isinstance(self.windows, Uniform)
+        self.windows.skip(times)
+        self.y, self.z = y, values[0]
+        self.history.values = values
 
     # -- saved states ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from cosolve.interface import Plan
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.signal import History
-from cosolve.stepper.codec import read_tree, write_tree
+from cosolve.stepper.codec import from_bytes, read_tree, to_bytes, write_tree
 from cosolve.subsystem.port import Vector
 
 
@@ -53,24 +53,39 @@ class Snapshot:
             if there[what] != here[what]:
                 raise SetupError(f"the state was saved with {what} {there[what]}, here: {here[what]}; use the same")
 
-    def write(self, path: Path) -> None:
-        """Write to a file; a refusal names the subsystem whose state cannot be written."""
+    def _tree(self) -> dict[str, Any]:
         tree = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "states"}
         states = {f"the state of '{name}'": state for name, state in self.states.items()}
         tree["the memory of the method"] = tree.pop("memory")
-        write_tree(path, tree | states)
+        return tree | states
+
+    def write(self, path: Path) -> None:
+        """Write to a file; a refusal names the subsystem whose state cannot be written."""
+        write_tree(path, self._tree())
+
+    def to_bytes(self) -> bytes:
+        """The content of that file."""
+        return to_bytes(self._tree())
 
     @staticmethod
     def read(path: Path) -> Snapshot:
         """Read what `write` wrote."""
-        tree = read_tree(path)
-        try:
-            names = tree["description"]["subsystems"]
-            states = {name: tree.pop(f"the state of '{name}'") for name in names}
-            memory = tree.pop("the memory of the method")
-            return Snapshot(**tree, memory=memory, states=states)
-        except (KeyError, TypeError) as error:
-            raise SetupError(f"'{path}' is not the saved state of a run ({error})") from None
+        return _from_tree(read_tree(path), f"'{path}'")
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Snapshot:
+        """The inverse of `to_bytes`."""
+        return _from_tree(from_bytes(data), "the data")
+
+
+def _from_tree(tree: dict[str, Any], where: str) -> Snapshot:
+    try:
+        names = tree["description"]["subsystems"]
+        states = {name: tree.pop(f"the state of '{name}'") for name in names}
+        memory = tree.pop("the memory of the method")
+        return Snapshot(**tree, memory=memory, states=states)
+    except (KeyError, TypeError) as error:
+        raise SetupError(f"{where} is not the saved state of a run ({error})") from None
 
 
 def description(plan: Plan, method: Method, startup: RisingDegree) -> dict[str, Any]:

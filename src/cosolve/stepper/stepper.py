@@ -165,10 +165,13 @@ class Stepper:
 
     # -- saved states ----------------------------------------------------------------------------------
 
-    def save(self) -> Snapshot:
-        """The run as it is now, to go back to any number of times (in this process)."""
+    def save(self, *, portable: bool = False) -> Snapshot:
+        """The run as it is now, to go back to any number of times.
+
+        A `portable` one can be written to a file or as bytes; it asks subsystems to serialise themselves.
+        """
         self._refuse_stopped()
-        return self._core.save()
+        return self._core.save(portable=portable)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go to a saved state; the run continues from there bit for bit."""
@@ -179,8 +182,7 @@ class Stepper:
 
     def save_file(self, path: str | Path) -> Path:
         """Write the run as it is now to a file, from which another process can continue it."""
-        self._refuse_stopped()
-        self._core.save(portable=True).write(Path(path))
+        self.save(portable=True).write(Path(path))
         return Path(path)
 
     def restore_file(self, path: str | Path) -> None:

@@ -11,12 +11,14 @@ from fractions import Fraction
 from math import floor, inf, log2, nan
 from typing import Any
 
+import numpy as np
+
 from cosolve.errors import SetupError, StepSizeError
 from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import is_number
+from cosolve.subsystem.port import Vector, is_number
 
 #: A point closer than this fraction of a step is reached.
 _CLOSE = 1e-9
@@ -76,7 +78,9 @@ class Uniform(Windows):
         self.settings = ("uniform", t_end, H)
 
     def _begin(self, t: float) -> None:
-        self._clock = OpenClock(t, self._H) if self.t_end == inf else UniformClock(t, self.t_end, self._H)
+        self._clock: OpenClock | UniformClock = (
+            OpenClock(t, self._H) if self.t_end == inf else UniformClock(t, self.t_end, self._H)
+        )
         self._origin, self._n, self.t = t, 0, t
 
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
@@ -91,6 +95,29 @@ class Uniform(Windows):
         if abs(t1 - limit) <= _CLOSE * length:
             return Window(t, limit, length)
         return Window(t, t1, length) if t1 < limit else Window(t, limit, limit - t)
+
+    @property
+    def H(self) -> float:
+        """The length that all steps have, but perhaps the last."""
+        return self._clock.H
+
+    @property
+    def left(self) -> float:
+        """Steps that are left."""
+        return inf if isinstance(self._clock, OpenClock) else self._clock.count - self._n
+
+    def points(self, most: int) -> Vector:
+        """Where the next steps of that length begin and end, at most so many of them."""
+        clock = self._clock
+        if isinstance(clock, OpenClock):
+            return np.array([clock.time(n) for n in range(self._n, self._n + most + 1)])
+        whole = clock.count if clock.divides else clock.count - 1
+        return clock.times(self._n, max(self._n, min(whole, self._n + most)))
+
+    def skip(self, times: Vector) -> None:
+        """So many steps were crossed elsewhere."""
+        self._n += len(times)
+        self.t = float(times[-1])
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         if window.H == self._clock.step(self._n):

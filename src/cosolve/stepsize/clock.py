@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import is_number
+from cosolve.subsystem.port import Vector, is_number
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
 _TICKS = 2**52
@@ -60,6 +60,16 @@ class UniformClock:
         if self.divides:
             return self.t_start + (self.t_end - self.t_start) * (n / self.count)
         return self.t_start + n * self.H
+
+    def times(self, first: int, last: int) -> Vector:
+        """Macro points `first` to `last`, the same numbers as `time` gives one by one."""
+        n = np.arange(first, last + 1, dtype=np.float64)
+        if self.divides:
+            points = self.t_start + (self.t_end - self.t_start) * (n / self.count)
+        else:
+            points = self.t_start + n * self.H
+        points[n >= self.count] = self.t_end
+        return points
 
     def step(self, n: int) -> float:
         """Nominal length of the step from point `n`."""

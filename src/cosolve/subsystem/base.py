@@ -121,6 +121,8 @@ class Subsystem:
     """set_state(x): put the subsystem into state `x`."""
     equations: Callable[[], tuple[Callable[..., Any], Callable[..., Any], Matrix | None]]
     """equations() -> (rhs, output, E) of `E x' = rhs(t, x, u)`, `y = output(t, x, u)`; E None is the identity."""
+    native: Callable[[float, int], Any]
+    """native(H, degree) -> how compiled code crosses a step of length `H`, or a sentence why it cannot (`native.py`)."""
     output_jacobian: Callable[[float, Vector], Any]
     """output_jacobian(t, u) -> d outputs / d inputs of a static subsystem; spares the perturbed calls."""
 
@@ -136,6 +138,7 @@ CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "own steps": (("step",), "leading a master/slave run with its internal steps"),
     "state": (("get_state", "set_state"), "stability analysis before the run"),
     "equations": (("equations",), "integrating it together with static subsystems"),
+    "compiled crossing": (("native",), "running the whole loop over macro steps compiled"),
     "output jacobian": (("output_jacobian",), "derivatives of a static subsystem without perturbed calls"),
 }
 

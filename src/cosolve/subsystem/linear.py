@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ from cosolve.errors import SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.matrix_exponential import matrix_exponential
 from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state
+from cosolve.subsystem.products import product
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
 
 _KEPT_STEP_SIZES = 64
 
@@ -52,19 +56,18 @@ class Linear(Subsystem):
         self.D = np.zeros((q, p)) if D is None else _matrix("D", D, (q, p))
         self._has_feedthrough = bool(self.D.any())
         self.x = self.x0.copy()
-        self._flows: OrderedDict[tuple[float, int], tuple[Matrix, Matrix]] = OrderedDict()
+        self._flows: OrderedDict[tuple[float, int], Matrix] = OrderedDict()
 
     def start(self, t0: float) -> Vector:
         self.x = self.x0.copy()
-        return self.C @ self.x
+        return product(self.C, self.x)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         c = u.coefficients
-        flow, response = self._flow(u.H, len(c) - 1)
-        self.x = flow @ self.x + response @ c.ravel()
-        y: Vector = self.C @ self.x
+        self.x = product(self._propagator(u.H, len(c) - 1), np.concatenate([self.x, c.ravel()]))
+        y = product(self.C, self.x)
         if self._has_feedthrough:
-            y += self.D @ c.sum(axis=0)
+            y = y + product(self.D, c.sum(axis=0))
         return y
 
     def save(self) -> Vector:
@@ -79,7 +82,7 @@ class Linear(Subsystem):
         self.x = np.array(x, dtype=np.float64)
 
     def output(self, t: float, u: Vector) -> Vector:
-        y: Vector = self.C @ self.x
+        y = product(self.C, self.x)
         if self._has_feedthrough:
             y += np.where(self.D != 0.0, self.D * u, 0.0).sum(axis=1)  # an unknown (NaN) input reaches only its outputs
         return y
@@ -92,14 +95,23 @@ class Linear(Subsystem):
         return np.asarray(self.D != 0.0)
 
     def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        _, response = self._flow(u.H, len(weight) - 1)
+        return self.step_jacobian(u.H, weight)
+
+    def native(self, H: float, degree: int) -> Native | str:
+        from cosolve.subsystem.native_linear import linear_native
+
+        return linear_native(self, H, degree)
+
+    def step_jacobian(self, H: float, weight: Vector) -> Matrix:
+        """`dy/du` over any step of length `H`."""
+        response = self._propagator(H, len(weight) - 1)[:, len(self.x) :]
         J: Matrix = self.C @ (weight @ response.reshape(len(self.x), len(weight), -1))
         if self._has_feedthrough:
             J += self.D * weight.sum()
         return J
 
-    def _flow(self, H: float, degree: int) -> tuple[Matrix, Matrix]:
-        """`x1 = flow @ x0 + response @ coefficients.ravel()` over a step of length `H`."""
+    def _propagator(self, H: float, degree: int) -> Matrix:
+        """`x1 = propagator @ (x0, coefficients)` over a step of length `H`."""
         key = (H, degree)
         found = self._flows.get(key)
         if found is not None:
@@ -111,7 +123,7 @@ class Linear(Subsystem):
         chain[n : n + p * degree, n + p :] = np.eye(p * degree)
         grown = matrix_exponential(chain)[:n]
         scale = np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
-        self._flows[key] = (np.ascontiguousarray(grown[:, :n]), grown[:, n:] * scale)
+        self._flows[key] = np.hstack([grown[:, :n], grown[:, n:] * scale])
         if len(self._flows) > _KEPT_STEP_SIZES:
             self._flows.popitem(last=False)
         return self._flows[key]

@@ -1,0 +1,266 @@
+"""Many macro steps at once: where a run can go through compiled code, and taking it there and back.
+
+A run in uniform steps enters compiled code when its history is full (start-up belongs to the readable engine), crosses
+some hundred steps, and comes back with their rows. Before and after, the readable engine could go on from
+the same state with the same bits; so it takes every step that is out of the ordinary.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.compiled.wiring import Wiring, law_address, obstacle, wire
+from cosolve.corrector import Newton
+from cosolve.interface import Plan, System
+from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
+from cosolve.method.serial import in_order
+from cosolve.method.startup import RisingDegree
+from cosolve.signal.polynomial import lagrange_weights
+from cosolve.stepper import Core
+from cosolve.stepper.windows import Uniform
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.native import Native
+from cosolve.subsystem.port import Matrix, Vector
+
+#: Steps left from which a run goes through compiled code by itself: loops loaded already, or yet to be loaded.
+_WORTH_RUNNING, _WORTH_LOADING = 200, 20_000
+
+#: Rows that a chunk writes at most, and numbers in them.
+_ROWS, _NUMBERS = 4096, 1 << 20
+
+
+@dataclass
+class Chunk:
+    """Rows of macro steps crossed by compiled code."""
+
+    t: Vector
+    y: Matrix
+    z: Matrix
+    H: float
+    iterations: npt.NDArray[np.int32]
+    residual: Vector
+    calls: npt.NDArray[np.int64]  # per step and subsystem
+    norms: Vector = field(default_factory=lambda: np.zeros(0))
+    counts: npt.NDArray[np.int64] | None = None  # norms per row
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def why_not_compiled(system: System, method: Method, step: object = None) -> str | None:
+    """Why a run does not go through compiled code, in one sentence; None when it does.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> system.law("one.q", lambda h: -h, of="two.h")
+    >>> cs.why_not_compiled(system, cs.Jacobi(1), 0.1)
+    'the law for one.q is a plain Python function; decorate it with numba.njit'
+    """
+    plan = system.plan()
+    found = _method_obstacle(method) or obstacle(plan)
+    if found is not None or not isinstance(step, (int, float)):
+        return found or (None if step is None else "the macro steps are not all of one length")
+    made = _natives(plan, float(step), method.degree)
+    return made if isinstance(made, str) else None
+
+
+def _method_obstacle(method: Method) -> str | None:
+    """Why there is no compiled loop for this method."""
+    if isinstance(method, (Jacobi, GaussSeidel)):
+        return None if method.outputs == "as used" else f"{method.name} with outputs='exchanged' is not compiled"
+    if isinstance(method, SemiImplicit):
+        return None if method.refresh == "step" else "Jacobians that are kept for a run belong to the readable engine"
+    if isinstance(method, Implicit):
+        if not isinstance(method.corrector, Newton) or method.corrector.refresh == "run":
+            return f"{method.corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
+        if method.sweep != "jacobi" or method.local != "converged" or method.accept_unconverged:
+            return "serial sweeps, approximate crossings and accepted unconverged steps run in the readable engine"
+        return None
+    return f"{method.name} is not compiled"
+
+
+def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
+    found = []
+    for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
+        native = subsystem.native(H, degree)
+        if isinstance(native, str):
+            return f"'{name}' cannot be crossed from compiled code: {native}"
+        found.append(native)
+    return found
+
+
+class Chunks:
+    """The compiled side of one run. `take` crosses as many steps as it may, or none."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        plan, method, windows = core.plan, core.method, core.windows
+        self.reason = _method_obstacle(method) or obstacle(plan)
+        if self.reason is None and type(windows) is not Uniform:
+            self.reason = "the macro steps are not all of one length"
+        if self.reason is None and type(core.startup) is not RisingDegree:
+            self.reason = "the run has a start of its own"
+        if self.reason is None and core.crew.pool is not None:
+            self.reason = "workers were asked for"
+        self._loop: Callable[..., int] | None = None
+        self.loading = 0.0  # seconds of the last `take` that went into compiling
+        self._rows = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
+
+    def take(self) -> Chunk | None:
+        """Cross many steps from where the run stands; None when the readable engine must take the next one."""
+        core, windows = self.core, self.core.windows
+        if self.reason is not None or not isinstance(windows, Uniform):
+            return None
+        history, depth = core.history, max(core.method.degree, 1)
+        if len(history.values) <= depth or any(step != windows.H for step in history.steps):
+            return None
+        times = windows.points(self._rows)
+        if len(times) < 2:
+            return None
+        began = perf_counter()
+        if self._loop is None:
+            if not self._prepare(windows.H):
+                return None
+            self._cross(times[:1])  # compiles, or reads from the cache
+        self.loading = perf_counter() - began
+        return self._cross(times)
+
+    @property
+    def worth_it(self) -> bool:
+        """True when the steps that are left repay loading the compiled loops."""
+        windows = self.core.windows
+        if self.reason is not None or not isinstance(windows, Uniform):
+            return False
+        loaded = "cosolve.compiled.parts" in sys.modules
+        return windows.left >= (_WORTH_RUNNING if loaded else _WORTH_LOADING)
+
+    def _prepare(self, H: float) -> bool:
+        """Compile, and lay out memory; False (with the reason) when a subsystem cannot be crossed."""
+        plan, method = self.core.plan, self.core.method
+        natives = _natives(plan, H, method.degree)
+        if isinstance(natives, str):
+            self.reason = natives
+            return False
+        try:
+            laws = [law_address(block) for block in plan.blocks]
+        except Exception as error:  # numba's own kinds, many
+            first = str(error).strip().splitlines()[0]
+            self.reason = f"numba cannot compile a law: {first}"
+            return False
+        order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
+        self._natives, self._wiring = natives, wire(plan, natives, laws, order)
+        rollback = all(n.save or len(n.state) or has_capability(s, "rollback") for n, s in self._pairs())
+        explicit = isinstance(method, (Jacobi, GaussSeidel))
+        self._slots = np.zeros(max(1, int(self._wiring.state_start[-1]))) if rollback or not explicit else np.zeros(0)
+        past = tuple(-float(j) for j in range(method.degree + 1))
+        W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
+        V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
+        self._H, self._loop = H, self._bound(method, H, W, V)
+        return True
+
+    def _pairs(self) -> list[tuple[Native, Any]]:
+        return list(zip(self._natives, self.core.plan.subsystems, strict=True))
+
+    def _bound(self, method: Method, H: float, W: Matrix, V: Matrix) -> Callable[..., int]:
+        """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
+        from cosolve.compiled import corrected, explicit
+
+        w, slots = self._wiring, self._slots
+        if isinstance(method, Jacobi):
+            return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, slots, Y, Z)
+        if isinstance(method, GaussSeidel):
+            return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, slots, Y, Z)
+        assert isinstance(method, (SemiImplicit, Implicit))
+        self._set_responses(w, method, V[:, 0])
+        guess = method.degree if method.predictor is None else method.predictor
+        P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
+        lapack = _lapack()
+        steady = bool(w.exact.all()) and not len(w.law)
+        memory = self._memory
+        if isinstance(method, SemiImplicit):
+            return lambda values, times, Y, Z, R, *rest: corrected.semi_implicit(
+                *(w, lapack, P, V, values, memory().size, method.increment, method.final_update, steady),
+                *(times, H, slots, Y, Z, R),
+            )
+        assert isinstance(method.corrector, Newton)
+        every = method.corrector.refresh == "iteration"
+        return lambda values, times, Y, Z, R, N, norms: corrected.implicit(
+            *(w, lapack, P, V, values, memory().size, method.increment, memory().plain, memory().least),
+            *(method.tol, int(method.max_iterations), every, steady, times, H, slots, Y, Z, R, N, norms),
+        )
+
+    def _memory(self) -> Any:
+        """What the readable method remembers: its largest magnitudes live there."""
+        return self.core.remembered
+
+    def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> None:
+        """Constant Jacobians, where subsystems have them and the method wants them."""
+        from cosolve.subsystem.products import product
+
+        plan = self.core.plan
+        for i, native in enumerate(self._natives):
+            if method.jacobian != "auto" or native.jacobian is None:
+                continue
+            by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
+            w.response[w.response_start[i] : w.response_start[i + 1]] = by_z.ravel()
+            w.exact[i] = True
+
+    def _cross(self, times: Vector) -> Chunk | None:
+        core, method = self.core, self.core.method
+        plan, count = core.plan, len(times) - 1
+        Y, Z, R = np.empty((count, plan.n_y)), np.empty((count, plan.n_z)), np.full(count, np.nan)
+        most = int(method.max_iterations) + 2 if isinstance(method, Implicit) else 0
+        N, norms = np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)) if most else 0)
+        values = np.array(core.history.values[: max(method.degree, 1) + 1])
+        for native in self._natives:
+            native.enter()
+        assert self._loop is not None
+        try:
+            done = int(self._loop(values, times, Y, Z, R, N, norms))
+        finally:
+            for native in self._natives:
+                native.leave()
+        if not done:
+            return None
+        iterations = np.ones(done, np.int32) if isinstance(method, SemiImplicit) else np.zeros(done, np.int32)
+        if most:
+            iterations = (N[:done] - 1).astype(np.int32)
+        calls = self._account(iterations)
+        chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls)
+        if most:
+            chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
+        core.skip(chunk.t, chunk.y[-1].copy(), list(values))
+        return chunk
+
+    def _account(self, iterations: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
+        crew, method, w = self.core.crew, self.core.method, self._wiring
+        sweeps = iterations.astype(np.int64) + 1
+        renewed = np.zeros_like(sweeps)  # interface Jacobians per step
+        if isinstance(method, SemiImplicit):
+            renewed = np.ones_like(sweeps)
+        elif isinstance(method, Implicit):
+            assert isinstance(method.corrector, Newton)
+            renewed = sweeps - 1 if method.corrector.refresh == "iteration" else (iterations > 0).astype(np.int64)
+        reads = np.where(w.exact, 0, np.diff(w.reads_start))
+        calls: npt.NDArray[np.int64] = sweeps[:, np.newaxis] + renewed[:, np.newaxis] * reads
+        crew.calls += calls.sum(axis=0)
+        crew.jacobians += np.where(w.exact, renewed.sum(), 0)
+        return calls
+
+
+def _lapack() -> npt.NDArray[np.int64]:
+    """Addresses of the routines that SciPy itself uses."""
+    from numba.extending import get_cython_function_address
+
+    names = ("dgetrf", "dgecon", "dgetrs")
+    return np.array([get_cython_function_address("scipy.linalg.cython_lapack", name) for name in names], np.int64)

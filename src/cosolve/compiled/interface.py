@@ -1,0 +1,219 @@
+"""Compiled residual, interface Jacobian and its solution (`method/trial.py`, `corrector/linear_solve.py`)."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cosolve.compiled.parts import FAILED, GOOD, cross, law, restore
+from cosolve.compiled.wiring import Wiring
+from cosolve.subsystem.native import ADVANCE, REPLAY
+from cosolve.subsystem.native_calls import call_nine, call_six
+
+_LAW_INCREMENT = 6e-6  # as in interface/plan.py
+_RCOND = 1e-14  # as in corrector/linear_solve.py
+_GROWTH = 1e6  # as in method/implicit.py
+
+
+@njit(cache=True)
+def end_in(base, weight, z, coefficients):
+    """Coefficients of the signal that ends in `z`."""
+    for j in range(len(weight)):
+        for q in range(len(z)):
+            coefficients[j, q] = base[j, q] + weight[j] * z[q]
+
+
+@njit(cache=True)
+def sweep(w: Wiring, t0, t1, H, coefficients, u, y):
+    """All subsystems cross the step."""
+    for i in range(len(w.cross)):
+        if cross(w, i, ADVANCE, t0, t1, H, coefficients, u, y) != GOOD:
+            return FAILED
+    return GOOD
+
+
+@njit(cache=True)
+def residual(w: Wiring, z, y, r, arguments, values):
+    """`z - f(y)` for connections and laws."""
+    for k in range(len(w.copy_rows)):
+        r[w.copy_rows[k]] = z[w.copy_rows[k]] - y[w.copy_from[k]]
+    for b in range(len(w.law)):
+        for k in range(w.law_reads_start[b], w.law_reads_start[b + 1]):
+            arguments[k - w.law_reads_start[b]] = y[w.law_reads[k]]
+        if law(w, b, arguments, values) != GOOD:
+            return FAILED
+        for k in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
+            r[w.law_rows[k]] = z[w.law_rows[k]] - values[k - w.law_rows_start[b]]
+    return GOOD
+
+
+@njit(cache=True)
+def output_partials(w: Wiring, y, dr_dy, arguments, values, other):
+    """`dr/dy`: -1 for connections, minus central differences for laws."""
+    dr_dy[:] = 0.0
+    for k in range(len(w.copy_rows)):
+        dr_dy[w.copy_rows[k], w.copy_from[k]] += -1.0
+    for b in range(len(w.law)):
+        first, last = w.law_reads_start[b], w.law_reads_start[b + 1]
+        for k in range(first, last):
+            arguments[k - first] = y[w.law_reads[k]]
+        for k in range(first, last):
+            x = arguments[k - first]
+            step = _LAW_INCREMENT * max(w.law_nominal[k], abs(x))
+            arguments[k - first] = x + step
+            plus = arguments[k - first]
+            if law(w, b, arguments, values) != GOOD:
+                return FAILED
+            arguments[k - first] = x - step
+            minus = arguments[k - first]
+            if law(w, b, arguments, other) != GOOD:
+                return FAILED
+            arguments[k - first] = x
+            for m in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
+                j = m - w.law_rows_start[b]
+                dr_dy[w.law_rows[m], w.law_reads[k]] += -((values[j] - other[j]) / (plus - minus))
+    return GOOD
+
+
+@njit(cache=True)
+def jacobian(w: Wiring, z, y, base, weight, size, increment, t0, t1, H, slots, room_for):
+    """`G = dr/dz + dr/dy dy/dz`, by constant responses where there are some and by differences elsewhere."""
+    coefficients, u, moved, dr_dy, G = room_for
+    G[:] = 0.0
+    for m in range(len(z)):
+        G[m, m] = 1.0
+    for i in range(len(w.cross)):
+        first, last = w.y_start[i], w.y_start[i + 1]
+        width = w.reads_start[i + 1] - w.reads_start[i]
+        for k in range(w.reads_start[i], w.reads_start[i + 1]):
+            m = w.reads[k]
+            if not w.exact[i]:
+                shifted = z[m] + max(increment, w.noise[i]) * max(size[m], abs(z[m]))
+                for j in range(len(weight)):
+                    coefficients[j, m] = base[j, m] + weight[j] * shifted
+                if restore(w, i, slots) != 0:
+                    return FAILED
+                if cross(w, i, REPLAY, t0, t1, H, coefficients, u, moved) != GOOD:
+                    return FAILED
+                for j in range(len(weight)):
+                    coefficients[j, m] = base[j, m] + weight[j] * z[m]
+                for q in range(first, last):
+                    w.response[
+                        w.response_start[i]
+                        + (q - first) * (w.reads_start[i + 1] - w.reads_start[i])
+                        + (k - w.reads_start[i])
+                    ] = (moved[q] - y[q]) / (shifted - z[m])
+        width = w.reads_start[i + 1] - w.reads_start[i]
+        for row in range(len(z)):
+            for k in range(width):
+                if last > first:
+                    total = dr_dy[row, first] * w.response[w.response_start[i] + k]
+                    for q in range(first + 1, last):
+                        total += dr_dy[row, q] * w.response[w.response_start[i] + (q - first) * width + k]
+                    G[row, w.reads[w.reads_start[i] + k]] += total
+    return GOOD
+
+
+@njit(cache=True)
+def factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
+    """LU factors of `G`, scaled by columns and then by rows (`corrector/linear_solve.py`)."""
+    n = len(G)
+    for q in range(n):
+        largest = 0.0
+        for p in range(n):
+            if not np.isfinite(G[p, q]):
+                return FAILED
+            largest = max(largest, abs(G[p, q]))
+        columns[q] = largest
+        if largest == 0.0:
+            return FAILED
+    norm = 0.0
+    for p in range(n):
+        largest = 0.0
+        for q in range(n):
+            largest = max(largest, abs(G[p, q]) / columns[q])
+        rows[p] = largest
+        if largest == 0.0:
+            return FAILED
+    for q in range(n):
+        total = 0.0
+        for p in range(n):
+            scaled[q, p] = G[p, q] / rows[p] / columns[q]  # Fortran order
+            total += abs(scaled[q, p])
+        norm = max(norm, total)
+    size, info, letter = integers[0:1], integers[1:2], integers[2:3]
+    size[0] = n
+    call_six(
+        lapack[0],
+        size.ctypes.data,
+        size.ctypes.data,
+        scaled.ctypes.data,
+        size.ctypes.data,
+        pivots.ctypes.data,
+        info.ctypes.data,
+    )
+    if info[0] != 0:
+        return FAILED
+    rates[0] = norm
+    letter[0] = 49  # "1": the norm of the condition estimate
+    call_nine(
+        lapack[1],
+        letter.ctypes.data,
+        size.ctypes.data,
+        scaled.ctypes.data,
+        size.ctypes.data,
+        rates[0:1].ctypes.data,
+        rates[1:2].ctypes.data,
+        work.ctypes.data,
+        integers[4:].ctypes.data,
+        info.ctypes.data,
+    )
+    return GOOD if rates[1] > _RCOND else FAILED
+
+
+@njit(cache=True)
+def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
+    """`x = G^-1 r` with the factors."""
+    n = len(r)
+    for p in range(n):
+        x[p] = r[p] / rows[p]
+    size, info, letter, one = integers[0:1], integers[1:2], integers[2:3], integers[3:4]
+    size[0], letter[0], one[0] = n, 78, 1  # "N": not transposed
+    call_nine(
+        lapack[2],
+        letter.ctypes.data,
+        size.ctypes.data,
+        one.ctypes.data,
+        scaled.ctypes.data,
+        size.ctypes.data,
+        pivots.ctypes.data,
+        x.ctypes.data,
+        size.ctypes.data,
+        info.ctypes.data,
+    )
+    for p in range(n):
+        x[p] = x[p] / columns[p]
+        if not np.isfinite(x[p]):
+            return FAILED
+    return GOOD
+
+
+@njit(cache=True)
+def largest(x):
+    """The largest magnitude."""
+    largest = 0.0
+    for q in range(len(x)):
+        largest = max(largest, abs(x[q]))
+    return largest
+
+
+@njit(cache=True)
+def norm_of(z, r, size, plain, least, start):
+    """The largest row, each in units of its coupling variable."""
+    norm = 0.0
+    for q in range(len(z)):
+        unit = 1.0 if plain[q] else max(size[q], min(abs(z[q]), _GROWTH * start))
+        norm = max(norm, abs(r[q]) / max(unit, least[q]))
+    return norm

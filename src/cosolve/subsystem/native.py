@@ -1,0 +1,44 @@
+"""Subsystems that can be crossed from compiled code: a machine-code function and the memory it works on.
+
+`cross(data, mode, t0, t1, H, n, coefficients, outputs) -> status` crosses a macro step: `data` is the address that
+belongs to the subsystem, `coefficients` the address of `n` rows of input coefficients, `outputs` where the outputs go.
+`mode` 0 advances, `mode` 1 repeats on the internal grid of the last advance (noise-free differences). Status 0 is good;
+anything else makes the readable engine take the step, which finds the words for what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cosolve.subsystem.port import Matrix, Vector
+
+ADVANCE, REPLAY = 0, 1
+
+
+def _nothing() -> None:
+    """Nothing to copy."""
+
+
+@dataclass
+class Native:
+    """How compiled code crosses one subsystem.
+
+    `state` is the memory that a rollback has to copy; where that is not enough (the state of a library object), `save`
+    and `restore` are addresses of functions `f(data) -> status`, and `state` is empty. `enter` brings the subsystem's
+    present state into that memory, `leave` takes it back. `jacobian(weight)` gives a `dy/du` that is the same in every
+    step of this size, where there is one.
+    """
+
+    cross: int
+    data: int
+    state: Vector = field(default_factory=lambda: np.zeros(0))
+    save: int = 0
+    restore: int = 0
+    enter: Callable[[], None] = _nothing
+    leave: Callable[[], None] = _nothing
+    jacobian: Callable[[Vector], Matrix] | None = None
+    keep: tuple[Any, ...] = ()  # whatever must stay in memory meanwhile
