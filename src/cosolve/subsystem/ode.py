@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from cosolve.subsystem.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.subsystem.integrator.tableaus import FIXED
 from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
 
 SOLVERS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS, "cvode")
 
@@ -31,7 +34,7 @@ class Ode(Subsystem):
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
     >>> sorted(cs.capabilities(decay))
-    ['equations', 'output', 'own steps', 'replay', 'rollback', 'state']
+    ['compiled crossing', 'equations', 'output', 'own steps', 'replay', 'rollback', 'state']
     """
 
     def __init__(
@@ -106,10 +109,17 @@ class Ode(Subsystem):
         return self.output_function(t, x.copy(), u)
 
     def save(self) -> Any:
-        return self.x, self._solver, self._solver.memory, self._t_start, self._count
+        return self.x, self._solver is self._stiff, self._solver.memory, self._t_start, self._count
 
     def restore(self, state: Any) -> None:
-        self.x, self._solver, self._solver.memory, self._t_start, self._count = state
+        self.x, stiff, memory, self._t_start, self._count = state
+        self._solver = self._stiff if stiff else self._first_solver
+        self._solver.memory = memory
+
+    def native(self, H: float, degree: int) -> Native | str:
+        from cosolve.subsystem.native_ode import ode_native
+
+        return ode_native(self)
 
     def get_state(self) -> Vector:
         return self.x

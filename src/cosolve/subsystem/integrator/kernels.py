@@ -23,7 +23,26 @@ class Kernels(NamedTuple):
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE = 0, 1, 2, 3
 
 
-def _build(jit: Callable[[Any], Any]) -> Kernels:
+def _add_up(x, h, weights, K, count):  # type: ignore[no-untyped-def]
+    """`x + h * sum(weights[j] * K[j])`, slope after slope."""
+    for j in range(count):
+        if weights[j] != 0.0:
+            x = x + (h * weights[j]) * K[j]
+    return x.copy() if count == 0 else x
+
+
+def _add_up_compiled(x, h, weights, K, count):  # type: ignore[no-untyped-def]
+    """The same sums in the same order, without arrays in between."""
+    total = x.copy()
+    for j in range(count):
+        if weights[j] != 0.0:
+            factor = h * weights[j]
+            for q in range(len(x)):
+                total[q] = total[q] + factor * K[j, q]
+    return total
+
+
+def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
     @jit
     def inputs(coef, s):  # type: ignore[no-untyped-def]
         value = coef[-1].copy()
@@ -40,13 +59,8 @@ def _build(jit: Callable[[Any], Any]) -> Kernels:
         for h in steps:
             for i in range(stages):
                 ti = t + c[i] * h
-                xi = x.copy()
-                for j in range(i):
-                    if a[i, j] != 0.0:
-                        xi = xi + (h * a[i, j]) * K[j]
-                K[i] = rhs(ti, xi, inputs(coef, (ti - u_t0) / u_H))
-            for i in range(stages):
-                x = x + (h * b[i]) * K[i]
+                K[i] = rhs(ti, add_up(x, h, a[i], K, i), inputs(coef, (ti - u_t0) / u_H))
+            x = add_up(x, h, b, K, stages)
             t += h
         return x
 
@@ -80,16 +94,9 @@ def _build(jit: Callable[[Any], Any]) -> Kernels:
             tried += 1
             for i in range(1, stages):
                 ti = t + c[i] * step
-                xi = x.copy()
-                for j in range(i):
-                    if a[i, j] != 0.0:
-                        xi = xi + (step * a[i, j]) * K[j]
-                K[i] = rhs(ti, xi, inputs(coef, (ti - u_t0) / u_H))
-            x_new = x.copy()
-            error = np.zeros(len(x))
-            for i in range(stages):
-                x_new = x_new + (step * b[i]) * K[i]
-                error = error + (step * e[i]) * K[i]
+                K[i] = rhs(ti, add_up(x, step, a[i], K, i), inputs(coef, (ti - u_t0) / u_H))
+            x_new = add_up(x, step, b, K, stages)
+            error = add_up(np.zeros(len(x)), step, e, K, stages)
             scale = atol + rtol * np.maximum(np.abs(x), np.abs(x_new))
             size = np.sqrt(np.mean((error / scale) ** 2)) if len(x) > 0 else 0.0
             finite = np.isfinite(size)
@@ -119,7 +126,7 @@ def _build(jit: Callable[[Any], Any]) -> Kernels:
     return Kernels(fixed, adaptive)
 
 
-PYTHON = _build(lambda function: function)
+PYTHON = _build(lambda function: function, _add_up)
 
 
 @cache
@@ -127,7 +134,7 @@ def compiled() -> Kernels:
     """The same loops compiled by numba (specialised for each right-hand side on first use)."""
     import numba
 
-    return _build(numba.njit)
+    return _build(numba.njit, numba.njit(_add_up_compiled))
 
 
 def is_compiled(function: object) -> bool:
