@@ -17,6 +17,7 @@ from cosolve.analysis import (
     structure,
     wrmse,
 )
+from cosolve.compiled import why_not_compiled
 from cosolve.corrector import (
     Aitken,
     Anderson,
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
     from cosolve.subsystem.jax_static import JaxStatic
     from cosolve.subsystem.jax_tools import differentiate
     from cosolve.subsystem.multibody import Multibody
-    from cosolve.subsystem.process import Isolated
+    from cosolve.subsystem.process import Isolated, Remote
     from cosolve.subsystem.second_order import (
         At,
         SecondOrder,
@@ -125,7 +126,7 @@ _LATER = {
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
     "cosolve.io.inspect_fmu": ("inspect_fmu",),
     "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
-    "cosolve.subsystem.process": ("Isolated",),
+    "cosolve.subsystem.process": ("Isolated", "Remote"),
     "cosolve.subsystem.jax_ode": ("JaxOde",),
     "cosolve.subsystem.jax_static": ("JaxStatic",),
     "cosolve.subsystem.jax_tools": ("differentiate",),
@@ -188,6 +189,7 @@ __all__ = [
     "Pid",
     "Port",
     "Relaxation",
+    "Remote",
     "Result",
     "RisingDegree",
     "Secant",
@@ -244,6 +246,7 @@ __all__ = [
     "stability_map",
     "structure",
     "trapezoidal",
+    "why_not_compiled",
     "write_ssp",
     "wrmse",
 ]

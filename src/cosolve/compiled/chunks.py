@@ -32,6 +32,9 @@ from cosolve.subsystem.port import Matrix, Vector
 #: Steps left from which a run goes through compiled code by itself: loops loaded already, or yet to be loaded.
 _WORTH_RUNNING, _WORTH_LOADING = 200, 20_000
 
+#: Chunks in a row without a step after which a run stays with the readable engine.
+_FAILURES = 3
+
 #: Rows that a chunk writes at most, and numbers in them.
 _ROWS, _NUMBERS = 4096, 1 << 20
 
@@ -112,6 +115,7 @@ class Chunks:
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
         self._loop: Callable[..., int] | None = None
+        self._failures = 0  # chunks in a row that took no step
         self.loading = 0.0  # seconds of the last `take` that went into compiling
         self._rows = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
 
@@ -229,6 +233,9 @@ class Chunks:
         finally:
             for native in self._natives:
                 native.leave()
+        self._failures = 0 if done else self._failures + (count > 0)
+        if self._failures >= _FAILURES:
+            self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
         if not done:
             return None
         iterations = np.ones(done, np.int32) if isinstance(method, SemiImplicit) else np.zeros(done, np.int32)

@@ -66,6 +66,9 @@ class Settlement:
         z = self._spread(t0, y)
         unknown = np.isnan(z)
         z[unknown] = plan.z_initial[unknown]
+        for i, part in enumerate(plan.y_slices):
+            if np.isnan(y[part]).any():  # in an algebraic loop: a first guess, from the initial values of its inputs
+                y[part] = self._output(i, t0, plan.inputs(z, i))
         y, z = self.settle(t0, y, z)
         return self._multipliers(t0, y, z) if plan.constraints else (y, z)
 

@@ -1,0 +1,142 @@
+"""The compiled crossing of an `Ode` whose functions are jitted: its own integrator, called by address."""
+
+# mypy: disable-error-code="call-arg, no-untyped-def"
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, cfunc, njit  # type: ignore[attr-defined]
+from numba.core.errors import NumbaError
+
+from cosolve.subsystem.integrator import kernels
+from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep
+from cosolve.subsystem.integrator.tableaus import DOPRI5
+from cosolve.subsystem.native import Native
+from cosolve.subsystem.native_calls import CROSS, doubles_at
+from cosolve.subsystem.port import Ports
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.ode import Ode
+
+# memory: ready, h or rtol, atol, steps of the last grid; then state, next step size, grid
+_HEAD = 4
+
+_COMPILED: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+
+@njit
+def _fill_array(y, value):
+    for k in range(len(y)):
+        y[k] = value[k]
+
+
+@njit
+def _fill_number(y, value):
+    y[0] = value
+
+
+def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny: int) -> Any:
+    a, b, c, _ = tableau
+    run = kernels.compiled().fixed
+
+    @cfunc(CROSS)
+    def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+        memory = carray(doubles_at(data), _HEAD + nx + 1)
+        if memory[0] == 0.0:
+            return 1
+        u = carray(doubles_at(coefficients), (n, nu))
+        x = memory[_HEAD : _HEAD + nx]
+        span = t1 - t0
+        count = max(1, ceil(span / memory[1] - 1e-9))
+        new = run(rhs, t0, np.full(count, span / count), x.copy(), t0, H, u, a, b, c)
+        return _arrive(output, fill, t1, new, u, x, carray(doubles_at(outputs), ny))
+
+    return cross
+
+
+def _adaptive(rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most: int) -> Any:
+    a, b, c, e = DOPRI5
+    native = kernels.compiled()
+    run, again = native.adaptive, native.fixed
+
+    @cfunc(CROSS)
+    def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+        memory = carray(doubles_at(data), _HEAD + nx + 1 + most)
+        if memory[0] == 0.0:
+            return 1
+        u = carray(doubles_at(coefficients), (n, nu))
+        x, grid = memory[_HEAD : _HEAD + nx], memory[_HEAD + nx + 1 :]
+        y = carray(doubles_at(outputs), ny)
+        if mode == 1:
+            taken = grid[: int(memory[3])].copy()
+            return _arrive(output, fill, t1, again(rhs, t0, taken, x.copy(), t0, H, u, a, b, c), u, x, y)
+        new, _, h, taken, status = run(
+            rhs, t0, t1, x.copy(), t0, H, u, a, b, c, e, memory[1], memory[2], memory[_HEAD + nx], most, most
+        )
+        if status != 0:
+            return 1
+        memory[_HEAD + nx], memory[3] = h, len(taken)
+        grid[: len(taken)] = taken
+        return _arrive(output, fill, t1, new, u, x, y)
+
+    return cross
+
+
+@njit
+def _arrive(output, fill, t, new, u, x, y):
+    """Outputs of the new state, which takes the place of the old one."""
+    for k in range(len(x)):
+        if not np.isfinite(new[k]):
+            return 1
+        x[k] = new[k]
+    end = u[0].copy()
+    for j in range(1, len(u)):
+        for k in range(len(end)):
+            end[k] += u[j, k]
+    fill(y, output(t, new.copy(), end))
+    return 0
+
+
+def ode_native(ode: Ode) -> Native | str:
+    """The crossing of `ode`, or why there is none."""
+    solver = ode._first_solver
+    if not isinstance(solver, (FixedStep, DormandPrince)):
+        return f"its solver {ode.solver_name!r} is a library's; use 'auto', 'dopri5' or one of ode1 to ode5"
+    for what, function in (("rhs", ode.rhs), ("output", ode.output_function)):
+        if not kernels.is_compiled(function):
+            return f"its {what} is a plain Python function; decorate it with numba.njit"
+    sizes = len(ode.x0), Ports(ode.inputs).length, Ports(ode.outputs).length
+    most = 0 if isinstance(solver, FixedStep) else solver.max_steps
+    tableau = solver.tableau if isinstance(solver, FixedStep) else None
+    key = (id(ode.rhs), id(ode.output_function), *sizes, id(tableau), most)
+    if key not in _COMPILED:
+        for fill in (_fill_array, _fill_number):
+            try:
+                functions = (ode.rhs, ode.output_function, fill)
+                made = _adaptive(*functions, *sizes, most) if tableau is None else _fixed(*functions, tableau, *sizes)
+                break
+            except NumbaError as error:
+                why = str(error).strip().splitlines()[0]
+        else:
+            return f"numba cannot compile it: {why}"
+        _COMPILED[key] = made, (ode.rhs, ode.output_function)  # kept, so that an id stays what it is
+    address = _COMPILED[key][0].address
+    first = [1.0, solver.h, 0.0] if isinstance(solver, FixedStep) else [1.0, solver.rtol, solver.atol]
+    nx = sizes[0]
+    data = np.concatenate([first, np.zeros(1 + nx + 1 + most)])
+    state = data[_HEAD : _HEAD + nx + 1]
+
+    def enter() -> None:
+        data[0] = float(ode._solver is solver)  # not when it turned stiff
+        state[:nx] = ode.x
+        state[nx] = solver.memory if isinstance(solver, DormandPrince) else 0.0
+
+    def leave() -> None:
+        ode.x = state[:nx].copy()
+        if isinstance(solver, DormandPrince) and data[0]:
+            solver.memory = float(state[nx])
+
+    return Native(address, data.ctypes.data, state, enter=enter, leave=leave, keep=(data,))

@@ -1,0 +1,133 @@
+"""What cannot be compiled runs in the readable engine, and says why on request; failures keep their words."""
+
+import numba
+import numpy as np
+import pytest
+from examples.two_mass.model import force_displacement, lu, split
+
+import cosolve as cs
+from cosolve.compiled import chunks
+
+
+def linear_pair() -> cs.System:
+    return split("D/D", lu())
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (cs.Jacobi(1, outputs="exchanged"), "outputs='exchanged' is not compiled"),
+        (cs.SemiImplicit(1, refresh="run"), "kept for a run"),
+        (cs.Implicit(1, corrector=cs.Aitken()), "Newton per step or iteration is compiled"),
+        (cs.Implicit(1, accept_unconverged=True), "accepted unconverged steps"),
+        (cs.MasterSlave(1, master="one"), "MasterSlave is not compiled"),
+    ],
+)
+def test_methods_that_are_not_compiled(method, words) -> None:
+    assert words in cs.why_not_compiled(linear_pair(), method)
+
+
+def test_systems_that_are_not_compiled() -> None:
+    plain = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"])
+    tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["u"], outputs=["y"])
+    system = cs.System({"a": plain, "b": tank})
+    system.connect("a.y", "b.u")
+    system.connect("b.y", "a.u")
+    assert cs.why_not_compiled(system, cs.Jacobi(1), 0.1) == (
+        "'a' cannot be crossed from compiled code: its rhs is a plain Python function; decorate it with numba.njit"
+    )
+    static = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + 1, inputs=["u"], outputs=["y"])})
+    static.connect("a.y", "a.u")
+    assert "'a' (Static) has no compiled crossing" in cs.why_not_compiled(static, cs.Jacobi(1), 0.1)
+    assert (
+        cs.why_not_compiled(linear_pair(), cs.Jacobi(1), cs.Adaptive()) == "the macro steps are not all of one length"
+    )
+    assert cs.why_not_compiled(linear_pair(), cs.Jacobi(1), 1e-3) is None
+    with pytest.raises(cs.SetupError, match="compiled=True: 'a' cannot be crossed from compiled code: its rhs is"):
+        cs.simulate(system, method=cs.Jacobi(1), step=0.1, t_end=1.0, compiled=True)
+    result = cs.simulate(system, method=cs.Jacobi(1), step=1e-5, t_end=0.3)  # long enough to want it; it just runs
+    assert result.finished
+    assert result.stats.compiled_steps == 0
+
+
+def test_a_right_hand_side_that_numba_cannot_compile() -> None:
+    """Jitted, but not compilable: refused in words when asked for, run by the readable engine otherwise not at all."""
+
+    @numba.njit
+    def hopeless(t, x, u):
+        return {"x": x}["y"].nothing
+
+    @numba.njit
+    def same(t, x, u):
+        return x
+
+    def build() -> cs.System:
+        ode = cs.Ode(hopeless, same, x0=[1.0], inputs=["u"], outputs=["y"], solver="ode1", h=0.1)
+        system = cs.System({"a": ode})
+        system.connect("a.y", "a.u")
+        return system
+
+    assert "numba cannot compile it" in cs.why_not_compiled(build(), cs.Jacobi(0), 0.1)
+
+
+def test_short_runs_do_not_load_the_compiler() -> None:
+    result = cs.simulate(linear_pair(), method=cs.Jacobi(1), step=1e-3, t_end=0.1)
+    assert result.stats.compiled_steps == 0
+
+
+def test_long_runs_are_compiled_by_themselves(monkeypatch) -> None:
+    monkeypatch.setattr(chunks, "_WORTH_LOADING", 1000)
+    long = cs.simulate(linear_pair(), method=cs.Jacobi(1), step=1e-3, t_end=2.0)
+    assert long.stats.compiled_steps == 1999
+    assert "steps compiled" in str(long.stats)
+    never = cs.simulate(linear_pair(), method=cs.Jacobi(1), step=1e-3, t_end=2.0, compiled=False)
+    assert never.stats.compiled_steps == 0
+    np.testing.assert_array_equal(long["one.x"], never["one.x"])
+
+
+def test_a_run_that_blows_up_says_the_same_and_keeps_the_same() -> None:
+    """Unstable force/displacement coupling: the failing step is taken by the readable engine, in its words."""
+    ended = []
+    for compiled in (False, True):
+        with np.errstate(all="ignore"), pytest.raises(cs.NonFiniteError) as failure:
+            cs.simulate(force_displacement(), method=cs.Jacobi(0), step=1e-3, t_end=50.0, compiled=compiled)
+        ended.append((str(failure.value), failure.value.result))
+    assert ended[0][0] == ended[1][0]
+    np.testing.assert_array_equal(ended[0][1].column("y"), ended[1][1].column("y"))
+
+
+def test_an_iteration_that_does_not_converge_says_the_same() -> None:
+    @numba.njit
+    def steep(x, v):
+        return 5.0 * x**2 + 1.0
+
+    def build() -> cs.System:
+        mass = cs.Linear([[0, 1], [0, 0]], [[0], [1]], np.eye(2), x0=[0.1, 0], inputs=["f"], outputs=["x", "v"])
+        system = cs.System({"a": mass})
+        system.law("a.f", steep, of=["a.x", "a.v"])
+        return system
+
+    words = []
+    for compiled in (False, True):
+        with np.errstate(all="ignore"), pytest.raises(cs.SimulationError) as failure:
+            cs.simulate(build(), method=cs.Implicit(0, max_iterations=4), step=0.2, t_end=100.0, compiled=compiled)
+        words.append(str(failure.value))
+        assert len(failure.value.result.t) > 3
+    assert words[0] == words[1]
+
+
+def test_constants_may_change_between_runs() -> None:
+    def tank() -> cs.Subsystem:
+        return cs.Linear([[-1]], [[1, 1]], [[1]], x0=[1], inputs=["u", "q"], outputs=["y"])
+
+    system = cs.System({"a": tank(), "b": tank()})
+    system.connect("a.y", "b.u")
+    system.connect("b.y", "a.u")
+    for q in (0.0, -0.5):
+        system.set("a.q", q)
+        system.set("b.q", q)
+        runs = [
+            cs.simulate(system, method=cs.Jacobi(1), step=1e-2, t_end=1.0, compiled=compiled)
+            for compiled in (False, True)
+        ]
+        np.testing.assert_array_equal(runs[0]["a.y"], runs[1]["a.y"])
