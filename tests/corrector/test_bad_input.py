@@ -47,7 +47,7 @@ EVERY = [
         (lambda: Anderson(reuse=-1), "reuse"),
         (lambda: IqnIls(reuse=1.5), "reuse"),
         (lambda: IqnIls(initial=0), "initial"),
-        (lambda: IqnIls(filter_tol=1e-12), "filter_tol"),
+        (lambda: IqnIls(filter_tol=1e-15), "filter_tol"),
         (lambda: IqnIls(columns=0), "columns"),
         (lambda: IqnImvj(rank=0), "rank"),
         (lambda: IqnImvj(columns=True), "columns"),
@@ -174,7 +174,7 @@ def test_all_correctors_have_a_name_in_system_files():
     [
         ({"name": "relaxation", "alpha": 0.38}, "Relaxation(alpha=0.38)"),
         ({"name": "aitken", "initial": 0.2, "vector": False}, "Aitken(initial=0.2, vector=False, carry=False)"),
-        ({"name": "iqn-ils", "reuse": 3}, "IqnIls(reuse=3, initial=0.1, filter_tol=1e-06)"),
+        ({"name": "iqn-ils", "reuse": 3}, "IqnIls(reuse=3, initial=0.1, filter_tol=1e-10)"),
         ({"name": "broyden", "initial": "exact"}, "Broyden(initial='exact', carry=True, form='inverse')"),
         ({"name": "broyden", "initial": 0.5}, "Broyden(initial=0.5, carry=True, form='inverse')"),
         ({"name": "secant", "pairs": [["a", "b"]], "initial": 0.0}, "Secant(pairs=[('a', 'b')], initial=0)"),

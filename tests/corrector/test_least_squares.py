@@ -1,5 +1,7 @@
 """Tall, skinny least squares: fits, filters and low-rank matrices against dense linear algebra."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from cosolve.corrector import Anderson, IqnIls, IqnImvj
 from cosolve.corrector.least_squares import Balance
 from cosolve.corrector.low_rank import LowRank
 from cosolve.corrector.secants import Secants
+from cosolve.corrector.span import Span
 
 
 @pytest.mark.parametrize("weighed", [False, True])
@@ -145,3 +148,104 @@ def test_multi_vector_follows_its_dense_formula():
             assert iterates[1] == pytest.approx(iterates[0] - M_old @ residuals[0], rel=1e-9)
             assert iterates[2] == pytest.approx(iterates[1] - M_one @ residuals[1], rel=1e-9)
         M_old = M
+
+
+def test_a_span_gives_back_what_was_put_in():
+    """Also after more vectors than it has rooms for, and in other units."""
+    rng = np.random.default_rng(5)
+    n, columns = 60, 6
+    span, held = Span(n, columns), {}
+    for count in range(40):
+        k = count % columns
+        held.pop(k, None)
+        span.make_room(list(held))
+        v = rng.normal(size=n) * 10.0 ** rng.uniform(-8, 2)
+        if held and count % 3 == 0:  # nearly dependent
+            v = held[(k - 1) % columns] * (1 + 1e-9 * rng.normal(size=n))
+        span.put(k, v)
+        held[k] = v
+        assert span.basis @ span.basis.T == pytest.approx(np.eye(span.rank), abs=1e-13)
+    unit = rng.uniform(0.1, 10.0, n)
+    span.scale(unit, list(held))
+    for k, v in held.items():
+        assert span.combined(np.eye(columns)[k]) == pytest.approx(v * unit, abs=1e-13 * np.abs(v).max())
+
+
+def test_a_short_direction_is_kept_when_it_is_as_steep_as_the_others():
+    """Of a linear problem everything is kept; what contradicts the other slopes is dropped, if it is short."""
+    rng = np.random.default_rng(6)
+    n = 40
+    A = np.eye(n) + 0.2 * rng.normal(size=(n, n)) / np.sqrt(n)
+    first, other = rng.normal(size=(2, n))
+    for error, kept in ((0.0, 2), (1e-3, 1)):  # 1e-3 of the column does not follow from the slope
+        secants = Secants(n, 10, 1e-10)
+        near = first + 1e-6 * other
+        secants.next_step(keep=9)
+        secants.add(A @ near, near + error * other)
+        secants.next_step(keep=9)
+        secants.add(A @ first, first)
+        secants.fit(other)
+        assert len(secants) == kept
+    secants = Secants(n, 10, 1e-10)  # a long direction is never doubted
+    secants.add(A @ other, other + 50.0 * first)
+    secants.add(A @ first, first)
+    secants.fit(other)
+    assert len(secants) == 2
+
+
+def evaluations_with_noise(level):
+    """Mean evaluations per step of a linear problem with 30 unknowns whose residual is wrong by `level`."""
+    rng = np.random.default_rng(7)
+    n = 30
+    A = np.diag(np.linspace(1, 6, n)) + 0.3 * np.diag(np.ones(n - 1), 1)
+    corrector, counts = IqnIls(), []
+    corrector.start_run([f"z[{i}]" for i in range(n)])
+    z = np.zeros(n)
+    for step in range(25):
+        corrector.start_step()
+        b, count = np.sin(0.3 * step * np.arange(1, n + 1) / n), 0
+        while True:
+            r = A @ z - b + level * rng.normal(size=n)
+            count += 1
+            if np.abs(r).max() < 1e-10 or count > 60:
+                break
+            z = corrector.correct(z, r, None)
+        corrector.accept(z, r)
+        counts.append(count)
+    return np.mean(counts)
+
+
+def test_noise_a_thousand_times_below_the_tolerance_costs_little():
+    """(A hundred times below it costs three times the evaluations: the last differences of a step are noise then.)"""
+    assert evaluations_with_noise(1e-13) < evaluations_with_noise(0.0) + 2
+
+
+def test_a_field_that_begins_without_residual_gets_its_weight_later():
+    """A first residual of rounding size must not make that field rule the fit."""
+    labels = [*(f"u[{i}]" for i in range(5)), *(f"f[{i}]" for i in range(5))]
+    G = np.block([[np.eye(5), -1e-3 * np.eye(5)], [400.0 * np.diag(np.arange(1.0, 6.0)), np.eye(5)]])
+    counts = []
+    for rounding in (0.0, 1e-13):
+        corrector, z, count = IqnIls(), np.zeros(10), 0
+        corrector.start_run(labels)
+        corrector.start_step()
+        b = np.concatenate([np.linspace(1.0, 2.0, 5), np.full(5, rounding)])
+        r = G @ z - b
+        while np.abs(r / np.repeat([1.0, 400.0], 5)).max() > 1e-9:
+            z = corrector.correct(z, r, None)
+            r, count = G @ z - b, count + 1
+            assert count < 40
+        counts.append(count)
+    assert counts[1] <= counts[0] + 2
+
+
+def test_the_memory_of_a_corrector_can_be_copied():
+    rng = np.random.default_rng(8)
+    secants = Secants(20, 6, 1e-10)
+    for _ in range(9):
+        secants.add(rng.normal(size=20), rng.normal(size=20))
+    secants.weigh(rng.uniform(0.5, 2.0, 20))
+    twin, r = deepcopy(secants), rng.normal(size=20)
+    assert np.array_equal(twin.dz(twin.fit(r)), secants.dz(secants.fit(r)))
+    twin.add(rng.normal(size=20), rng.normal(size=20))
+    assert not np.array_equal(twin.dz(twin.fit(r)), secants.dz(secants.fit(r)))

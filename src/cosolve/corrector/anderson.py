@@ -31,7 +31,7 @@ class Anderson(LeastSquares):
     """
 
     def __init__(
-        self, depth: int = 10, mixing: float = 1.0, initial: float = 0.1, reuse: int = 0, filter_tol: float = 1e-6
+        self, depth: int = 10, mixing: float = 1.0, initial: float = 0.1, reuse: int = 0, filter_tol: float = 1e-10
     ) -> None:
         if not is_count(depth, 1):
             raise SetupError(f"Anderson: depth must be a whole number from 1, not {depth!r}")

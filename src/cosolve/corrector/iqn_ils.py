@@ -4,7 +4,7 @@
 
 Outside the span of the differences seen so far the Jacobian is taken as the identity, which fits residuals of the form
 `r = z - f(z)`. Differences of past macro steps are reused, the converged iterate is learnt too, and columns that depend
-on newer ones are filtered out (QR2 of Haelterman et al. 2016).
+on newer ones are filtered out (QR2 of Haelterman et al. 2016, and where slopes contradict each other: `secants.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class IqnIls(LeastSquares):
     2
     """
 
-    def __init__(self, reuse: int = 8, initial: float = 0.1, filter_tol: float = 1e-6, columns: int = 100) -> None:
+    def __init__(self, reuse: int = 50, initial: float = 0.1, filter_tol: float = 1e-10, columns: int = 100) -> None:
         if not is_count(columns, 1):
             raise SetupError(f"IqnIls: columns must be a whole number from 1, not {columns!r}")
         super().__init__(reuse, initial, filter_tol, columns)

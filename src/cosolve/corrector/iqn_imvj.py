@@ -37,7 +37,7 @@ class IqnImvj(LeastSquares):
     2
     """
 
-    def __init__(self, initial: float = 0.1, filter_tol: float = 1e-6, columns: int = 50, rank: int = 100) -> None:
+    def __init__(self, initial: float = 0.1, filter_tol: float = 1e-10, columns: int = 50, rank: int = 100) -> None:
         if not is_count(columns, 1):
             raise SetupError(f"IqnImvj: columns must be a whole number from 1, not {columns!r}")
         if not is_count(rank, 1):

@@ -35,7 +35,7 @@ class LeastSquares(Corrector):
 
     def _begin(self, labels: Sequence[str]) -> None:
         self._secants = Secants(len(labels), self.columns, self.filter_tol)
-        self._balance = Balance(labels)
+        self._balance, self._balance_z = Balance(labels), Balance(labels)
         self._last: tuple[Vector, Vector] | None = None
 
     def start_step(self) -> None:
@@ -47,12 +47,16 @@ class LeastSquares(Corrector):
 
     def _learn(self, z: Vector, r: Vector) -> None:
         self._balance.learn(r)
-        if self._last is None:
-            weight = self._balance.new_weight()
+        weight = self._balance.new_weight()
+        if weight is not None:
+            self._secants.weigh(weight)
+        if self._last is not None:
+            dz = z - self._last[0]
+            self._balance_z.learn(dz)
+            weight = self._balance_z.new_weight()
             if weight is not None:
-                self._secants.weigh(weight)
-        else:
-            self._secants.add(r - self._last[1], z - self._last[0])
+                self._secants.weigh_z(weight)
+            self._secants.add(r - self._last[1], dz)
         self._last = z.copy(), r.copy()
 
 
@@ -65,8 +69,8 @@ class Balance:
     """Row weights that let every coupling variable (a scalar, or a whole field) count alike in a least-squares fit.
 
     A displacement field in metres would vanish next to a force in newtons. Each variable is measured in units of the
-    sum of its residual norms so far (the residual-sum scaling of preCICE); weights change between steps only, and only
-    by more than a factor of ten, because the Gram matrix has to follow.
+    sum of its residual norms so far (the residual-sum scaling of preCICE); weights change only by more than a factor of
+    ten, because all columns have to follow.
     """
 
     def __init__(self, labels: Sequence[str]) -> None:

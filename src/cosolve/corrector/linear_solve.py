@@ -33,7 +33,7 @@ class Factorised:
         self.labels = labels
         self._sparse = not isinstance(G, np.ndarray)
         if not np.isfinite(G.data if self._sparse else G).all():
-            raise self._singular("it holds a NaN or an infinity")
+            raise self._singular(f"it holds a NaN or an infinity {self._first_bad(G)}")
         size = abs(G)
         rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
         columns = np.asarray(size.max(axis=0).todense()).ravel() if self._sparse else size.max(axis=0)
@@ -50,6 +50,29 @@ class Factorised:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Factorised:
         return self  # never changes; and LAPACK and SuperLU objects cannot be copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in ("_getrs", "_splu")}
+        scaled = state.pop("_scaled", None)
+        if self._sparse:
+            state["csc"] = (scaled.data, scaled.indices, scaled.indptr, scaled.shape)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        csc = state.pop("csc", None)
+        vars(self).update(state)
+        if csc is not None:
+            from scipy.sparse import csc_array
+            from scipy.sparse.linalg import splu
+
+            self._scaled = csc_array(csc[:3], shape=csc[3])
+            self._splu = splu(self._scaled)  # the same matrix has the same factors
+        else:
+            from scipy.linalg import get_lapack_funcs
+
+            lapack: Any = get_lapack_funcs(("getrs",), (state["_lu"],))
+            self._getrs = lapack[0]
 
     def _factor_dense(self, G: Any) -> None:
         from scipy.linalg import get_lapack_funcs
@@ -73,7 +96,7 @@ class Factorised:
         from scipy.sparse import diags_array
         from scipy.sparse.linalg import splu
 
-        scaled = (diags_array(1.0 / rows) @ G).tocsc()
+        scaled = self._scaled = (diags_array(1.0 / rows) @ G).tocsc()
         self._rows, self._columns = rows, np.ones(len(rows))
         try:
             self._splu = splu(scaled)
@@ -82,10 +105,43 @@ class Factorised:
         except RuntimeError:
             singular = True
         if singular and len(rows) > _NAMED_UP_TO:
-            raise self._singular("its sparse factorisation found no pivot")
+            raise self._singular(self._undetermined(scaled))
         if singular:
             self._sparse = False
             self._factor_dense(G.toarray())  # names what is not determined, or finds that all is well
+
+    def _undetermined(self, G: Any) -> str:
+        """What is wrong with a large sparse matrix: rows for which no pivot is left, or a direction it maps to zero."""
+        from scipy.sparse import eye_array
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+        from scipy.sparse.linalg import splu
+
+        pattern = G.tocsr()
+        pattern.eliminate_zeros()
+        unmatched = np.flatnonzero(maximum_bipartite_matching(pattern, perm_type="column") < 0)
+        if len(unmatched):
+            named = ", ".join(repr(self.labels[m]) for m in unmatched[:4])
+            return (
+                f"{len(unmatched)} of {len(self.labels)} equations have no coupling variable of their own left "
+                f"(structural rank {len(self.labels) - len(unmatched)}), among them those of {named}"
+            )
+        null = np.ones(G.shape[0])
+        nearby = splu((G + 1e-9 * eye_array(G.shape[0])).tocsc())
+        for _ in range(3):
+            null = nearby.solve(null)
+            null /= np.abs(null).max()
+        involved = np.argsort(-np.abs(null))[:4]
+        named = ", ".join(repr(self.labels[m]) for m in involved if abs(null[m]) > 0.1)
+        return f"the equations do not determine {named}"
+
+    def _first_bad(self, G: Any) -> str:
+        whole = G.tocoo() if self._sparse else G
+        if self._sparse:
+            k = int(np.flatnonzero(~np.isfinite(whole.data))[0])
+            row, column = int(whole.row[k]), int(whole.col[k])
+        else:
+            row, column = (int(k) for k in np.argwhere(~np.isfinite(whole))[0])
+        return f"in the equation of '{self.labels[row]}' by '{self.labels[column]}'"
 
     def solve(self, r: Vector) -> Vector:
         """`G^-1 r`."""

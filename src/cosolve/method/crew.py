@@ -232,8 +232,8 @@ def checked_jacobian(
     >>> checked_jacobian([[1.0, float("nan")]], lambda: ["y"], lambda: ["u[0]", "u[1]"], (1, 2))
     Traceback (most recent call last):
         ...
-    ValueError: a Jacobian with nan for output 'y' by input 'u[1]'; expected finite numbers of shape (1, 2) = (outputs, inputs)
-    """  # noqa: E501
+    ValueError: a Jacobian with a NaN or an infinity in it (nan for output 'y' by input 'u[1]'); expected finite ...
+    """
     expected = f"expected finite numbers of shape {shape} = (outputs, inputs)"
     if hasattr(given, "toarray") and getattr(given, "shape", None) == shape:  # sparse
         if shape[0] * shape[1] > _LARGEST_JACOBIAN:
@@ -257,6 +257,7 @@ def checked_jacobian(
     if not np.isfinite(J).all():
         row, column = (int(k) for k in np.argwhere(~np.isfinite(J))[0])
         raise ValueError(
-            f"a Jacobian with {J[row, column]} for output '{outputs()[row]}' by input '{inputs()[column]}'; {expected}"
+            f"a Jacobian with a NaN or an infinity in it ({J[row, column]} for output '{outputs()[row]}' by input "
+            f"'{inputs()[column]}'); {expected}"
         )
     return J
