@@ -172,6 +172,8 @@ class _Run:
             if chunk is not None:
                 unwritten = self._record(chunk, crew.calls - calls - chunk.calls.sum(axis=0))
                 calls, seconds, rejected = crew.calls - unwritten, crew.seconds.copy(), core.rejected
+                if chunk.failure is not None:
+                    raise chunk.failure
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                     self.progress((core.t - t_start) / span)
                     shown = perf_counter()

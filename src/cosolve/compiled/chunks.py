@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cosolve.compiled.wiring import Wiring, law_address, obstacle, wire
 from cosolve.corrector import Newton
+from cosolve.errors import CosolveError, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
 from cosolve.method.serial import in_order
@@ -52,6 +53,7 @@ class Chunk:
     calls: npt.NDArray[np.int64]  # per step and subsystem
     norms: Vector = field(default_factory=lambda: np.zeros(0))
     counts: npt.NDArray[np.int64] | None = None  # norms per row
+    failure: SimulationError | None = None  # what ended it, where the readable engine cannot take the step again
 
     def __len__(self) -> int:
         return len(self.t)
@@ -132,7 +134,7 @@ class Chunks:
             return None
         began = perf_counter()
         if self._loop is None:
-            if not self._prepare(windows.H):
+            if not self._prepare(windows.H) or self.reason is not None:
                 return None
             self._cross(times[:1])  # compiles, or reads from the cache
         self.loading = perf_counter() - began
@@ -162,17 +164,14 @@ class Chunks:
             return False
         order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
         self._natives, self._wiring = natives, wire(plan, natives, laws, order)
-        rollback = all(n.save or len(n.state) or has_capability(s, "rollback") for n, s in self._pairs())
-        explicit = isinstance(method, (Jacobi, GaussSeidel))
-        self._slots = np.zeros(max(1, int(self._wiring.state_start[-1]))) if rollback or not explicit else np.zeros(0)
+        # an explicit step is undone only where that is cheap: the readable engine then takes it again
+        self._may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
+        self._slots = np.zeros(max(1, int(self._wiring.state_start[-1])) if self._may_retry else 0)
         past = tuple(-float(j) for j in range(method.degree + 1))
         W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
         V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
         self._H, self._loop = H, self._bound(method, H, W, V)
         return True
-
-    def _pairs(self) -> list[tuple[Native, Any]]:
-        return list(zip(self._natives, self.core.plan.subsystems, strict=True))
 
     def _bound(self, method: Method, H: float, W: Matrix, V: Matrix) -> Callable[..., int]:
         """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
@@ -184,7 +183,8 @@ class Chunks:
         if isinstance(method, GaussSeidel):
             return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, slots, Y, Z)
         assert isinstance(method, (SemiImplicit, Implicit))
-        self._set_responses(w, method, V[:, 0])
+        if not self._set_responses(w, method, V[:, 0]):
+            return lambda *rest: 0
         guess = method.degree if method.predictor is None else method.predictor
         P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
         lapack = _lapack()
@@ -206,17 +206,21 @@ class Chunks:
         """What the readable method remembers: its largest magnitudes live there."""
         return self.core.remembered
 
-    def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> None:
-        """Constant Jacobians, where subsystems have them and the method wants them."""
+    def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> bool:
+        """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""
         from cosolve.subsystem.products import product
 
         plan = self.core.plan
         for i, native in enumerate(self._natives):
-            if method.jacobian != "auto" or native.jacobian is None:
+            if method.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
+            if native.jacobian is None:
+                self.reason = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
+                return False
             by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
             w.response[w.response_start[i] : w.response_start[i + 1]] = by_z.ravel()
             w.exact[i] = True
+        return True
 
     def _cross(self, times: Vector) -> Chunk | None:
         core, method = self.core, self.core.method
@@ -236,17 +240,36 @@ class Chunks:
         self._failures = 0 if done else self._failures + (count > 0)
         if self._failures >= _FAILURES:
             self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
+        failure = None if self._may_retry or done == count else self._failed(float(times[done]))
         if not done:
+            if failure is not None:
+                raise failure
             return None
         iterations = np.ones(done, np.int32) if isinstance(method, SemiImplicit) else np.zeros(done, np.int32)
         if most:
             iterations = (N[:done] - 1).astype(np.int32)
         calls = self._account(iterations)
         chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls)
+        chunk.failure = failure
         if most:
             chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
         core.skip(chunk.t, chunk.y[-1].copy(), list(values))
         return chunk
+
+    def _failed(self, t: float) -> SimulationError:
+        """What went wrong in a step that cannot be undone."""
+        i, status = (int(k) for k in self._wiring.trouble)
+        if i < 0:
+            return NonFiniteError(f"a law returned a NaN or an infinity at t = {t:.9g}", time=t)
+        name, native = self.core.plan.names[i], self._natives[i]
+        if status and native.explain is not None:
+            try:
+                native.explain(status)
+            except CosolveError as error:
+                text = f"'{name}' failed while crossing the step at t = {t:.9g}: {error}"
+                return SubsystemError(text, time=t, subsystem=name)
+        what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
+        return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
 
     def _account(self, iterations: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""

@@ -41,11 +41,13 @@ def cross(w: Wiring, i, mode, t0, t1, H, coefficients, u, y):
         u[k] += w.offset[first + k]
     begin = w.y_start[i]
     status = call_cross(w.cross[i], w.data[i], mode, t0, t1, H, n, u.ctypes.data, y.ctypes.data + 8 * begin)
+    w.trouble[0], w.trouble[1] = i, status
     if status != 0:
         return FAILED
     for k in range(begin, w.y_start[i + 1]):
         if not np.isfinite(y[k]):
             return FAILED
+    w.trouble[0] = -1
     return GOOD
 
 

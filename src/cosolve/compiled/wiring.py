@@ -52,6 +52,7 @@ class Wiring(NamedTuple):
     known: Integers
     laws_known_start: Integers
     laws_known: Integers
+    trouble: Integers  # the subsystem that failed last, and its status (0: an output that is not finite)
 
 
 def starts(lengths: list[int]) -> Integers:
@@ -106,6 +107,7 @@ def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int]) -
         known=_flat(known),
         laws_known_start=starts([len(k) for k in laws_known]),
         laws_known=_flat(laws_known),
+        trouble=np.zeros(2, dtype=np.int64),
     )
 
 

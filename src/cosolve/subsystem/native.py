@@ -41,4 +41,5 @@ class Native:
     enter: Callable[[], None] = _nothing
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None
+    explain: Callable[[int], None] | None = None  # raises with the words for a bad status
     keep: tuple[Any, ...] = ()  # whatever must stay in memory meanwhile

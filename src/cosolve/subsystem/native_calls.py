@@ -79,3 +79,48 @@ def doubles_at(typing, address):
         return builder.inttoptr(values[0], _F64.as_pointer())
 
     return types.CPointer(types.float64)(types.intp), generate
+
+
+@intrinsic
+def words_at(typing, address):
+    """A pointer to 64-bit words from an address."""
+
+    def generate(context, builder, signature, values):
+        return builder.inttoptr(values[0], _I64.as_pointer())
+
+    return types.CPointer(types.int64)(types.intp), generate
+
+
+_I32, _I8 = ir.IntType(32), ir.IntType(8)
+
+
+@intrinsic
+def call_status_2(typing, address, a, b):
+    """A C function of two words that returns an `int`."""
+    return types.int32(*[types.intp] * 3), _call(_I32, [_I64] * 2)
+
+
+@intrinsic
+def call_status_4(typing, address, a, b, c, d):
+    """A C function of four words that returns an `int`."""
+    return types.int32(*[types.intp] * 5), _call(_I32, [_I64] * 4)
+
+
+@intrinsic
+def call_status_5(typing, address, a, b, c, d, e):
+    """A C function of five words that returns an `int`."""
+    return types.int32(*[types.intp] * 6), _call(_I32, [_I64] * 5)
+
+
+@intrinsic
+def call_step_2(typing, address, instance, t, h, flag):
+    """`fmi2DoStep`."""
+    signature = types.int32(types.intp, types.intp, types.float64, types.float64, types.int32)
+    return signature, _call(_I32, [_I64, _F64, _F64, _I32])
+
+
+@intrinsic
+def call_step_3(typing, address, instance, t, h, flag, a, b, c, d):
+    """`fmi3DoStep`; its four results go to the last arguments."""
+    signature = types.int32(types.intp, types.intp, types.float64, types.float64, types.int8, *[types.intp] * 4)
+    return signature, _call(_I32, [_I64, _F64, _F64, _I8, *[_I64] * 4])

@@ -1,0 +1,191 @@
+"""The compiled crossing of a co-simulation FMU: its C functions called by address, in the order of `crossing.py`.
+
+For FMUs whose ports are all floats, that take the step in one piece and need no events or intermediate updates.
+"""
+
+# mypy: disable-error-code="call-arg, no-untyped-def"
+
+from __future__ import annotations
+
+from math import factorial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
+
+from cosolve.subsystem.input_polynomial import InputPolynomial
+from cosolve.subsystem.native import Native
+from cosolve.subsystem.native_calls import (
+    CROSS,
+    call_status_2,
+    call_status_4,
+    call_status_5,
+    call_step_2,
+    call_step_3,
+    doubles_at,
+    words_at,
+)
+from cosolve.subsystem.port import Matrix, Vector
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.fmu.co_simulation import Fmu
+
+# where things are in the FMU's words
+COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(11)
+DERIVE, D_IN, ORDERS, SLOPES, PER_STEP, THROUGH = range(11, 17)
+GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT = range(17, 24)
+_WORDS = 24
+
+#: Statuses that are not the FMU's: it wants more than this crossing does.
+_UNUSUAL = 100
+
+
+@njit(cache=True)
+def _write(w):
+    """Set the inputs to what stands in the FMU's room for them."""
+    if w[N_IN] == 0:
+        return types.int32(0)
+    if w[VERSION] == 2:
+        return call_status_4(w[SET], w[COMPONENT], w[IN], w[N_IN], w[U])
+    return call_status_5(w[SET], w[COMPONENT], w[IN], w[REFS_IN], w[U], w[N_IN])
+
+
+@cfunc(types.int64(types.intp), cache=True)
+def _save(data):
+    w = carray(words_at(data), _WORDS)
+    return call_status_2(w[GET_STATE], w[COMPONENT], data + 8 * STATE)
+
+
+@cfunc(types.int64(types.intp), cache=True)
+def _restore(data):
+    w = carray(words_at(data), _WORDS)
+    return call_status_2(w[SET_STATE], w[COMPONENT], w[STATE])
+
+
+@cfunc(CROSS, cache=True)
+def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
+    w = carray(words_at(data), _WORDS)
+    width = w[N_IN]
+    c, u = carray(doubles_at(coefficients), n * width), carray(doubles_at(w[U]), width)
+    for k in range(width):
+        if w[DERIVE] != 0:  # the FMU gets derivatives too
+            u[k] = c[k]
+        else:  # held at the middle of the step
+            value = c[(n - 1) * width + k]
+            for j in range(n - 2, -1, -1):
+                value = value * 0.5 + c[j * width + k]
+            u[k] = value
+    status = _write(w)
+    if status > 1:
+        return status
+    if w[DERIVE] != 0 and n > 1:
+        slopes, per_step = carray(doubles_at(w[SLOPES]), width * (n - 1)), carray(doubles_at(w[PER_STEP]), n - 1)
+        for k in range(width):
+            for j in range(1, n):
+                slopes[k * (n - 1) + j - 1] = c[j * width + k] * per_step[j - 1]
+        status = call_status_5(w[DERIVE], w[COMPONENT], w[D_IN], width * (n - 1), w[ORDERS], w[SLOPES])
+        if status > 1:
+            return status
+    if w[VERSION] == 2:
+        status = call_step_2(w[STEP], w[COMPONENT], t0, H, types.int32(w[NO_RETURN]))
+    else:
+        flags = carray(words_at(w[FLAGS]), 4)
+        flags[0] = flags[1] = flags[2] = 0
+        at = w[FLAGS]
+        status = call_step_3(w[STEP], w[COMPONENT], t0, H, types.int8(w[NO_RETURN]), at, at + 8, at + 16, at + 24)
+        if flags[0] & 255 != 0 or flags[1] & 255 != 0 or flags[2] & 255 != 0:
+            return _UNUSUAL
+    if status > 1:
+        return status
+    if w[THROUGH] != 0:  # outputs react to the inputs at the end
+        for k in range(width):
+            total = c[k]
+            for j in range(1, n):
+                total += c[j * width + k]
+            u[k] = total
+        status = _write(w)
+        if status > 1:
+            return status
+    carray(doubles_at(data + 8 * TIME), 1)[0] = t1
+    if w[N_OUT] == 0:
+        return 0
+    if w[VERSION] == 2:
+        status = call_status_4(w[GET], w[COMPONENT], w[OUT], w[N_OUT], outputs)
+    else:
+        status = call_status_5(w[GET], w[COMPONENT], w[OUT], w[REFS_OUT], outputs, w[N_OUT])
+    return status if status > 1 else 0
+
+
+def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
+    """The crossing of `fmu` with steps `H` and inputs of that degree, or why there is none."""
+    crossing, instance = fmu._crossing, fmu._instance
+    inputs, outputs = crossing.inputs, fmu._outputs
+    if any(v.type != "Float64" for v in (*inputs.variables, *outputs.variables)):
+        return "some of its ports are not floats"
+    if crossing.substeps != 1:
+        return "its steps are cut into pieces"
+    if instance.event_mode or fmu.listens:
+        return "it has events or asks for its inputs inside the step"
+    at, fmi = fmu.functions, instance.fmi
+    kind = "Real" if fmi == 2 else "Float64"
+    state_name = "FMUstate" if fmi == 2 else "FMUState"
+    derives = not crossing.holds
+    room = _Room(fmu, inputs.variables, outputs.variables, H, degree)
+    w = np.zeros(_WORDS, dtype=np.int64)
+    w[COMPONENT], w[VERSION] = fmu.component, fmi
+    w[SET], w[IN], w[N_IN], w[U] = at[f"fmi{fmi}Set{kind}"], _address(room.takes), inputs.length, _address(room.u)
+    w[GET], w[OUT], w[N_OUT] = at[f"fmi{fmi}Get{kind}"], _address(room.gives), outputs.length
+    w[STEP], w[NO_RETURN] = at[f"fmi{fmi}DoStep"], crossing._no_return
+    if derives:
+        w[DERIVE] = at["fmi2SetRealInputDerivatives"]
+        w[D_IN], w[ORDERS] = _address(room.repeated), _address(room.orders)
+        w[SLOPES], w[PER_STEP] = _address(room.slopes), _address(room.per_step)
+    w[THROUGH] = fmu._pattern is not None and bool(fmu._pattern.any())
+    w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
+    native = Native(_cross.address or 0, w.ctypes.data, enter=lambda: None, keep=(w, room))
+    if hasattr(fmu, "save"):
+        saved = fmu.save()  # memory of the FMU that is written again and again
+        w[GET_STATE], w[SET_STATE], w[STATE] = (
+            at[f"fmi{fmi}Get{state_name}"],
+            at[f"fmi{fmi}Set{state_name}"],
+            saved.pointer,
+        )
+        native.save, native.restore, native.keep = _save.address or 0, _restore.address or 0, (w, room, saved)
+
+    def enter() -> None:
+        w[TIME : TIME + 1].view(np.float64)[0] = fmu._time
+
+    def leave() -> None:
+        fmu._time = float(w[TIME : TIME + 1].view(np.float64)[0])
+
+    def explain(status: int) -> None:
+        instance.check(status, f"doStep at t = {fmu._time:.9g}")
+
+    native.enter, native.leave, native.explain = enter, leave, explain
+    if fmu._linear is not None and fmu._frozen:
+        at_start, linear = fmu._linear
+
+        def jacobian(weight: Vector) -> Matrix:
+            signal = InputPolynomial(0.0, H, np.zeros((len(weight), inputs.length)))
+            return fmu._frozen_jacobian(at_start, linear, 0.0, H, signal, weight)
+
+        native.jacobian = jacobian
+    return native
+
+
+def _address(array: Any) -> int:
+    return int(array.ctypes.data)
+
+
+class _Room:
+    """Arrays whose addresses the FMU gets."""
+
+    def __init__(self, fmu: Any, takes: Any, gives: Any, H: float, degree: int) -> None:
+        self.takes = np.array([v.reference for v in takes], dtype=np.uint32)
+        self.gives = np.array([v.reference for v in gives], dtype=np.uint32)
+        count = sum(v.length for v in takes)
+        self.u, self.flags = np.zeros(count), np.zeros(4, dtype=np.int64)
+        self.repeated = np.repeat(self.takes, max(degree, 1))
+        self.orders = np.tile(np.arange(1, degree + 1, dtype=np.int32), len(self.takes))
+        self.slopes = np.zeros((count, max(degree, 1)))
+        self.per_step = np.array([factorial(j) / H**j for j in range(1, degree + 1)])
