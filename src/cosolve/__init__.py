@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from cosolve.io.fmu_export import export_fmu
     from cosolve.io.ssp import read_ssp, write_ssp
     from cosolve.mechanics.model import MultibodyModel
+    from cosolve.subsystem.exudyn_model import ExudynModel
     from cosolve.subsystem.fmu.co_simulation import Fmu
     from cosolve.subsystem.jax_ode import JaxOde
     from cosolve.subsystem.jax_static import JaxStatic
@@ -119,6 +120,7 @@ __version__ = "0.1.0"
 _LATER = {
     "cosolve.analysis.jacobians": ("check_jacobians",),
     "cosolve.interface.joints": ("Joint", "assemble", "constraint_residuals"),
+    "cosolve.subsystem.exudyn_model": ("ExudynModel",),
     "cosolve.interface.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
@@ -161,6 +163,7 @@ __all__ = [
     "Dae",
     "Damped",
     "DynamicStatic",
+    "ExudynModel",
     "Fmu",
     "FreeRunning",
     "GaussSeidel",

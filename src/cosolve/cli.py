@@ -1,4 +1,4 @@
-"""The command line: `cosolve run`, `check`, `compare`, `report` and `demo`.
+"""The command line: `cosolve run`, `check`, `compare`, `report`, `export`, `inspect` and `demo`.
 
 Imports happen inside the commands, so that help is quick. Everything cosolve refuses on purpose ends in one sentence on
 stderr: exit code 1 when `check` advises against a run, 2 when a run cannot start, 3 when it stopped early (what there
@@ -55,7 +55,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-SystemFile = Annotated[Path, typer.Argument(metavar="FILE", help="System file (TOML).", show_default=False)]
+SystemFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="System file (TOML), or an SSP (.ssp, .ssd).", show_default=False)
+]
 MethodOption = Annotated[
     str | None, typer.Option("--method", help="Use this method instead: name or name:degree, e.g. semi-implicit:2.")
 ]
@@ -89,9 +91,11 @@ def run(
     degree: DegreeOption = None,
     step: StepOption = None,
     t_end: EndOption = None,
+    resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
+    save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
-    """Run a system file and keep the result."""
+    """Run a system file or an SSP and keep the result."""
     from cosolve.result.store import refuse_unwritable
 
     described = _described(file, method, degree, step, t_end)
@@ -105,7 +109,7 @@ def run(
     failure: SimulationError | None = None
     try:
         with _progress(hidden=quiet) as show:
-            result = described.run(show)
+            result = described.run(show, resume=resume, save_state=save_state)
     except SimulationError as error:
         if error.result is None:
             raise
@@ -196,6 +200,68 @@ def report(
 
 
 @app.command()
+def export(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="System file (TOML), SSP, or model.py:function.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="FMU", help="The FMU to write.", show_default=False)],
+    fmi: Annotated[str, typer.Option("--fmi", help="Version of FMI: 2.0 or 3.0.")] = "2.0",
+    inputs: Annotated[list[str] | None, typer.Option("--input", help="Offer only these inputs.")] = None,
+    outputs: Annotated[list[str] | None, typer.Option("--output", help="Offer only these outputs.")] = None,
+    method: MethodOption = None,
+    step: StepOption = None,
+) -> None:
+    """Write a system or a Python subsystem as a co-simulation FMU."""
+    from cosolve.io.fmu_export import export_fmu
+    from cosolve.io.named import method_from_words
+
+    chosen = None if method is None else method_from_words(method)
+    version: Any = fmi
+    made = export_fmu(source, out, version=version, method=chosen, step=step, inputs=inputs, outputs=outputs)
+    typer.echo(f"fmu     {made}")
+
+
+@app.command()
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FMU", help="FMU (none of its code is run).", show_default=False)],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show what an FMU is and which coupling methods it can take part in."""
+    from cosolve.io.inspect_fmu import inspect_fmu
+
+    found = inspect_fmu(file)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(found.to_dict(), indent=2))
+    else:
+        from rich.console import Console
+
+        found.show(Console())
+
+
+@app.command()
+def serve(
+    factory: Annotated[
+        str, typer.Argument(metavar="FACTORY", help="What builds the subsystem: model.py:function.", show_default=False)
+    ],
+    port: Annotated[int, typer.Option("--port", "-p", help="Port to listen at; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    key: Annotated[
+        str | None, typer.Option("--key", help="What clients must know.", show_default="COSOLVE_KEY, or a random one")
+    ] = None,
+) -> None:
+    """Offer a subsystem to runs on other machines (cosolve.Remote), until Ctrl-C."""
+    from cosolve.subsystem.process.remote import serve as offer
+
+    def ready(address: str, secret: str) -> None:
+        typer.echo(f"serving {factory}\ncosolve.Remote({address!r}, key={secret!r})")
+        sys.stdout.flush()
+
+    offer(factory, host=host, port=port, key=key, ready=ready)
+
+
+@app.command()
 def demo(
     name: Annotated[str | None, typer.Argument(help="Example to run (a folder below examples).")] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the examples below the current folder.")] = False,
@@ -231,7 +297,12 @@ def _described(
     from cosolve.io import load_system
     from cosolve.io.named import method_from_words
 
-    described = load_system(file)
+    if file.suffix in (".ssp", ".ssd"):
+        from cosolve.io.ssp import read_ssp
+
+        described = read_ssp(file, t_end=t_end)
+    else:
+        described = load_system(file)
     if method is not None:
         described = replace(described, method=method_from_words(method))
     if degree is not None:

@@ -52,9 +52,7 @@ def chain(n: int = 6) -> cs.System:
 
 def oscillator_and_spring() -> cs.System:
     """One dynamic and one static subsystem for DynamicStatic."""
-    mass = cs.Ode(
-        lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0], inputs=["force"], outputs=["x", "v"]
-    )
+    mass = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0], inputs=["force"], outputs=["x", "v"])
     spring = cs.Static(lambda t, u: -(u[0] ** 3) - u[1], inputs=["x", "v"], outputs=["force"])
     system = cs.System({"mass": mass, "spring": spring})
     for source, target in (("mass.x", "spring.x"), ("mass.v", "spring.v"), ("spring.force", "mass.force")):
@@ -75,14 +73,36 @@ def free_running() -> cs.System:
 def linear_pair(n: int = 60) -> cs.System:
     """Two linear subsystems with `2 n` connections: from 100 coupling variables on Jacobians are sparse."""
     A = -np.eye(n) + 0.3 * np.diag(np.ones(n - 1), 1)
-    part = lambda x: cs.Linear(A, 0.5 * np.eye(n), np.eye(n), x0=np.full(n, x), inputs=[("u", n)], outputs=[("y", n)])
+
+    def part(x):
+        return cs.Linear(A, 0.5 * np.eye(n), np.eye(n), x0=np.full(n, x), inputs=[("u", n)], outputs=[("y", n)])
+
     system = cs.System({"a": part(1.0), "b": part(-0.5)})
     system.connect("a.y", "b.u")
     system.connect("b.y", "a.u")
     return system
 
 
-adaptive = cs.Adaptive(rtol=1e-4, H_init=0.01)
+def rigid() -> cs.System:
+    """Two masses on springs, joined rigidly: multipliers and corrections are coupling variables."""
+
+    def mass(m, c):
+        A = [[0, 1], [-c / m, -0.2 / m]]
+        gain = [[0, 0], [0, 0], [1 / m, 0]]
+        B, C = [[0, 1], [1 / m, 0]], [[1, 0], [0, 1], A[1]]
+        return cs.Linear(A, B, C, gain, x0=[1.0, 0.0], inputs=["f", "shift"], outputs=["x", "v", "a"])
+
+    system = cs.System({"one": mass(1.0, 9.0), "two": mass(2.0, 40.0)})
+    system.constraint(
+        {"lam": {"one.f": 1, "two.f": -1}},
+        lambda x1, v1, a1, x2, v2, a2: (x2 - x1, v2 - v1, a2 - a1),
+        of=["one.x", "one.v", "one.a", "two.x", "two.v", "two.a"],
+        correction={"mu": {"one.shift": 1, "two.shift": -1}},
+    )
+    return system
+
+
+adaptive = cs.Adaptive(rtol=1e-3, H_init=0.01)
 
 #: name -> (system, method, step, startup)
 CASES = {
@@ -106,6 +126,13 @@ CASES = {
     ),
     "dynamic-static": (oscillator_and_spring, cs.DynamicStatic("C", rtol=1e-6), 0.5, None),
     "dynamic-static B": (oscillator_and_spring, cs.DynamicStatic("B", rtol=1e-5), 0.5, None),
+    "weighted multipliers": (
+        rigid,
+        cs.Implicit(degree=1, constraints=cs.WeightedMultipliers(), corrector=cs.Broyden(initial="exact")),
+        0.02,
+        None,
+    ),
+    "stabilised index-2": (rigid, cs.SemiImplicit(degree=0, constraints=cs.StabilisedIndex2()), 0.02, None),
     "free running": (free_running, cs.Jacobi(degree=2), 0.05, None),
     **{
         type(corrector).__name__.lower(): (chain, cs.Implicit(tol=1e-8, corrector=corrector), 0.1, None)

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.stepper.models import CASES, stepper, trace
 
 import cosolve as cs
-from tests.stepper.models import CASES, stepper, trace
 
 ROOT = Path(__file__).parents[2]
 

@@ -24,7 +24,7 @@ def import_callable(address: str, folder: Path) -> Callable[..., Any]:
     module_name, colon, name = address.partition(":")
     if not (module_name and colon and name):
         raise SetupError(f"'{address}' does not name a function; write it as 'package.module:function'")
-    with _importable(folder):
+    with importable(folder):
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
@@ -87,7 +87,7 @@ def _origin(error: Exception) -> str:
 
 
 @contextmanager
-def _importable(folder: Path) -> Iterator[None]:
+def importable(folder: Path) -> Iterator[None]:
     """`folder` and the current folder come first while importing.
 
     Modules of another system file that happen to have the same name (`model.py` is a popular one) are forgotten, so

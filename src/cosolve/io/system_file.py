@@ -96,7 +96,13 @@ class Description:
         """The path of a file that goes with the result."""
         return (self.output.file or Path(self.path.name)).with_suffix(suffix)
 
-    def run(self, progress: Callable[[float], None] | None = None) -> Result:
+    def run(
+        self,
+        progress: Callable[[float], None] | None = None,
+        *,
+        resume: str | Path | None = None,
+        save_state: str | Path | None = None,
+    ) -> Result:
         """Simulate and write the result file, the CSV and the picture that the file asks for.
 
         A run that stops early writes what it has, then raises its `SimulationError`.
@@ -119,6 +125,8 @@ class Description:
                 every=self.output.every,
                 record=self.output.record,
                 progress=progress,
+                resume=resume,
+                save_state=save_state,
             )
         except SimulationError as error:
             if error.result is None:

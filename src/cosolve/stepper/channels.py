@@ -72,7 +72,7 @@ class Selection:
                 for name, c in kept.items()
             }
             widths = [len(self._y), len(self._z)]
-        self.layout = Layout(*widths, plan.n_subsystems)
+        self.layout = Layout(widths[0], widths[1], plan.n_subsystems)
 
     def y(self, y: Vector) -> Vector:
         """The outputs that are written down."""

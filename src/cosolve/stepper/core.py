@@ -100,6 +100,19 @@ class Core:
         self.y, self.z = y, values[0]
         self.history.values = values
 
+    def settled(self) -> tuple[Vector, Vector]:
+        """Outputs and coupling variables now, with what reacts at once to changed constants; nothing moves."""
+        plan, crew = self.plan, self.crew
+        if any(subsystem.overshoots for subsystem in plan.subsystems):
+            return self.y, self.z  # they stand elsewhere
+        able = [i for i, subsystem in enumerate(plan.subsystems) if has_capability(subsystem, "rollback")]
+        states = {i: crew.save_one(i) for i in able}  # evaluating outputs may leave traces, such as a warm start
+        try:
+            return crew.settle(self.t, self.y, self.z)
+        finally:
+            for i in able:
+                crew.restore_one(i, states)
+
     # -- saved states ----------------------------------------------------------------------------------
 
     def save(self, *, portable: bool = False) -> Snapshot:

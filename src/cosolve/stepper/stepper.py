@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from pathlib import Path
 from types import TracebackType
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +22,16 @@ from cosolve.stepper.windows import make_windows
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.subsystem.port import Vector, is_number
 
+#: The newest run of each system.
+_newest: WeakKeyDictionary[System, object] = WeakKeyDictionary()
+
 
 class Stepper:
     """Run `system` macro step by macro step; the arguments are those of `simulate`, without an end unless `t_end` says.
 
     With the same `t_end` the steps are those of `simulate`, bit for bit. `stepper["left.x"]` is the value now, of an
-    input, an output or a named coupling variable. `set` changes an input that `System.set` holds; outputs that react to
-    it at once show the change after the next step.
+    input, an output or a named coupling variable. `set` changes an input that `System.set` holds. A system is in one
+    run at a time: when another one begins, this one goes on from a saved state only.
 
     >>> import cosolve as cs
     >>> tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
@@ -59,10 +63,13 @@ class Stepper:
         workers: int = 1,
     ) -> None:
         plan = checked_plan("Stepper", system, method, workers)
+        self._system, self._run = system, _newest[system]
         windows = make_windows(method, step, t_start, t_end, plan)
         self._core = Core(plan, method, startup, windows, workers)
         self._channels = channels(plan)
         self._stopped = ""
+        self._changed = False  # constants were set since the last step
+        self._now: tuple[Vector, Vector] | None = None  # outputs and coupling variables that have followed them
         self.steps = 0
         try:
             self._core.start(t_start)
@@ -92,12 +99,14 @@ class Stepper:
         return float(values[0]) if channel.scalar else values
 
     def _values(self, name: str, channel: Channel) -> Vector:
-        core = self._core
+        if self._changed:  # a constant: some outputs may react at once
+            self._now, self._changed = self._core.settled(), False
+        y, z = self._now or (self._core.y, self._core.z)
         if channel.column == "y":
-            return core.y[list(channel.part)]
+            return y[list(channel.part)]
         if channel.factor:  # an input
-            return core.plan.inputs(core.z)[self._entries(name)]
-        return core.z[list(channel.part)]
+            return self._core.plan.inputs(z)[self._entries(name)]
+        return z[list(channel.part)]
 
     def _entries(self, address: str) -> slice:
         """Where an input is found among all inputs."""
@@ -129,6 +138,7 @@ class Stepper:
     def _cross(self, H: float | None, limit: float) -> float:
         if self._stopped:
             raise SetupError(f"the run has stopped ({self._stopped}); restore a saved state to go on from there")
+        self._refuse_taken()
         try:
             self._core.cross(H, limit)
         except SimulationError as error:
@@ -141,6 +151,7 @@ class Stepper:
             self._stopped = f"{type(error).__name__} in the macro step from t = {self.t:.9g}"
             raise
         self.steps += 1
+        self._changed, self._now = False, None
         return self.t
 
     def set(self, target: str, value: npt.ArrayLike) -> None:
@@ -162,6 +173,7 @@ class Stepper:
             raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
         plan.u_offset[into] = values
         self._core.crew.note_constants()
+        self._changed = True
 
     # -- saved states ----------------------------------------------------------------------------------
 
@@ -178,7 +190,8 @@ class Stepper:
         if not isinstance(snapshot, Snapshot):
             raise SetupError(f"restore takes what save returned, not a {type(snapshot).__name__}")
         self._core.restore(snapshot)
-        self._stopped = ""
+        _newest[self._system] = self._run
+        self._stopped, self._changed, self._now = "", False, None
 
     def save_file(self, path: str | Path) -> Path:
         """Write the run as it is now to a file, from which another process can continue it."""
@@ -189,7 +202,16 @@ class Stepper:
         """Go to the state in a file written by `save_file`, by the same system under the same method."""
         self.restore(Snapshot.read(Path(path)))
 
+    def _refuse_taken(self) -> None:
+        """One system, one run at a time: a later one has moved the subsystems."""
+        if _newest.get(self._system) is not self._run:
+            raise SetupError(
+                "another run of the same system has begun since, with the same subsystems; restore a saved state, or "
+                "build a system for each run"
+            )
+
     def _refuse_stopped(self) -> None:
+        self._refuse_taken()
         if self._stopped:
             raise SetupError(f"a run that has stopped in the middle of a step cannot be saved ({self._stopped})")
 
@@ -221,4 +243,5 @@ def checked_plan(who: str, system: System, method: Method, workers: int) -> Plan
         raise SetupError(f"workers must be a whole number of at least 1, not {workers!r}")
     plan = system.plan()
     method.refuse_unfit(plan)
+    _newest[system] = object()
     return plan

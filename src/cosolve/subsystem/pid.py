@@ -11,8 +11,7 @@ plant (`Implicit`, `SemiImplicit`), the controller reacts without the delay of o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,7 @@ from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, is_number
 _SAME_TIME = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
+class _Sample(NamedTuple):
     """The controller after a sample: error, integral, and what output and derivative were made of."""
 
     error: Vector
@@ -104,11 +102,11 @@ class Pid(Subsystem):
             return np.zeros((len(self.setpoint),) * 2)
         return np.diag(-(self.K_P + 0.5 * h * self.K_I + self.K_D / h) * weight.sum())
 
-    def save(self) -> _Sample:
-        return self._now
+    def save(self) -> tuple[Any, ...]:
+        return tuple(self._now)
 
-    def restore(self, state: _Sample) -> None:
-        self._now = state
+    def restore(self, state: Sequence[Any]) -> None:
+        self._now = _Sample(*state)
 
     def get_state(self) -> Vector:
         return np.concatenate([self._now.error, self._now.integral])

@@ -1,0 +1,1 @@
+"""What the planar rigid-joint examples share: the monolithic reference, errors of a run, and pictures."""

@@ -1,0 +1,196 @@
+"""Writing the FMU: model files, recipe, description, and the wrapper library of pythonfmu or pythonfmu3.
+
+The FMU runs cosolve in the Python of the importing process: it holds the model, not cosolve itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from cosolve.errors import CosolveError, OutputFileError, SetupError
+from cosolve.interface import System
+from cosolve.io.fmu_export.interface import Variable, variables
+from cosolve.io.fmu_export.model_description import Facts, model_description
+from cosolve.io.fmu_export.source import Model, Source, build, locate, stepper
+from cosolve.method import Method
+from cosolve.stepsize import Adaptive
+from cosolve.subsystem import Subsystem
+
+Version = Literal["2.0", "3.0"]
+
+_WRAPPERS = {"2.0": ("pythonfmu", "Fmi2Slave"), "3.0": ("pythonfmu3", "Fmi3Slave")}
+
+
+def export_fmu(
+    source: str | Path | System | Subsystem,
+    path: str | Path,
+    *,
+    version: Version = "2.0",
+    method: Method | None = None,
+    step: float | Adaptive | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    files: Iterable[str | Path] = (),
+    name: str | None = None,
+) -> Path:
+    """Write a coupled system or a Python subsystem as one co-simulation FMU and return its path.
+
+    `source` is a system file (`.toml`), an SSP, `"model.py:function"` with a function that returns a `Subsystem`, a
+    `System` or `(system, method, step)`, or a `System` or `Subsystem` object where cloudpickle is installed. `method`
+    and `step` come from there, or from the arguments. Inputs held by `System.set` and inputs that nothing feeds become
+    inputs of the FMU (or only those in `inputs`), the outputs of all subsystems its outputs (or those in `outputs`);
+    `parameters` are arguments of the function, with their defaults. Modules that the model imports from its own folder
+    travel with it; name others, and data, in `files`.
+
+    The importer's steps must be whole multiples of the macro step, otherwise they are discarded with a message; a
+    single subsystem, `Adaptive` steps and methods that choose their own take any. The importing process needs a Python
+    with cosolve in it.
+
+    >>> import tempfile, cosolve as cs
+    >>> text = '''
+    ... import cosolve as cs
+    ... def tank(area=2.0):
+    ...     return cs.Ode(lambda t, x, u: u / area, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "model.py").write_text(text)
+    ...     made = cs.export_fmu(f"{folder}/model.py:tank", f"{folder}/tank.fmu", parameters={"area": 2.0})
+    ...     made.name
+    'tank.fmu'
+    """
+    path = Path(path)
+    if version not in _WRAPPERS:
+        raise SetupError(f"export: version must be '2.0' or '3.0', not {version!r}")
+    if path.suffix != ".fmu":
+        raise SetupError(f"export: '{path}' must end in .fmu")
+    libraries = _libraries(version)
+    located = locate(source, method, step, files)
+    if parameters and located.recipe["kind"] != "function":
+        raise SetupError("export: parameters are arguments of a function; export 'model.py:function'")
+    model = _tried(located, parameters or {})
+    shown = variables(model, version == "3.0", inputs, outputs, parameters or {})
+    saves, serialises = _states(model)
+    recipe = {
+        **located.recipe,
+        "variables": [variable.table() for variable in shown],
+        "single": model.single,
+        "serialises": serialises,
+    }
+    identifier = re.sub(r"\W", "_", name or path.stem)
+    identifier = f"m_{identifier}" if not identifier[:1].isalpha() else identifier
+    content = {f"resources/model/{inside}": _read(file) for inside, file in located.files.items()}
+    content["resources/cosolve.json"] = json.dumps(recipe, indent=1).encode()
+    token = sha256(b"".join(key.encode() + value for key, value in sorted(content.items()))).hexdigest()[:32]
+    module = f"cosolve_fmu{version[0]}_{token}"  # two FMUs in one process must not share a module
+    content[f"resources/{module}.py"] = _slave(version).encode()
+    content["resources/slavemodule.txt"] = module.encode()
+    facts = Facts(
+        name or path.stem,
+        identifier,
+        token if version == "3.0" else "{" + token + "}",
+        f"{model.method.label} of {', '.join(model.system.subsystems)}" if not model.single else "one subsystem",
+        "cosolve",
+        saves,
+        serialises,
+        model.step if isinstance(model.step, float) else None,
+    )
+    content["modelDescription.xml"] = model_description(version, facts, shown)
+    content["documentation/index.html"] = _page(facts, model, shown).encode()
+    for folder, library in libraries.items():
+        content[f"binaries/{folder}/{identifier}{library.suffix}"] = library.read_bytes()
+    _write(path, content)
+    return path
+
+
+def _libraries(version: str) -> dict[str, Path]:
+    """The wrapper libraries by platform folder."""
+    package, _ = _WRAPPERS[version]
+    try:
+        home = Path(str(import_module(package).__file__)).parent
+    except ImportError:
+        raise SetupError(
+            f"export: FMI {version} needs the wrapper library of {package}; install {package}, or cosolve[export]"
+        ) from None
+    found = {
+        library.parent.name: library
+        for library in sorted((home / "resources" / "binaries").rglob("*"))
+        if library.suffix in (".so", ".dll", ".dylib")
+    }
+    if not found:
+        raise SetupError(f"export: {package} has no wrapper library in it; install it anew")
+    return found
+
+
+def _tried(located: Source, parameters: Mapping[str, float]) -> Model:
+    """The model built from the very files that the FMU will hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        for inside, file in located.files.items():
+            target = Path(folder, inside)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_read(file))
+        return build(located.recipe, Path(folder), parameters)
+
+
+def _read(file: Path | bytes) -> bytes:
+    return file if isinstance(file, bytes) else file.read_bytes()
+
+
+def _states(model: Model) -> tuple[bool, bool]:
+    """Whether the model's state can be saved, and whether as bytes too; starts it once."""
+    with stepper(model) as running:
+        try:
+            running.save()
+        except CosolveError:
+            return False, False
+        try:
+            running.save(portable=True).to_bytes()
+        except CosolveError:
+            return True, False
+    return True, True
+
+
+def _slave(version: str) -> str:
+    _, base = _WRAPPERS[version]
+    return (
+        f'"""Written by cosolve, which the Python that runs this must have."""\n\n'
+        f"from cosolve.io.fmu_export.runtime import {base}, keep\n\n"
+        f"keep(globals())\n\n\n"
+        f"class Model({base}):\n"
+        f"    def __init__(self, **options):\n"
+        f"        keep(globals())\n"
+        f"        super().__init__(**options)\n"
+    )
+
+
+def _page(facts: Facts, model: Model, shown: Sequence[Variable]) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(v.name)}</td><td>{v.causality}</td><td>{escape(v.unit)}</td></tr>\n" for v in shown
+    )
+    step = "any step" if facts.step is None else f"whole multiples of {facts.step:g}"
+    return (
+        f"<!DOCTYPE html>\n<html><head><title>{escape(facts.name)}</title></head><body>\n"
+        f"<h1>{escape(facts.name)}</h1>\n<pre>{escape(str(model.system))}\n{escape(repr(model.method))}</pre>\n"
+        f"<p>Communication steps: {step}.</p>\n"
+        "<p>This FMU runs cosolve in the importing process: it needs a Python with cosolve in it, whose library the "
+        "process has loaded (FMPy has, being Python itself).</p>\n"
+        f"<table>\n{rows}</table>\n</body></html>\n"
+    )
+
+
+def _write(path: Path, content: Mapping[str, bytes]) -> None:
+    try:
+        with ZipFile(path, "w") as file:
+            for inside, data in content.items():
+                file.writestr(ZipInfo(inside), data, ZIP_DEFLATED)  # no time stamps: same model, same bytes
+    except OSError as error:
+        raise OutputFileError(f"export: '{path}' cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,206 @@
+"""A `System` of FMUs as an SSP, whose annotation keeps method and step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+import numpy as np
+
+from cosolve.errors import OutputFileError, SetupError
+from cosolve.interface import System
+from cosolve.io.ssp.affine import Affine
+from cosolve.io.ssp.document import ANNOTATION, TOP
+from cosolve.io.system_file import _Weighted
+from cosolve.io.tables import method_table, step_table
+from cosolve.method import Method
+from cosolve.stepsize import Adaptive
+from cosolve.subsystem import Port, Subsystem
+
+_BASE = "http://ssp-standard.org/SSP1/SystemStructure"
+_NAMESPACES = {
+    "xmlns:ssd": f"{_BASE}Description",
+    "xmlns:ssc": f"{_BASE}Common",
+    "xmlns:ssv": f"{_BASE}ParameterValues",
+}
+
+
+def write_ssp(
+    system: System,
+    path: str | Path,
+    *,
+    method: Method,
+    step: float | Adaptive | None = None,
+    t_end: float = 1.0,
+    t_start: float = 0.0,
+    version: Literal["1.0", "2.0"] = "1.0",
+    fmus: Mapping[str, str | Path] | None = None,
+) -> Path:
+    """Write a system as an SSP; `read_ssp` gives back a system that runs the same way.
+
+    Subsystems are FMUs; for others name one that stands for them in `fmus` (for example made by `export_fmu`).
+    Connections and linear laws of one output can be written; other laws have to become subsystems first. Start values
+    and parameters of the FMUs and constants of the system are kept as parameter values.
+
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> cs.write_ssp(clock, "clock.ssp", method=cs.Jacobi(), step=0.1)
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: write_ssp: 'clock' is a Static; an SSP holds FMUs, so name one in fmus={'clock': ...}
+    """
+    path = Path(path)
+    if version not in ("1.0", "2.0"):
+        raise SetupError(f"write_ssp: version must be '1.0' or '2.0', not {version!r}")
+    if path.suffix != ".ssp":
+        raise SetupError(f"write_ssp: '{path}' must end in .ssp")
+    files = {name: _file(name, subsystem, fmus or {}) for name, subsystem in system.subsystems.items()}
+    content: dict[str, bytes] = {}
+    sources: dict[str, str] = {}
+    for name, file in files.items():
+        data = file.read_bytes()
+        same = next((inside for inside, there in content.items() if there == data), None)
+        inside = same or f"resources/{file.stem}.fmu"
+        if same is None and inside in content:
+            inside = f"resources/{file.stem}-{sha256(data).hexdigest()[:8]}.fmu"
+        content[inside], sources[name] = data, inside
+    top = Element("ssd:SystemStructureDescription", {"version": version, "name": path.stem, **_NAMESPACES})
+    structure = SubElement(top, "ssd:System", name=path.stem)
+    _constants(structure, system, version)
+    elements = SubElement(structure, "ssd:Elements")
+    for name, subsystem in system.subsystems.items():
+        _component(elements, name, subsystem, system, sources[name], version)
+    _connections(structure, system)
+    SubElement(top, "ssd:DefaultExperiment", startTime=repr(float(t_start)), stopTime=repr(float(t_end)))
+    annotation = SubElement(SubElement(top, "ssd:Annotations"), "ssc:Annotation", type=ANNOTATION)
+    run = {"method": json.dumps(method_table(method))}
+    if step is not None:
+        run["step"] = json.dumps(step_table(step))
+    SubElement(annotation, "run", {"xmlns": "urn:cosolve:run", **run})
+    indent(top)
+    text = b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(top, "utf-8") + b"\n"
+    _write(path, {TOP: text, **content})
+    return path
+
+
+def _file(name: str, subsystem: Subsystem, fmus: Mapping[str, str | Path]) -> Path:
+    given = fmus.get(name, getattr(subsystem, "file", None))
+    if given is None:
+        raise SetupError(
+            f"write_ssp: '{name}' is a {type(subsystem).__name__}; an SSP holds FMUs, so name one in "
+            f"fmus={{{name!r}: ...}}"
+        )
+    file = Path(given)
+    if not file.is_file():
+        raise SetupError(f"write_ssp: the FMU of '{name}' is not a file: '{file}'")
+    return file
+
+
+def _component(elements: Element, name: str, subsystem: Subsystem, system: System, source: str, version: str) -> None:
+    component = SubElement(elements, "ssd:Component", name=name, type="application/x-fmu-sharedlibrary", source=source)
+    own = {variable.replace(".", "_"): variable for variable in _variables(subsystem)}
+    connectors = SubElement(component, "ssd:Connectors")
+    for kind, ports in (("input", system.inputs[name]), ("output", system.outputs[name])):
+        for port in ports:
+            connector = SubElement(connectors, "ssd:Connector", name=own.get(port.name, port.name), kind=kind)
+            _type(connector, port, version)
+    given = getattr(subsystem, "_given", {})
+    values = {key: value for key, value in given.items() if key.replace(".", "_") not in system.inputs[name]}
+    if values:  # inputs have their values from the system
+        _values(SubElement(component, "ssd:ParameterBindings"), values, version)
+
+
+def _type(connector: Element, port: Port, version: str) -> None:
+    SubElement(connector, "ssc:Real" if version == "1.0" else "ssc:Float64")
+    if port.size is None:
+        return
+    if version == "1.0":
+        raise SetupError(f"write_ssp: '{port.name}' is an array, which SSP 1.0 has not; write version='2.0'")
+    SubElement(connector, "ssc:Dimension", size=str(port.size))
+
+
+def _variables(subsystem: Subsystem) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(getattr(subsystem, "description", None), "variables", {})
+    return found
+
+
+def _constants(structure: Element, system: System, version: str) -> None:
+    """Inputs held at a constant are parameter values of the whole system."""
+    values: dict[str, Any] = {}
+    for address, constant in system._constants.items():
+        name, port = address.split(".")
+        own = {variable.replace(".", "_"): variable for variable in _variables(system.subsystems[name])}
+        scalar = system.inputs[name].by_name[port].size is None
+        values[f"{name}.{own.get(port, port)}"] = float(constant[0]) if scalar else constant
+    if values:
+        _values(SubElement(structure, "ssd:ParameterBindings"), values, version)
+
+
+def _values(bindings: Element, values: Mapping[str, Any], version: str) -> None:
+    inline = SubElement(SubElement(bindings, "ssd:ParameterBinding"), "ssd:ParameterValues")
+    listed = SubElement(SubElement(inline, "ssv:ParameterSet", version=version, name="values"), "ssv:Parameters")
+    for name, value in values.items():
+        parameter = SubElement(listed, "ssv:Parameter", name=name)
+        if isinstance(value, (bool, np.bool_)):
+            SubElement(parameter, "ssv:Boolean", value="true" if value else "false")
+        elif isinstance(value, str):
+            SubElement(parameter, "ssv:String", value=value)
+        elif isinstance(value, (int, np.integer)):
+            SubElement(parameter, "ssv:Integer", value=str(int(value)))
+        else:
+            numbers = np.ravel(np.asarray(value, dtype=np.float64))
+            SubElement(parameter, "ssv:Real", value=" ".join(repr(float(n)) for n in numbers))
+            if np.ndim(value):
+                SubElement(parameter, "ssc:Dimension", size=str(len(numbers)))
+
+
+def _connections(structure: Element, system: System) -> None:
+    connections = SubElement(structure, "ssd:Connections")
+    for join in system._joins:
+        if join.kind == "connect":
+            change: Affine | None = Affine()
+        else:
+            change = _linear(join)
+        if change is None:
+            raise SetupError(
+                f"write_ssp: {join.label} cannot be written; an SSP has linear functions of one output only; "
+                "make it a subsystem (a Static, exported as an FMU)"
+            )
+        for _, _, drives in join.variables:
+            for target, factor in drives.items():
+                _connection(connections, system, join.of[0], target, change.then(Affine(factor)))
+
+
+def _linear(join: Any) -> Affine | None:
+    """The linear function behind a law of one output, or None."""
+    if join.kind != "law" or len(join.of) != 1 or len(join.variables) != 1:
+        return None
+    if isinstance(join.function, Affine):
+        return join.function
+    return Affine(join.function.coefficients[0]) if isinstance(join.function, _Weighted) else None
+
+
+def _connection(connections: Element, system: System, source: str, target: str, change: Affine) -> None:
+    ends: dict[str, str] = {}
+    for side, address in (("start", source), ("end", target)):
+        name, port = address.split(".")
+        own = {variable.replace(".", "_"): variable for variable in _variables(system.subsystems[name])}
+        ends |= {f"{side}Element": name, f"{side}Connector": own.get(port, port)}
+    connection = SubElement(connections, "ssd:Connection", ends)
+    if not change.is_identity:
+        connection.set("suppressUnitConversion", "true")  # the factor has it all
+        SubElement(connection, "ssc:LinearTransformation", factor=repr(change.factor), offset=repr(change.offset))
+
+
+def _write(path: Path, content: Mapping[str, bytes]) -> None:
+    try:
+        with ZipFile(path, "w") as file:
+            for inside, data in content.items():  # no time stamps: same system, same bytes
+                file.writestr(ZipInfo(inside), data, ZIP_STORED if inside.endswith(".fmu") else ZIP_DEFLATED)
+    except OSError as error:
+        raise OutputFileError(f"write_ssp: '{path}' cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,7 @@
+"""Rigid bodies, joints, constrained equations of motion and drift remedies; used by `subsystem/multibody`.
+
+Description: `model` (what users write), `parts`, `joints`, `checks`. Arrays and start values: `build`, `arrays`,
+`consistency`. Compiled equations: `kinematics`, `forces`, `constraints`, `dynamics`; compiled time loops: `stepping`
+(explicit), `radau`. Python functions of users: `outside`. Results: `observe`. `constrained` integrates any small
+constrained system given by functions. Theory: docs/mechanics.md.
+"""

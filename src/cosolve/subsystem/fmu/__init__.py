@@ -1,0 +1,1 @@
+"""FMUs as subsystems: archives, descriptions, the C interface, co-simulation and model exchange."""

@@ -1,0 +1,132 @@
+"""The shared library of an FMU: its C functions with their signatures, and their raw addresses.
+
+Functions are looked up when first used, so an FMU that leaves out what it never offered still loads. Arrays are passed
+as addresses: whoever calls often keeps its arrays and their addresses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cosolve.errors import SetupError
+
+_CODES: dict[str, Any] = {
+    "p": ctypes.c_void_p,  # instances, states, arrays, results
+    "d": ctypes.c_double,
+    "i": ctypes.c_int,  # FMI 2.0 Booleans and enumerations
+    "b": ctypes.c_bool,  # FMI 3.0 Booleans
+    "z": ctypes.c_size_t,
+    "s": ctypes.c_char_p,
+    "u": ctypes.c_uint32,
+}
+
+#: function -> arguments; all return a status but those in _RETURNS.
+_ARGUMENTS_2 = {
+    "Instantiate": "sisspii",
+    "FreeInstance": "p",
+    "GetVersion": "",
+    "SetDebugLogging": "pizp",
+    "SetupExperiment": "piddid",
+    **dict.fromkeys(("EnterInitializationMode", "ExitInitializationMode", "Terminate", "Reset", "EnterEventMode"), "p"),
+    **{f"{verb}{kind}": "ppzp" for verb in ("Get", "Set") for kind in ("Real", "Integer", "Boolean", "String")},
+    "GetFMUstate": "pp",
+    "SetFMUstate": "pp",
+    "FreeFMUstate": "pp",
+    "SerializedFMUstateSize": "ppp",
+    "SerializeFMUstate": "pppz",
+    "DeSerializeFMUstate": "ppzp",
+    "GetDirectionalDerivative": "ppzpzpp",
+    "SetRealInputDerivatives": "ppzpp",
+    "GetRealOutputDerivatives": "ppzpp",
+    "DoStep": "pddi",
+    "GetRealStatus": "pip",
+    "GetBooleanStatus": "pip",
+    "NewDiscreteStates": "pp",
+    "EnterContinuousTimeMode": "p",
+    "CompletedIntegratorStep": "pipp",
+    "SetTime": "pd",
+    **dict.fromkeys(("SetContinuousStates", "GetContinuousStates", "GetDerivatives"), "ppz"),
+    **dict.fromkeys(("GetEventIndicators", "GetNominalsOfContinuousStates"), "ppz"),
+}
+_ARGUMENTS_3 = {
+    "InstantiateCoSimulation": "sssbbbbpzppp",
+    "InstantiateModelExchange": "sssbbpp",
+    "FreeInstance": "p",
+    "GetVersion": "",
+    "SetDebugLogging": "pbzp",
+    "EnterInitializationMode": "pbddbd",
+    **dict.fromkeys(("ExitInitializationMode", "Terminate", "Reset", "EnterEventMode", "EnterStepMode"), "p"),
+    **dict.fromkeys(("EnterConfigurationMode", "ExitConfigurationMode", "EnterContinuousTimeMode"), "p"),
+    **{
+        f"{verb}{kind}": "ppzpz"
+        for verb in ("Get", "Set")
+        for kind in ("Float32", "Float64", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
+    },
+    **{f"{verb}{kind}": "ppzpz" for verb in ("Get", "Set") for kind in ("Boolean", "String")},
+    "GetFMUState": "pp",
+    "SetFMUState": "pp",
+    "FreeFMUState": "pp",
+    "SerializedFMUStateSize": "ppp",
+    "SerializeFMUState": "pppz",
+    "DeserializeFMUState": "ppzp",
+    "GetDirectionalDerivative": "ppzpzpzpz",
+    "GetAdjointDerivative": "ppzpzpzpz",
+    "GetOutputDerivatives": "ppzppz",
+    "DoStep": "pddbpppp",
+    "UpdateDiscreteStates": "ppppppp",
+    "CompletedIntegratorStep": "pbpp",
+    "SetTime": "pd",
+    **dict.fromkeys(("SetContinuousStates", "GetContinuousStates", "GetContinuousStateDerivatives"), "ppz"),
+    **dict.fromkeys(("GetEventIndicators", "GetNominalsOfContinuousStates"), "ppz"),
+    **dict.fromkeys(("GetNumberOfEventIndicators", "GetNumberOfContinuousStates"), "pp"),
+}
+_RETURNS: dict[str, Any] = {
+    **dict.fromkeys(("Instantiate", "InstantiateCoSimulation", "InstantiateModelExchange"), ctypes.c_void_p),
+    "FreeInstance": None,
+    "GetVersion": ctypes.c_char_p,
+}
+
+
+class Binary:
+    """A loaded library. `binary.function("DoStep")` is `fmi2DoStep` or `fmi3DoStep` with its argument types."""
+
+    def __init__(self, path: Path, fmi: int, shown: str | Path) -> None:
+        self.fmi, self.shown = fmi, shown
+        self.prefix = f"fmi{fmi}"
+        self._arguments = _ARGUMENTS_2 if fmi == 2 else _ARGUMENTS_3
+        self._functions: dict[str, Callable[..., Any]] = {}
+        try:
+            self._library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise SetupError(
+                f"the library of '{shown}' does not load: {error}; a library it needs may be missing"
+            ) from None
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The C function, by its name without the prefix."""
+        found = self._functions.get(name)
+        if found is None:
+            try:
+                found = getattr(self._library, self.prefix + name)
+            except AttributeError:
+                raise SetupError(
+                    f"the library of '{self.shown}' lacks the function {self.prefix}{name}, which its description "
+                    "promises; export the FMU again"
+                ) from None
+            found.argtypes = [_CODES[code] for code in self._arguments[name]]
+            found.restype = _RETURNS.get(name, ctypes.c_int)
+            self._functions[name] = found
+        return found
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """The raw addresses of all FMI functions that the library has, by their full C names."""
+        found = {}
+        for name in self._arguments:
+            pointer = getattr(self._library, self.prefix + name, None)
+            if pointer is not None:
+                found[self.prefix + name] = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        return found

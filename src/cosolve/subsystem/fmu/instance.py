@@ -1,0 +1,288 @@
+"""One instance of an FMU: made, initialised, called with its status checked, and freed.
+
+Guaranteed call order towards the FMU: instantiate; set parameters and start values; enter initialisation mode; get and
+set until outputs agree; leave it (and event mode, FMI 3.0); then steps. A new run resets the instance, so saved states
+stay usable. After a fatal status nothing is called any more, not even free.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.subsystem.fmu.archive import library
+from cosolve.subsystem.fmu.binary import Binary
+from cosolve.subsystem.fmu.description import CO_SIMULATION, Description, Variable
+from cosolve.subsystem.fmu.log import STATUS, FmuLog
+from cosolve.subsystem.fmu.state import States
+from cosolve.subsystem.fmu.values import Values, is_numeric
+
+_COMPLAINTS = tuple(f"logStatus{kind}" for kind in ("Warning", "Discard", "Error", "Fatal"))
+_MANY = 1000  # event iterations at one instant
+
+_UPDATE = ctypes.CFUNCTYPE(
+    None,
+    *(ctypes.c_void_p, ctypes.c_double, ctypes.c_bool, ctypes.c_bool, ctypes.c_bool, ctypes.c_bool),
+    *(ctypes.c_void_p, ctypes.c_void_p),
+)
+
+
+class Instance:
+    """An FMU in memory. `pointer` is its C handle; `call("DoStep", ...)` checks the status."""
+
+    def __init__(
+        self,
+        file: str | Path,
+        folder: Path,
+        description: Description,
+        kind: str,
+        *,
+        name: str,
+        log: str | Path | None = None,
+        on_update: Any = None,
+        between: Sequence[Variable] = (),
+    ) -> None:
+        self.file, self.folder, self.description, self.kind, self.name = file, folder, description, kind, name
+        self.fmi = description.fmi
+        self.flags = description.kinds[kind]
+        self.binary = Binary(library(folder, self.fmi, self.flags.identifier, file), self.fmi, file)
+        self.log = FmuLog(name, log)
+        self._alive: list[Any] = []  # callbacks that C keeps pointers to
+        self._update = None if on_update is None else _UPDATE(on_update)
+        self._between = np.array([v.reference for v in between], dtype=np.uint32)  # set inside steps, FMI 3.0
+        self.event_mode = self.fmi == 3 and kind == CO_SIMULATION and self.flags.has("hasEventMode")
+        self.dead = False
+        self._refuse_second()
+        self.pointer = self._instantiate()
+        self.states = States(self)
+        self._fresh, self._life = True, _Life()
+        self._quieten(log is None)
+        self._finalizer = weakref.finalize(
+            self, _release, self.binary, self.pointer, self.states.known, self.log, self._life
+        )
+        _alone[self.folder] = self
+
+    @property
+    def stepping(self) -> bool:
+        """True once initialisation is over."""
+        return self._life.stepping
+
+    @stepping.setter
+    def stepping(self, over: bool) -> None:
+        self._life.stepping = over
+
+    def _refuse_second(self) -> None:
+        if self.flags.has("canBeInstantiatedOnlyOncePerProcess"):
+            gc.collect()  # one that nobody holds any more does not count
+            other = _alone.get(self.folder)
+            if other is not None and other._finalizer.alive:
+                raise SetupError(
+                    f"'{self.file}' allows one instance per process and there is one already; give isolated=True, "
+                    "which runs each instance in a process of its own"
+                )
+
+    def _instantiate(self) -> int:
+        resources = self.folder / "resources"
+        name, token = self.name.encode(), self.description.token.encode()
+        if self.fmi == 2:
+            callbacks = self.log.callbacks_2()
+            self._alive = [callbacks]
+            kind = 1 if self.kind == CO_SIMULATION else 0
+            where = (resources.as_uri()).encode()
+            pointer = self.binary.function("Instantiate")(name, kind, token, where, ctypes.addressof(callbacks), 0, 1)
+        else:
+            message = self.log.callback_3()
+            self._alive = [message, self._update]
+            head = (name, token, f"{resources}/".encode(), False, True)
+            if self.kind == CO_SIMULATION:
+                update = None if self._update is None else ctypes.cast(self._update, ctypes.c_void_p)
+                pointer = self.binary.function("InstantiateCoSimulation")(
+                    *head,
+                    self.event_mode,
+                    self.flags.has("mightReturnEarlyFromDoStep"),
+                    *(self._between.ctypes.data, len(self._between)),
+                    *(None, ctypes.cast(message, ctypes.c_void_p), update),
+                )
+            else:
+                pointer = self.binary.function("InstantiateModelExchange")(
+                    *head, None, ctypes.cast(message, ctypes.c_void_p)
+                )
+        if not pointer:
+            token_name = "GUID" if self.fmi == 2 else "instantiation token"
+            raise SetupError(
+                f"'{self.file}' cannot be instantiated{self.log.remark or '; it does not say why'}; a {token_name} "
+                "that differs between description and library, a missing licence or a missing file are usual reasons"
+            )
+        return int(pointer)
+
+    def _quieten(self, no_file: bool) -> None:
+        """Without a log file only complaints are wanted, where the FMU has the standard categories for them."""
+        wanted = [name for name in self.description.log_categories if name in _COMPLAINTS]
+        if no_file and wanted:
+            names = (ctypes.c_char_p * len(wanted))(*(name.encode() for name in wanted))
+            self.binary.function("SetDebugLogging")(self.pointer, False, 0, None)
+            self.binary.function("SetDebugLogging")(self.pointer, True, len(wanted), ctypes.addressof(names))
+
+    def close(self) -> None:
+        """Free the instance; done by itself when nothing refers to it any more."""
+        self._finalizer()
+
+    # -- calling ---------------------------------------------------------------------------------------------
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a C function with the instance as first argument; raises unless it returns OK or a warning."""
+        status = self.binary.function(name)(self.pointer, *arguments)
+        if status:
+            self.check(status, self.binary.prefix + name)
+
+    def check(self, status: int, doing: str) -> None:
+        """Turn a bad status into an error with the FMU's last words."""
+        if status == 1:
+            if not self.log.last or self.log.last[-1][0] != 1:
+                self.log.add(1, "cosolve", f"{doing} returned a warning")
+            return
+        kind = STATUS[status] if 0 <= status < len(STATUS) else f"status {status}"
+        self._life.broken = True
+        self.dead = self.dead or status == 4
+        if status == 4:
+            self._finalizer.detach()  # nothing may be called after a fatal error
+        hint = "; it wants to run asynchronously, which cosolve does not do" if status == 5 else ""
+        raise SubsystemError(f"the FMU '{Path(self.file).name}' returned '{kind}' from {doing}{hint}{self.log.remark}")
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    def initialise(self, t0: float, tolerance: float | None, given: Mapping[str, Any]) -> None:
+        """Reset where it has run before, set what is given, and enter initialisation mode at `t0`."""
+        if self.dead:
+            raise SubsystemError(f"the FMU '{Path(self.file).name}' met a fatal error before; build a new Fmu object")
+        if not self._fresh:
+            self.call("Reset")
+        self._fresh, self.stepping, self._life.broken = False, False, False
+        self.log.clear()
+        self.log.time = t0
+        structural = {
+            k: v for k, v in given.items() if self.description.variables[k].causality == "structuralParameter"
+        }
+        if structural:
+            self.call("EnterConfigurationMode")
+            for name, value in structural.items():
+                self.set(self.description.variables[name], value)
+            self.call("ExitConfigurationMode")
+        for name, value in given.items():
+            if name not in structural:
+                self.set(self.description.variables[name], value)
+        defined, number = tolerance is not None, 0.0 if tolerance is None else tolerance
+        if self.fmi == 2:
+            self.call("SetupExperiment", defined, number, t0, 0, 0.0)
+            self.call("EnterInitializationMode")
+        else:
+            self.call("EnterInitializationMode", defined, number, t0, False, 0.0)
+
+    def leave_initialisation(self) -> None:
+        """Go on to the mode in which steps are made."""
+        if not self.stepping:
+            self.call("ExitInitializationMode")
+            self.stepping = True
+            if self.event_mode:
+                self.iterate_events()
+                self.call("EnterStepMode")
+
+    def iterate_events(self) -> bool:
+        """FMI 3.0, in event mode: update discrete states until they rest; True when the FMU wants to end the run."""
+        flags = np.zeros(5, dtype=np.bool_)
+        when = ctypes.c_double()
+        base = flags.ctypes.data
+        for _ in range(_MANY):
+            self.call("UpdateDiscreteStates", *(base + k for k in range(5)), ctypes.addressof(when))
+            if flags[1]:
+                return True
+            if not flags[0]:
+                return False
+        raise SubsystemError(f"the FMU '{Path(self.file).name}' changes its discrete states without end at one instant")
+
+    # -- single variables ----------------------------------------------------------------------------------------
+
+    def set(self, variable: Variable, value: Any) -> None:
+        """Set one variable by its description; text for strings, numbers for the rest."""
+        reference = np.array([variable.reference], dtype=np.uint32)
+        if variable.type == "String":
+            if not isinstance(value, str):
+                raise SetupError(f"'{variable.name}' is a string, not {value!r}")
+            text = (ctypes.c_char_p * 1)(value.encode())
+            extra = () if self.fmi == 2 else (1,)
+            self.call("SetString", reference.ctypes.data, 1, ctypes.addressof(text), *extra)
+            return
+        if not is_numeric(variable, self.fmi):
+            raise SetupError(f"'{variable.name}' is a {variable.type}, which cannot be set")
+        self.values([variable]).write(self.pointer, self.numbers(variable, value))
+
+    def get(self, variable: Variable) -> Any:
+        """The value of one variable: text, bool, int or float, or a flat array."""
+        if variable.type == "String":
+            reference = np.array([variable.reference], dtype=np.uint32)
+            text = (ctypes.c_char_p * 1)()
+            extra = () if self.fmi == 2 else (1,)
+            self.call("GetString", reference.ctypes.data, 1, ctypes.addressof(text), *extra)
+            return (text[0] or b"").decode(errors="replace")
+        flat = self.values([variable]).read(self.pointer)
+        if variable.shape:
+            return flat
+        return bool(flat[0]) if variable.type == "Boolean" else float(flat[0]) if variable.is_float else int(flat[0])
+
+    def values(self, variables: list[Variable]) -> Values:
+        """Access to several variables as one flat vector."""
+        return Values(self.binary, variables, self.check)
+
+    def numbers(self, variable: Variable, value: Any) -> Any:
+        """A given value as the numbers of a variable; the name of an item does for an enumeration."""
+        if isinstance(value, str):
+            items = self.description.enumerations.get(variable.name, {})
+            found = [number for number, item in items.items() if item == value]
+            if not found:
+                known = f"; its values are {', '.join(items.values())}" if items else ""
+                raise SetupError(f"'{variable.name}' takes numbers, not {value!r}{known}")
+            value = found[0]
+        try:
+            flat = np.array(value, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            flat = np.array([np.nan])
+        if flat.size == 1 and variable.length > 1:
+            flat = np.full(variable.length, flat[0])
+        if flat.size != variable.length or not np.isfinite(flat).all():
+            many = "one finite number" if variable.length == 1 else f"{variable.length} finite numbers"
+            raise SetupError(f"'{variable.name}' takes {many}, not {value!r}")
+        if not variable.is_float and not np.array_equal(flat, np.rint(flat)):
+            raise SetupError(f"'{variable.name}' is a {variable.type} and takes whole numbers, not {value!r}")
+        return flat
+
+
+@dataclass
+class _Life:
+    """How far an instance is, for the one that frees it."""
+
+    stepping: bool = False
+    broken: bool = False
+
+
+#: the last instance of each unpacked FMU, for those that allow one only
+_alone: weakref.WeakValueDictionary[Path, Instance] = weakref.WeakValueDictionary()
+
+
+def _release(binary: Binary, pointer: int, known: set[int], log: FmuLog, life: _Life) -> None:
+    """Free what belongs to an instance, states first."""
+    if life.stepping and not life.broken:
+        binary.function("Terminate")(pointer)
+    free_state = "FreeFMUstate" if binary.fmi == 2 else "FreeFMUState"
+    for state in known:
+        binary.function(free_state)(pointer, ctypes.addressof(ctypes.c_void_p(state)))
+    known.clear()
+    binary.function("FreeInstance")(pointer)
+    log.close()

@@ -1,0 +1,118 @@
+"""What an FMU says while it runs: into its own file, and the last lines kept for error messages."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections import deque
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+from weakref import WeakValueDictionary
+
+from cosolve.errors import SetupError
+
+STATUS = ("OK", "warning", "discard", "error", "fatal", "pending")
+_LOGGER_2 = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
+_LOGGER_3 = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
+
+_python_log = logging.getLogger("cosolve.fmu")
+
+
+class _Callbacks2(ctypes.Structure):
+    """`fmi2CallbackFunctions`."""
+
+    _fields_ = (
+        ("logger", ctypes.c_void_p),
+        ("allocateMemory", ctypes.c_void_p),
+        ("freeMemory", ctypes.c_void_p),
+        ("stepFinished", ctypes.c_void_p),
+        ("componentEnvironment", ctypes.c_void_p),
+    )
+
+
+class FmuLog:
+    """Collects the messages of one instance. `file` None keeps only the last lines."""
+
+    def __init__(self, name: str, file: str | Path | None) -> None:
+        self.name = name
+        self.file = None if file is None else Path(file)
+        self.last: deque[tuple[int, str]] = deque(maxlen=20)
+        self.time = 0.0
+        self._stream: IO[str] | None = None
+        if self.file is not None:
+            try:
+                self._stream = self.file.open("w", encoding="utf-8", buffering=1)
+            except OSError as error:
+                raise SetupError(f"the log file '{file}' cannot be written: {error.strerror or error}") from None
+
+    def add(self, status: int, category: str, message: str) -> None:
+        """One message."""
+        kind = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        self.last.append((status, message))
+        if self._stream is not None:
+            self._stream.write(f"t = {self.time:.9g}  {kind}  [{category}]  {message}\n")
+        if status == 1:
+            _python_log.warning("%s at t = %.9g: %s", self.name, self.time, message)
+
+    def clear(self) -> None:
+        """Forget the last lines (not the file)."""
+        self.last.clear()
+
+    @property
+    def remark(self) -> str:
+        """The last complaint for an error message, or nothing."""
+        said = [message for status, message in self.last if status > 0] or [message for _, message in self.last]
+        where = "" if self.file is None else f" (more in {self.file})"
+        return f"; the FMU says: {said[-1]}{where}" if said else where
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def callback_3(self) -> Any:
+        """The message callback of FMI 3.0; keep it alive as long as the instance."""
+
+        def logged(environment: int, status: int, category: bytes | None, message: bytes | None) -> None:
+            self.add(status, _text(category), _text(message))
+
+        return _LOGGER_3(logged)
+
+    def callbacks_2(self) -> Any:
+        """The callback structure of FMI 2.0; keep it alive as long as the instance.
+
+        The logger is variadic, which Python cannot receive; FMPy's small C library formats the message first. It knows
+        one receiver per process, so ours is shared and finds the instance by its environment, or by its name.
+        """
+        from fmpy import calloc, free
+        from fmpy.logging import addLoggerProxy
+
+        environment = id(self)
+        _listening[environment] = self
+        functions = (_logger_2(), calloc, free)  # memory straight from C
+        callbacks = _Callbacks2(*(ctypes.cast(each, ctypes.c_void_p) for each in functions), None, environment)
+        addLoggerProxy(ctypes.byref(callbacks))
+        return callbacks
+
+
+_listening: WeakValueDictionary[int, FmuLog] = WeakValueDictionary()
+
+
+@cache
+def _logger_2() -> Any:
+    """The logger of all instances of FMI 2.0."""
+
+    def logged(environment: int, name: bytes, status: int, category: bytes | None, message: bytes | None) -> None:
+        log = _listening.get(environment or 0)
+        if log is None:  # an FMU that does not hand on its environment
+            log = next((each for each in _listening.values() if each.name == _text(name)), None)
+        if log is not None:
+            log.add(status, _text(category), _text(message))
+
+    return _LOGGER_2(logged)
+
+
+def _text(given: bytes | None) -> str:
+    return "" if given is None else given.decode("utf-8", errors="replace").rstrip()

@@ -1,0 +1,41 @@
+"""An input signal by itself: the polynomial of a macro step where only numbers are at hand."""
+
+from __future__ import annotations
+
+from cosolve.subsystem.port import Matrix, Vector
+
+
+class InputPolynomial:
+    """The polynomial of `cosolve.signal`, evaluated by the same operations; the layers above build theirs there.
+
+    >>> import numpy as np
+    >>> InputPolynomial(1.0, 0.5, np.array([[2.0], [3.0]]))(1.25)
+    array([3.5])
+    """
+
+    __slots__ = ("H", "coefficients", "t0")
+
+    def __init__(self, t0: float, H: float, coefficients: Matrix) -> None:
+        self.t0, self.H, self.coefficients = t0, H, coefficients
+
+    @property
+    def degree(self) -> int:
+        """Highest power of `s`."""
+        return len(self.coefficients) - 1
+
+    @property
+    def end(self) -> Vector:
+        """Values at the end of the step (`s = 1`)."""
+        end: Vector = self.coefficients.sum(axis=0)
+        return end
+
+    def __call__(self, t: float) -> Vector:
+        """Values at time `t`."""
+        coefficients = self.coefficients
+        value: Vector = coefficients[-1]
+        if len(coefficients) == 1:
+            return value.copy()
+        s = (t - self.t0) / self.H
+        for row in coefficients[-2::-1]:
+            value = value * s + row
+        return value

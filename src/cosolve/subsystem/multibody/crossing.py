@@ -1,0 +1,205 @@
+"""Crossing a macro step with a multibody model: compiled, or driven from Python where users gave functions."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
+from cosolve.mechanics import stepping
+from cosolve.mechanics.arrays import STATE, Arrays, Index, empty_extra
+from cosolve.mechanics.build import Built
+from cosolve.mechanics.consistency import involved
+from cosolve.mechanics.dynamics import derivative, project
+from cosolve.mechanics.observe import SEEN
+from cosolve.mechanics.outside import Outside
+from cosolve.mechanics.radau import FRESH, MOST, RADAU, cross_radau, first_guess, newton_matrix, newton_update, settled
+from cosolve.mechanics.sensitivity import response
+from cosolve.mechanics.stepping import cross_adaptive, cross_fixed, watch
+from cosolve.subsystem.base import InputSignal
+from cosolve.subsystem.integrator import kernels
+from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED
+from cosolve.subsystem.multibody.options import Options
+from cosolve.subsystem.port import Matrix, Vector
+
+_MAX_STEPS = 20_000
+
+
+class Crossing:
+    """Integrates a built model; its memory is the next step size and the margin to a singular position."""
+
+    def __init__(self, built: Built, arrays: Arrays, options: Options, outside: Outside) -> None:
+        self.built, self.arrays, self.options, self.outside = built, arrays, options, outside
+        self.memory: tuple[float, float] = (0.0, 0.0)
+        self.grid = np.zeros(0)
+        self._margin = 0.0
+        self._extra = empty_extra(arrays)
+
+    def integrate(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
+        """State at `t1`."""
+        options = self.options
+        if options.step is not None:
+            return self._fixed(t0, self._grid(t0, t1), x, u)
+        h, margin = self.memory
+        if self.outside.needed:
+            return self._adaptive_python(t0, t1, x, u)
+        coefficients = np.ascontiguousarray(u.coefficients)
+        x, t, margin, status, h, self.grid = cross_adaptive(
+            *(self.arrays, options.level, t0, t1, x, u.t0, u.H, coefficients, self.outside.still, self._extra),
+            *(*DOPRI5, options.rtol, options.atol, h, _MAX_STEPS, _MAX_STEPS, margin),
+        )
+        self.memory = (h, margin)
+        return self._arrived(status, t, x)
+
+    def replay(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
+        """State at `t1` on the internal grid of the last `integrate`."""
+        return self.integrate(t0, t1, x, u) if self.options.step is not None else self._fixed(t0, self.grid, x, u)
+
+    def _fixed(self, t0: float, steps: Vector, x: Vector, u: InputSignal) -> Vector:
+        options, margin = self.options, self.memory[1]
+        if self.outside.needed:
+            return self._fixed_python(t0, steps, x, u)
+        coefficients = np.ascontiguousarray(u.coefficients)  # one memory layout, one compilation
+        if options.integrator == "radau":
+            try:
+                x, t, margin, status = cross_radau(
+                    *(self.arrays, options.ggl, options.level, t0, steps, x, u.t0, u.H, coefficients),
+                    *(self.outside.still, self._extra, *RADAU[options.stages], margin),
+                )
+            except np.linalg.LinAlgError:
+                raise self._failed(stepping.SINGULAR, t0, x) from None
+        else:
+            a, b, c, _ = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
+            x, t, margin, status = cross_fixed(
+                *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients),
+                *(self.outside.still, self._extra, a, b, c, margin),
+            )
+        self.memory = (self.memory[0], margin)
+        return self._arrived(status, t, x)
+
+    def response(self, t0: float, t1: float, x: Vector, u: InputSignal, weight: Vector, seen: Index) -> Matrix:
+        """Derivatives of the outputs at `t1` by the inputs, on the internal grid of the last crossing."""
+        options = self.options
+        steps = self._grid(t0, t1) if options.step is not None else self.grid
+        a, b, c, _ = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
+        coefficients = np.ascontiguousarray(u.coefficients)
+        Y = np.empty((coefficients.shape[1], SEEN * len(seen)))
+        response(
+            *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients, np.asarray(weight, dtype=np.float64)),
+            *(self.outside.still, self._extra, a, b, c, seen, Y),
+        )
+        return Y.T
+
+    def _grid(self, t0: float, t1: float) -> Vector:
+        """Equal steps, none longer than asked."""
+        assert self.options.step is not None
+        count = max(1, ceil((t1 - t0) / self.options.step - 1e-9))
+        return np.full(count, (t1 - t0) / count)
+
+    # -- driven from Python ----------------------------------------------------------------------------
+
+    def _rhs(self, t: float, x: Vector, u: Vector) -> Vector:
+        driven = self.outside.driven(t)
+        dx = np.empty_like(x)
+        self._margin = derivative(self.arrays, x, u, driven, self.outside.extra(t, x, u, driven), dx)
+        return dx
+
+    def _after_step(self, t: float, x: Vector, x_old: Vector) -> Vector:
+        """Watch and project the new state at `t`; `self._margin` belongs to it within a stage."""
+        status = watch(self.arrays, x, x_old, self._margin, self.memory[1])
+        self.memory = (self.memory[0], self._margin)
+        if status == stepping.OK and project(self.arrays, x, self.outside.driven(t), self.options.level) < 0:
+            status = stepping.NOT_PROJECTED
+        return self._arrived(status, t, x_old if status == stepping.SINGULAR else x)
+
+    def _fixed_python(self, t0: float, steps: Vector, x: Vector, u: InputSignal) -> Vector:
+        a, b, c, _ = FIXED["ode4"] if self.options.integrator == "rk4" else DOPRI5
+        t = t0
+        for h in steps:
+            if self.options.integrator == "radau":
+                new = self._radau_python(t, float(h), x, u)
+            else:
+                new = kernels.PYTHON.fixed(
+                    *(self._rhs, t, np.array([h]), x.copy(), u.t0, u.H, u.coefficients, a, b, c),
+                )
+            t += float(h)
+            x = self._after_step(t, new, x)
+        return x
+
+    def _adaptive_python(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
+        t, h, grid = t0, self.memory[0], []
+        while t < t1:
+            new, t, h, step, status = kernels.PYTHON.adaptive(
+                *(self._rhs, t, t1, x.copy(), u.t0, u.H, u.coefficients, *DOPRI5),
+                *(self.options.rtol, self.options.atol, h, _MAX_STEPS, 1),
+            )
+            if status != kernels.OK:
+                raise self._failed(status, t, x)
+            grid.extend(step)
+            x = self._after_step(t, new, x)
+            if len(grid) > _MAX_STEPS:
+                raise self._failed(stepping.TOO_MANY_STEPS, t, x)
+        self.memory, self.grid = (h, self.memory[1]), np.array(grid)
+        return x
+
+    def _radau_python(self, t: float, h: float, x: Vector, u: InputSignal) -> Vector:
+        """One step; loads of laws follow the stages, but their derivative is left out of the Newton matrix."""
+        A, c = RADAU[self.options.stages]
+        ggl, arrays, outside = self.options.ggl, self.arrays, self.outside
+        Y = np.empty((len(c), len(x) + (2 * len(arrays.rows) if ggl else 0)))
+        driven, u0 = outside.driven(t), u(t)
+        extra = outside.extra(t, x, u0, driven)
+        self._margin = first_guess(arrays, ggl, x, h, u0, driven, extra, c, Y)
+        inverse = newton_matrix(arrays, ggl, Y[-1].copy(), h, u0, outside.driven(t + h), extra, A)
+        inputs = np.array([u(t + ci * h) for ci in c]).reshape(len(c), -1)
+        drives = np.array([outside.driven(t + ci * h) for ci in c])
+        before = np.inf
+        for _ in range(MOST + FRESH):
+            extras = np.array(
+                [outside.extra(t + c[i] * h, Y[i, : len(x)], inputs[i], drives[i]) for i in range(len(c))]
+            )
+            change = newton_update(arrays, ggl, x, Y, h, inputs, drives, extras, A, inverse)
+            if settled(change, before):
+                return Y[-1, : len(x)].copy()
+            before = change
+        raise self._failed(stepping.NOT_CONVERGED, t, x)
+
+    # -- what went wrong -------------------------------------------------------------------------------
+
+    def _arrived(self, status: int, t: float, x: Vector) -> Vector:
+        if status != stepping.OK:
+            raise self._failed(status, t, x)
+        return x
+
+    def _failed(self, status: int, t: float, x: Vector) -> CosolveError:
+        at = f"t = {t:.6g}"
+        driven = self.outside.driven(t)
+        if status == stepping.NOT_FINITE or not np.isfinite(x).all():
+            bad = np.flatnonzero(~np.isfinite(x))
+            body = self.built.free[int(bad[0]) // STATE] if bad.size else self.built.free[0]
+            return NonFiniteError(f"the motion of body '{body}' became infinite or not a number before {at}")
+        if status == stepping.SINGULAR:
+            return SubsystemError(
+                f"the mechanism passes a singular position near {at}, where the constraints of "
+                f"{involved(self.built, x, driven)} depend on each other and the motion can branch; stop before it, or "
+                "remove the singularity (a small offset, fewer constraints)"
+            )
+        if status == stepping.ANGLES:
+            sines = np.abs(np.sin(x.reshape(-1, STATE)[:, 4]))
+            body = self.built.free[int(np.argmin(sines))]
+            return SubsystemError(
+                f"the Euler angles of body '{body}' are singular near {at} (sin theta = {sines.min():.2g}); use "
+                "coordinates='euler parameters'"
+            )
+        if status == stepping.NOT_PROJECTED:
+            return SubsystemError(
+                f"the projection on the constraints does not converge at {at}; the internal step is too large or the "
+                "mechanism cannot reach the position"
+            )
+        if status == stepping.NOT_CONVERGED:
+            return SubsystemError(f"Newton's method of Radau IIA does not converge at {at}; try a smaller step")
+        reason = f"more than {_MAX_STEPS} steps" if status == stepping.TOO_MANY_STEPS else "a vanishing step"
+        return SubsystemError(
+            f"'dopri5' needs {reason} at {at}; if joints or springs are stiff use integrator='radau' with a step"
+        )

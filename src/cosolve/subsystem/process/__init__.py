@@ -1,0 +1,10 @@
+"""Subsystems in a process of their own (`Isolated`) or on another machine (`Remote`).
+
+`proxy.py` is the side of the run, `worker.py` the side of the subsystem; `message.py` says what travels, `channel.py`
+and `shared_memory.py` how. A crash, a hang or a leak on the far side cannot take the run along.
+"""
+
+from cosolve.subsystem.process.isolated import Isolated
+from cosolve.subsystem.process.remote import Remote
+
+__all__ = ["Isolated", "Remote"]

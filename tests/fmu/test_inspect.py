@@ -1,0 +1,92 @@
+"""`cosolve inspect`: what a person sees of an FMU, and that the verdicts agree with what the engine does."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+from tests.fmu.build import build, fmu
+from tests.fmu.catalogue import MODELS, without
+from typer.testing import CliRunner
+
+import cosolve as cs
+from cosolve.cli import app
+
+
+def test_tables():
+    done = CliRunner().invoke(app, ["inspect", str(fmu("mass_no_rollback", 2))], env={"COLUMNS": "140"})
+    assert done.exit_code == 0
+    for text in ("FMI 2.0, co-simulation", "2 continuous states", "Float64", "N.s/m", "14.1421", "tunable"):
+        assert text in done.output
+    assert "it cannot go back to the start of a step (canGetAndSetFMUState); use Jacobi or GaussSeidel" in done.output
+
+
+def test_json():
+    done = CliRunner().invoke(app, ["inspect", str(fmu("array", 3)), "--json"])
+    found = json.loads(done.output)
+    assert found["fmi"] == "3.0"
+    assert found["inputs"][0] == {
+        "name": "u",
+        "type": "Float64",
+        "size": "3",
+        "unit": "",
+        "start": "0 0 0",
+        "variability": "continuous",
+        "description": "",
+    }
+    assert found["capabilities"]["gives adjoint derivatives"] is True
+    assert found["remarks"] == []
+
+
+def test_one_sentence_for_what_is_no_fmu(tmp_path):
+    file = tmp_path / "x.fmu"
+    file.write_text("hello")
+    done = CliRunner().invoke(app, ["inspect", str(file)])
+    assert done.exit_code == 2
+    assert "is not a zip archive" in done.output
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_verdicts_agree_with_the_capabilities(name):
+    """What inspect promises without loading the FMU is what the loaded object offers."""
+    for fmi in MODELS[name].versions:
+        possible = {v.method: v.possible for v in cs.inspect_fmu(fmu(name, fmi)).methods}
+        offered = cs.capabilities(cs.Fmu(fmu(name, fmi)))
+        assert possible["SemiImplicit"] == possible["Implicit"] == ("rollback" in offered)
+        assert possible["saved runs"] == ("serialised state" in offered)
+        assert possible["DynamicStatic"] == ("equations" in offered)
+        why = next(v.reason for v in cs.inspect_fmu(fmu(name, fmi)).methods if v.method == "Implicit")
+        if possible["Implicit"]:
+            assert ("from its derivatives" in why) == ("jacobian" in offered)
+
+
+def test_nothing_of_the_fmu_is_run(tmp_path):
+    """A library that could not even be loaded does not matter, a missing one is remarked."""
+    from tests.fmu.test_bad_input import changed
+
+    file = changed(fmu("mass_force", 3), tmp_path / "bare.fmu", drop=["binaries"])
+    (remark,) = cs.inspect_fmu(file).remarks
+    assert "no binary for this platform" in remark
+
+
+def test_remarks_of_the_validation(tmp_path):
+    from tests.fmu.test_bad_input import changed
+
+    file = changed(
+        fmu("mass_force", 3), tmp_path / "odd.fmu", lambda t: t.replace('causality="input"', 'causality="in"')
+    )
+    assert any("FMPy's validation" in remark for remark in cs.inspect_fmu(file).remarks)
+
+
+def test_constant_steps_are_named():
+    fixed = replace(MODELS["mass_force"], flags=without("canHandleVariableCommunicationStepSize"))
+    found = {v.method: v for v in cs.inspect_fmu(build("mass_force", fixed, 2)).methods}
+    assert not found["Adaptive steps"].possible
+    assert "constant step" in found["Adaptive steps"].reason
+
+
+def test_import_of_cosolve_does_not_load_fmpy():
+    import subprocess
+
+    code = "import sys, cosolve; cosolve.Fmu; sys.exit('fmpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

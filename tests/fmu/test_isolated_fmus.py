@@ -1,0 +1,86 @@
+"""FMUs in a process of their own: same numbers, and crashes that end a run with a sentence."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from tests.fmu.build import fmu
+
+import cosolve as cs
+
+VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
+
+
+def _pair(one, two):
+    """Two masses on walls, joined by a spring law."""
+    system = cs.System({"one": one, "two": two})
+    forces = {"one.f": 1.0, "two.f": -1.0}
+    system.law(forces, lambda a, b: 1e4 * (b - a), of=["one.x", "two.x"], name="spring")
+    return system
+
+
+def _run(system, t_end=0.1, **options):
+    return cs.simulate(system, t_end=t_end, step=1e-3, **{"method": cs.SemiImplicit(degree=2), **options})
+
+
+@VERSIONS
+@pytest.mark.parametrize("name", ["mass_force", "mass_me"])
+def test_same_numbers_and_capabilities(fmi, name):
+    make = partial(cs.Fmu, fmu(name, fmi), start={"x": 0.01})
+    here, there = make(), make(isolated=True)
+    assert isinstance(there, cs.Isolated)
+    assert cs.capabilities(there) == cs.capabilities(here) - {"compiled crossing"}
+    other = partial(cs.Fmu, fmu(name, fmi), parameters={"m": 2.0})
+    expected, found = (_run(_pair(*pair), 0.02) for pair in ((here, other()), (there, other(isolated=True))))
+    for channel in expected.names:
+        assert np.array_equal(expected[channel], found[channel]), channel
+    assert expected.stats.calls == found.stats.calls
+    assert there.get("m") == 1.0
+
+
+@VERSIONS
+def test_a_crash_ends_the_run_with_a_sentence_and_its_result(fmi):
+    """The FMU writes to a forbidden address in the step that ends after t = 0.05."""
+    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.Fmu(fmu("mass_crash", fmi), isolated=True))
+    with pytest.raises(cs.SubsystemError, match=r"'two' failed .*its process crashed \(signal 11, SIGSEGV\)") as caught:
+        _run(system, method=cs.Jacobi(degree=1))
+    assert caught.value.subsystem == "two"
+    assert caught.value.time == pytest.approx(0.05)
+    assert caught.value.result.t[-1] == pytest.approx(0.05)
+    safe = cs.simulate(system, t_end=0.04, method=cs.Jacobi(degree=1), step=1e-3)  # a new run, a new process
+    assert np.abs(safe["two.x"] - caught.value.result["two.x"][:41]).max() < 1e-14  # times differ by roundings
+
+
+@VERSIONS
+def test_a_crash_in_an_implicit_iteration_keeps_the_result(fmi):
+    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.Fmu(fmu("mass_crash", fmi), isolated=True))
+    with pytest.raises(cs.SubsystemError, match="SIGSEGV") as caught:
+        _run(system, method=cs.Implicit(degree=2))
+    assert caught.value.result.t[-1] == pytest.approx(0.05)
+
+
+@VERSIONS
+def test_a_hang_is_ended_by_the_timeout(fmi):
+    stuck = cs.Isolated(partial(cs.Fmu, fmu("mass_hang", fmi)), timeout=0.5)
+    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), stuck)
+    with pytest.raises(cs.SubsystemError, match=r"'two' failed .* no answer within 0.5 s and was ended") as caught:
+        _run(system, method=cs.Jacobi(degree=1))
+    assert caught.value.time == pytest.approx(0.05)
+    assert not stuck._worker.alive
+
+
+@VERSIONS
+def test_errors_of_the_fmu_read_as_if_it_ran_here(fmi):
+    texts = []
+    for isolated in (False, True):
+        bad = cs.Fmu(fmu("mass_error", fmi), isolated=isolated)
+        with pytest.raises(cs.SubsystemError) as caught:
+            _run(_pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), bad), method=cs.Jacobi(degree=1))
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+    assert "the tank is empty" in texts[0]
+
+
+def test_setup_errors_name_the_file():
+    with pytest.raises(cs.SetupError, match=r"there is no file 'missing.fmu'"):
+        cs.Fmu("missing.fmu", isolated=True).inputs  # noqa: B018

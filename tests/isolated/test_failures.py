@@ -1,0 +1,308 @@
+"""What happens in the process of a subsystem ends the run with a sentence and keeps the result."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.isolated import models
+
+import cosolve as cs
+from cosolve.signal import Polynomial
+from cosolve.subsystem.process import shared_memory
+
+ROOT = Path(__file__).parents[2]
+
+
+def _run(deed, *, timeout=60.0, transport="shared memory", log=None):
+    apart = cs.Isolated(partial(models.Bad, deed), timeout=timeout, transport=transport, name="tool", log=log)
+    system = cs.System({"good": models.Plain(), "tool": apart})
+    system.connect("good.x", "tool.u")
+    system.connect("tool.x", "good.u")
+    with pytest.raises(cs.SubsystemError) as caught:
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=1), step=0.1)
+    return caught.value, apart
+
+
+@pytest.mark.parametrize(
+    ("deed", "expected", "transport"),
+    [
+        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "shared memory"),
+        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "pipe"),
+        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "tcp"),
+        ("exit", "ended with exit code 3; its last words: about to exit / licence server not found", "shared memory"),
+        ("sys.exit", "ended with exit code 4", "shared memory"),
+        ("kill", r"was ended \(signal 9, SIGKILL\)", "shared memory"),
+    ],
+)
+def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, transport):
+    error, apart = _run(deed, transport=transport)
+    with pytest.raises(cs.SubsystemError, match=expected):
+        raise error
+    assert str(error).startswith("'tool' failed while crossing the step at t = 0.5: its process")
+    assert f"about to {deed}" in str(error)
+    assert error.subsystem == "tool"
+    assert error.time == pytest.approx(0.5)
+    assert error.result is not None
+    assert len(error.result.t) == 6  # 0, 0.1, ..., 0.5
+    assert not apart._worker.alive
+
+
+@pytest.mark.parametrize("transport", ["shared memory", "pipe", "tcp"])
+def test_a_hang_is_ended_by_the_timeout(transport):
+    error, apart = _run("hang", timeout=0.3, transport=transport)
+    assert "gave no answer within 0.3 s and was ended; its last words: about to hang; raise timeout" in str(error)
+    assert len(error.result.t) == 6
+    assert not apart._worker.alive
+
+
+def test_exceptions_read_as_if_raised_here():
+    error, apart = _run("raise")
+    assert str(error) == "'tool' failed while crossing the step at t = 0.5: no flow left (ZeroDivisionError)"
+    assert isinstance(error.__cause__, ZeroDivisionError)
+    assert "in misbehave" in error.__cause__.__notes__[0]
+    assert apart._worker.alive
+    error, _ = _run("odd exception")
+    assert "1 and 2 (OddError)" in str(error)
+
+
+def test_wrong_returns_read_as_if_returned_here():
+    texts = []
+    for tool in (models.ReturnsNone(), cs.Isolated(models.ReturnsNone, timeout=60.0)):
+        system = cs.System({"tool": tool})
+        system.set("tool.u", 1.0)
+        with pytest.raises(cs.SubsystemError) as caught:
+            cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_a_new_run_after_a_crash_gets_a_new_process():
+    _, apart = _run("segfault")
+    before = apart.pid
+    assert apart.start(0.0).tolist() == [1.0]
+    assert apart.pid != before
+
+
+def test_a_state_of_a_process_that_is_gone_is_refused():
+    apart = cs.Isolated(models.Counter, timeout=60.0)
+    apart.start(0.0)
+    state = apart.save()
+    os.kill(apart.pid, signal.SIGKILL)
+    with pytest.raises(cs.SubsystemError, match="SIGKILL"):
+        apart.restore(state)
+    apart.start(0.0)
+    with pytest.raises(cs.SubsystemError, match="the saved state went with the process"):
+        apart.restore(state)
+
+
+def test_the_log_is_kept_where_asked(tmp_path):
+    _run("exit", log=tmp_path / "tool.log")
+    assert (tmp_path / "tool.log").read_text().splitlines() == ["about to exit", "licence server not found"]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "expected"),
+    [
+        (lambda: None, {}, r"cannot be sent to another process .* top level of a module"),
+        (models.pendulum(), {}, "this Ode cannot be sent to another process"),
+        (42, {}, "not 42"),
+        ("nonsense", {}, "'module:function'"),
+        (models.Plain, {"transport": "carrier pigeon"}, "transport must be one of 'shared memory', 'pipe', 'tcp'"),
+        (models.Plain, {"timeout": -1.0}, "timeout must be a positive number"),
+    ],
+)
+def test_bad_arguments_are_refused_at_once(source, options, expected):
+    with pytest.raises(cs.SetupError, match=expected):
+        cs.Isolated(source, **options)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (models.broken, "Isolated 'tool': loading the subsystem raised OSError: no such mesh"),
+        (models.nothing, "the factory gave 42, not a subsystem"),
+        (models.dies, r"aborted \(signal 6, SIGABRT\) while loading; its last words: bad library"),
+        ("tests.isolated.models:unknown", "cannot be loaded: .*unknown"),
+        ("nowhere.py:unknown", "cannot be loaded: .*nowhere.py"),
+    ],
+)
+def test_a_factory_that_fails_is_told_when_the_subsystem_is_used(source, expected):
+    apart = cs.Isolated(source, name="tool", timeout=60.0)
+    with pytest.raises(cs.SetupError, match=expected):
+        cs.System({"tool": apart})
+
+
+def test_without_shared_memory_pipes_are_used(monkeypatch):
+    def full(message):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shared_memory, "create", full)
+    apart = cs.Isolated(models.Plain, timeout=60.0)
+    with pytest.warns(RuntimeWarning, match=r"no shared memory \(.*No space left on device\); using pipes"):
+        assert apart.transport == "pipe"
+    assert apart.start(0.0).tolist() == [1.0]
+
+
+def test_no_process_stays_behind():
+    """Closing reaps the process, and so does letting go of the object; no file is left in the shared memory."""
+    before = _leftovers()
+    apart = cs.Isolated(models.Plain, timeout=60.0)
+    apart.start(0.0)
+    pid = apart.pid
+    apart.close()
+    apart.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)  # not even a zombie
+    with pytest.raises(cs.SubsystemError, match="its process was closed"):
+        apart.advance(0.0, 0.1, Polynomial(0.0, 0.1, np.zeros((1, 1))))
+    second = cs.Isolated(models.Plain, timeout=60.0)
+    second.start(0.0)
+    pid = second.pid
+    del second
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert _leftovers() <= before
+
+
+def _leftovers():
+    return set(Path("/dev/shm").glob("cosolve-*")) if Path("/dev/shm").is_dir() else set()
+
+
+def _script(tmp_path, text):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return [sys.executable, str(path)]
+
+
+def _environment():
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+
+
+def test_classes_of_a_script_can_be_isolated(tmp_path):
+    command = _script(
+        tmp_path,
+        """
+        import cosolve as cs
+
+        class Tank(cs.Subsystem):
+            inputs, outputs = ["q"], ["h"]
+            def start(self, t0):
+                return 7.0
+            def advance(self, t0, t1, u):
+                return 8.0
+
+        if __name__ == "__main__":
+            tank = cs.Isolated(Tank, timeout=60.0)
+            print(tank.start(0.0)[0], tank.pid)
+        """,
+    )
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    value, pid = done.stdout.split()
+    assert value == "7.0"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)  # ended with the interpreter
+
+
+def test_a_script_without_guard_is_told_what_to_do(tmp_path):
+    command = _script(
+        tmp_path,
+        """
+        import cosolve as cs
+
+        class Tank(cs.Subsystem):
+            inputs, outputs = ["q"], ["h"]
+
+        cs.Isolated(Tank, timeout=60.0).start(0.0)
+        """,
+    )
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1
+    assert "put what it runs under `if __name__ == '__main__':`" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_run(tmp_path, how):
+    """Ctrl-C is an ordinary KeyboardInterrupt of the run; a killed run leaves no process behind, even a busy one."""
+    command = _script(
+        tmp_path,
+        """
+        from functools import partial
+        import cosolve as cs
+        from tests.isolated import models
+
+        if __name__ == "__main__":
+            tool = cs.Isolated(partial(models.Bad, "hang", 0.0))
+            system = cs.System({"tool": tool})
+            system.set("tool.u", 0.0)
+            print(tool.pid, flush=True)
+            cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
+        """,
+    )
+    with subprocess.Popen(
+        command, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        pid = int(run.stdout.readline())
+        time.sleep(0.3)
+        run.send_signal(how)
+        _, said = run.communicate(timeout=60)
+    assert _ends(pid)
+    if how == signal.SIGINT:
+        assert said.splitlines()[-1].startswith("KeyboardInterrupt")
+
+
+def _ends(pid, patience=20.0):
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if (
+            Path(f"/proc/{pid}/stat").exists()
+            and Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
+        ):
+            return True  # an orphan that only its new parent can collect
+        time.sleep(0.05)
+    return False
+
+
+def test_calls_from_several_threads_do_not_mix():
+    apart = cs.Isolated(models.Counter, timeout=60.0)
+    apart.start(0.0)
+    wrong = []
+
+    def work(k):
+        for n in range(50):
+            if apart.get_echo(k, n) != (k, n):
+                wrong.append((k, n))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_what_is_defined_at_a_prompt_cannot_be_sent():
+    code = """
+import cosolve as cs
+class Tank(cs.Subsystem):
+    inputs, outputs = ["q"], ["h"]
+try:
+    cs.Isolated(Tank)
+except cs.SetupError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    assert "Tank is defined in an interactive session" in done.stdout, done.stderr

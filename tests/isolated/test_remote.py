@@ -1,0 +1,95 @@
+"""Subsystems behind `cosolve serve`, reached through TCP with a key."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.isolated import models
+
+import cosolve as cs
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def _served(factory, *options):
+    """A server as a user starts it; gives the address and the key that it prints."""
+    command = [sys.executable, "-c", "from cosolve.cli import main; main()", "serve", factory, *options]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline() == f"serving {factory}\n"
+            line = server.stdout.readline()
+            yield line.split("'")[1], line.split("'")[3]
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=30)
+
+
+def _coupled(one, two):
+    system = cs.System({"one": one, "two": two})
+    spring = {"one.torque": 1.0, "two.torque": -1.0}
+    system.law(spring, lambda a, b: 20.0 * (b - a), of=["one.angle", "two.angle"], name="spring")
+    return system
+
+
+@pytest.mark.covers("SC-24")
+def test_a_served_subsystem_gives_the_same_bits():
+    """Two connections to one server are two independent subsystems; rollback and replay travel."""
+    with _served("tests/isolated/models.py:pendulum") as (address, key):
+        far = _coupled(cs.Remote(address, key=key, timeout=60.0), cs.Remote(address, key=key, timeout=60.0))
+        near = _coupled(models.pendulum(), models.pendulum())
+        for method in (cs.Jacobi(degree=1), cs.SemiImplicit(degree=2)):
+            expected = cs.simulate(near, t_end=0.3, method=method, step=0.01)
+            found = cs.simulate(far, t_end=0.3, method=method, step=0.01)
+            for channel in expected.names:
+                assert np.array_equal(found[channel], expected[channel])
+        assert cs.capabilities(far.subsystems["one"]) == cs.capabilities(models.pendulum()) - {"compiled crossing"}
+
+
+def test_a_crash_over_there_ends_the_run_and_a_new_run_works():
+    with _served("tests.isolated.models:crashing") as (address, key):
+        system = cs.System({"tool": cs.Remote(address, key=key, timeout=60.0)})
+        system.set("tool.u", 1.0)
+        with pytest.raises(
+            cs.SubsystemError, match=r"'tool' failed .* at t = 0.5: the server .* closed the connection"
+        ):
+            cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
+        result = cs.simulate(system, t_end=0.4, method=cs.Jacobi(degree=0), step=0.1)
+        assert len(result.t) == 5
+
+
+def test_a_hang_is_ended_by_the_timeout():
+    with _served("tests.isolated.models:hanging") as (address, key):
+        system = cs.System({"tool": cs.Remote(address, key=key, timeout=0.5)})
+        system.set("tool.u", 1.0)
+        with pytest.raises(cs.SubsystemError, match=r"gave no answer within 0.5 s") as caught:
+            cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
+        assert len(caught.value.result.t) == 6
+
+
+def test_a_wrong_key_and_a_factory_that_fails():
+    with _served("tests.isolated.models:broken", "--key", "open sesame") as (address, key):
+        assert key == "open sesame"
+        with pytest.raises(cs.SetupError, match="does not accept this key"):
+            cs.Remote(address, key="open wheat")
+        with pytest.raises(cs.SetupError, match=r"loading the subsystem raised OSError: no such mesh"):
+            cs.Remote(address, key=key).inputs  # noqa: B018
+
+
+def test_bad_addresses_are_refused(monkeypatch):
+    monkeypatch.delenv("COSOLVE_KEY", raising=False)
+    for address in ("here", ":1", "a:b:1", "a:x"):
+        with pytest.raises(cs.SetupError, match="an address is 'host:port'"):
+            cs.Remote(address, key="k")
+    with pytest.raises(cs.SetupError, match="give the key"):
+        cs.Remote("localhost:1")
+    with pytest.raises(cs.SetupError, match=r"nobody answers at 127.0.0.1:1 .* start 'cosolve serve FACTORY --port 1'"):
+        cs.Remote("127.0.0.1:1", key="k")
+    with pytest.raises(cs.SetupError, match="timeout must be a positive number"):
+        cs.Remote("127.0.0.1:1", key="k", timeout=0.0)
