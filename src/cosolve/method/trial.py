@@ -95,8 +95,7 @@ class Trial:
         plan, z, y = self.plan, self.z, self.y
         by_z, by_y = plan.partials(z, y)
         if self._responses is None:
-            coefficients = self.coefficients(z)
-            self._responses = [self._response(i, z, y, coefficients) for i in range(plan.n_subsystems)]
+            self._responses = self._all_responses(z, y)
         response = self._responses
         if plan.n_z < SPARSE_FROM:
             G, dr_dy = np.zeros((plan.n_z, plan.n_z)), np.zeros((plan.n_z, plan.n_y))
@@ -120,6 +119,15 @@ class Trial:
         rows, columns, values = (np.concatenate([e[k] for e in by_z]) for k in range(3))
         G_sparse = coo_array((values, (rows, columns)), shape=(plan.n_z, plan.n_z)).tocsc()
         return (G_sparse + dr_dy_sparse @ dy_dz_sparse).tocsc()
+
+    def _all_responses(self, z: Vector, y: Vector) -> list[Matrix]:
+        """The response of every subsystem; side by side where the crew has threads, each with its own signals."""
+        coefficients, count = self.coefficients(z), self.plan.n_subsystems
+        pool = self.crew.pool
+        if pool is None:
+            return [self._response(i, z, y, coefficients) for i in range(count)]
+        jobs = [pool.submit(self._response, i, z, y, coefficients.copy()) for i in range(count)]
+        return [job.result() for job in jobs]
 
     def _response(self, i: int, z: Vector, y: Vector, coefficients: Matrix) -> Matrix:
         """`d y_i(T_{N+1}) / d z(T_{N+1})` for the coupling variables that subsystem `i` reads.
