@@ -38,8 +38,8 @@ class Constrained:
     ...     gamma=lambda q, v: np.array([2 * (v @ v)]),
     ... )
     >>> vdot, lam = pendulum.accelerations(0.0, np.array([0.0, -1.0]), np.zeros(2))
-    >>> vdot, lam                                          # hanging at rest: 2 lambda carries the weight
-    (array([0., 0.]), array([-4.905]))
+    >>> float(abs(vdot).max()), lam                        # hanging at rest: 2 lambda carries the weight
+    (0.0, array([-4.905]))
     """
 
     mass: Matrix | Callable[[Vector], Matrix]

@@ -70,8 +70,8 @@ def orientation_rate(kind: int, row: Vector, w: Triple, out: Vector) -> None:
 
     >>> out = np.zeros(13)
     >>> orientation_rate(0, np.array([0.0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), (2.0, 4.0, 6.0), out)
-    >>> out[3:7]
-    array([0., 1., 2., 3.])
+    >>> out[4:7]
+    array([1., 2., 3.])
     """
     if kind == EULER_PARAMETERS:
         a, b, c, d = row[3], row[4], row[5], row[6]

@@ -86,7 +86,7 @@ class Crossing:
         coefficients = np.ascontiguousarray(u.coefficients)
         Y = np.empty((coefficients.shape[1], SEEN * len(seen)))
         response(
-            *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients, np.asarray(weight, dtype=np.float64)),
+            *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients, np.ascontiguousarray(weight)),
             *(self.outside.still, self._extra, a, b, c, seen, Y),
         )
         return Y.T
