@@ -225,4 +225,4 @@ def test_the_acceleration_level_alone_can_be_blind():
     assert np.median(found) < 1.0
     worst = equal(46.4, float(d[found.argmax()]))
     assert radius(W(1.0, 1.0), 0, 5e-3, worst) == pytest.approx(found.max(), rel=1e-3)
-    assert radius(B(2e-3, 1e-6), 0, 5e-3, worst) < 1.0  # the sum of the levels never is
+    assert radius(B(2e-3, 1e-6), 0, 5e-3, worst) < 1.0  # the sum of the levels is not

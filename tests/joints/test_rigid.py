@@ -217,6 +217,7 @@ def test_joint_to_a_driven_body():
         model.body("crank", 1.0, [1, 1, 1])
         model.drive("crank", position=lambda t: [0.1 * np.sin(20 * t), 0.05 * t * t, 0.0])
         model.marker("pin", "crank")
+        model.body("idle", 1.0, [1, 1, 1])  # a model needs something to integrate
 
     def pendulum(model):
         model.body("bob", 0.5, [0.01, 0.02, 0.03], position=(0, 0, -0.4), velocity=(2.0, 0, 0))

@@ -135,8 +135,6 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
     count = 0
     while True:
         residuals(model, x, driven, J, c, rate)
-        weigh_rows(n_free, model.rows, model.bodies, J, weighted)
-        factorise(model.rows, J, weighted, L, scale)
         size = 0.0
         for k in range(m):
             size = max(size, abs(c[k])) if c[k] == c[k] else np.inf
@@ -144,6 +142,9 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
             break
         if count >= 50 or not size < np.inf:
             return -1
+        weigh_rows(n_free, model.rows, model.bodies, J, weighted)
+        if size > 1e-3 * before or count == 0:  # a factor from nearby still serves for the last digits
+            factorise(model.rows, J, weighted, L, scale)
         before = size
         solve_factorised(L, scale, c)
         move[:, :] = 0.0
@@ -154,12 +155,19 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
             rotate(model.counts[0], x[STATE * i : STATE * (i + 1)], (-move[i, 3], -move[i, 4], -move[i, 5]))
         count += 1
     if level > 1:
+        weigh_rows(n_free, model.rows, model.bodies, J, weighted)
+        if count != 1:  # one small correction of the position leaves the factor good enough for two passes
+            factorise(model.rows, J, weighted, L, scale)
         for _ in range(2):  # the second pass removes the rounding of the first
-            solve_factorised(L, scale, rate)
+            for k in range(m):
+                c[k] = rate[k]
+            solve_factorised(L, scale, c)
             move[:, :] = 0.0
-            add_transposed(n_free, model.rows, weighted, rate, move, 0)
+            add_transposed(n_free, model.rows, weighted, c, move, 0)
+            rows_times(n_free, model.rows, J, move, 0, c)
+            for k in range(m):
+                rate[k] -= c[k]
             for i in range(n_free):
                 for n in range(6):
                     x[STATE * i + 7 + n] -= move[i, n]
-            residuals(model, x, driven, J, c, rate)
     return count

@@ -24,9 +24,9 @@ class ApproximateJacobian(Subsystem):
     """A subsystem whose output Jacobian over the macro step comes from `formula`; all else is its own.
 
     `formula(x, u, by_velocity, by_position)` returns `d outputs / d inputs`, one row per output. `x` is the state at
-    the start of the step, `u` the inputs at its end. `by_velocity` is the integral of the perturbation over the step, the
-    response of `v' = u`; `by_position` the integral of that, the response of `x'' = u`; the perturbation itself ends at
-    1. For degree 0 they are `H` and `H**2 / 2`, for higher degrees the weights of spec 7 are in them.
+    the start of the step, `u` the inputs at its end. `by_velocity` is the integral of the perturbation over the step,
+    the response of `v' = u`; `by_position` the integral of that, the response of `x'' = u`; the perturbation itself
+    ends at 1. For degree 0 they are `H` and `H**2 / 2`, for higher degrees the weights of spec 7 are in them.
 
     Stability may be lost: the correction is only as good as the formula. Compare radii with
     `cosolve.spectral_radius(system, method, H)` against those of `SemiImplicit(jacobian="difference")`.

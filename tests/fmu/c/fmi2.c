@@ -234,19 +234,12 @@ fmi2Status fmi2EnterEventMode(fmi2Component c) { ((Instance *)c)->m.mode = EVENT
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
     memset(info, 0, sizeof *info);
     info->valuesOfContinuousStatesChanged = event(&((Instance *)c)->m);
-#ifdef HAS_TIME_EVENTS
-    info->nextEventTimeDefined = fmi2True;
-    info->nextEventTime = next_event(&((Instance *)c)->m);
-#endif
     return fmi2OK;
 }
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) { ((Instance *)c)->m.mode = CONTINUOUS; return fmi2OK; }
 fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean final, fmi2Boolean *enter, fmi2Boolean *end) {
     (void)c; (void)final;
     *enter = *end = fmi2False;
-#ifdef HAS_STEP_EVENTS
-    *enter = step_event(&((Instance *)c)->m);
-#endif
     return fmi2OK;
 }
 fmi2Status fmi2SetTime(fmi2Component c, fmi2Real t) { ((Instance *)c)->m.t = t; return fmi2OK; }

@@ -309,10 +309,6 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance c, fmi3Boolean *again, fmi3Bool
     *again = *terminate = *nominals = *next_defined = 0;
     *next = 0.0;
     *values = event(&((Instance *)c)->m);
-#ifdef HAS_TIME_EVENTS
-    *next_defined = 1;
-    *next = next_event(&((Instance *)c)->m);
-#endif
     return fmi3OK;
 }
 
@@ -322,9 +318,6 @@ fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance c) { ((Instance *)c)->m.mode
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance c, fmi3Boolean final, fmi3Boolean *enter, fmi3Boolean *end) {
     (void)c; (void)final;
     *enter = *end = 0;
-#ifdef HAS_STEP_EVENTS
-    *enter = step_event(&((Instance *)c)->m);
-#endif
     return fmi3OK;
 }
 fmi3Status fmi3SetTime(fmi3Instance c, fmi3Float64 t) { ((Instance *)c)->m.t = t; return fmi3OK; }

@@ -22,3 +22,4 @@ static int event(Model *m) {
 }
 static double cross(Model *m, double u[][ORDERS], double h) { (void)m; (void)u; return h; }
 static void indicators(const Model *m, double *z) { (void)m; (void)z; }
+#include "event_hooks.h"

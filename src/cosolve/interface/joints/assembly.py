@@ -123,8 +123,8 @@ def _attach(models: Mapping[str, Any], hosts: Mapping[str, JointHost], address: 
     known = list(hosts[name].attachments())
     if isinstance(models[name], MultibodyModel) and marker in models[name].markers and marker not in known:
         raise SetupError(
-            f"joint '{joint.name}': '{address}' belongs to the ground, which is the same in every model; put this joint "
-            "into the model at its other end"
+            f"joint '{joint.name}': '{address}' belongs to the ground, which is the same in every model; put this "
+            "joint into the model at its other end"
         )
     if marker not in known:
         raise SetupError(f"joint '{joint.name}': '{name}' has no marker '{marker}'; {_suggest(marker, known)}")

@@ -129,6 +129,6 @@ class Start:
             f"{'the joint' if len(involved) == 1 else 'the joints'} {', '.join(repr(n) for n in involved)} "
             f"over-constrain{'s' if len(involved) == 1 else ''} the mechanism at t = {self.t:g}: of {self.count} "
             f"conditions between subsystems only {rank} are independent of each other and of the joints inside; "
-            "replace a joint of the loop by one with fewer conditions (spherical for revolute, cylindrical, inline, ...), "
-            "or start from a position that is not singular"
+            "replace a joint of the loop by one with fewer conditions (spherical for revolute, say), or start from a "
+            "position that is not singular"
         )
