@@ -24,7 +24,7 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.classical_slider_crank.model import CASE
-from examples.planar.pictures import options, report
+from examples.planar.pictures import arguments_of, report
 
 VARIANTS = (
     ("M3, k = 0", cs.StabilisedIndex2(), 0),
@@ -36,7 +36,7 @@ VARIANTS = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table and draw everything."""
-    chosen = options(__doc__, "classical_slider_crank", arguments)
+    chosen = arguments_of(__doc__, "classical_slider_crank").parse_args(arguments)
     report(CASE, VARIANTS, chosen.out, fine=chosen.fine)
 
 

@@ -23,7 +23,7 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.four_bar.model import CASE
-from examples.planar.pictures import options, report
+from examples.planar.pictures import arguments_of, report
 
 VARIANTS = (
     ("M3, k = 0", cs.StabilisedIndex2(), 0),
@@ -35,7 +35,7 @@ VARIANTS = (
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table and draw everything."""
-    chosen = options(__doc__, "four_bar", arguments)
+    chosen = arguments_of(__doc__, "four_bar").parse_args(arguments)
     report(CASE, VARIANTS, chosen.out, fine=chosen.fine, traced=(1,))
 
 

@@ -117,9 +117,9 @@ def report(
     print(f"pictures in {out}")
 
 
-def options(doc: str, folder: str, arguments: list[str] | None) -> argparse.Namespace:
+def arguments_of(doc: str, folder: str) -> argparse.ArgumentParser:
     """The command line that these examples share."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("out") / folder, help="folder of the pictures")
     parser.add_argument("--fine", action="store_true", help="three macro steps instead of two")
-    return parser.parse_args(arguments)
+    return parser

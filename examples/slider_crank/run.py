@@ -1,9 +1,9 @@
 """Two hinged rods, the tip of one sliding along the other: elastic or rigid (Lu 2015, examples E3, E6, E10, E13).
 
-    python examples/slider_crank/run.py [--joint rigid|elastic|sprung] [--out DIR] [--fine]
+    python examples/slider_crank/run.py [--joint rigid|elastic|sprung|bushings] [--out DIR] [--fine]
 
-Runs one of the three models at H = 2e-3 and 1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is
-`out/slider_crank` unless given):
+Runs one of four models (E6/E10; E3; E13 with ideal hinges; E13 on stiff bushings as in the source) at H = 2e-3 and
+1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/slider_crank` unless given):
 
 - `motion.png`: angles and joint force against the monolithic solution; the constraint on position, velocity and
   acceleration level; the energy. With constant signals (k = 0) the foreign angle is frozen at its end value over the
@@ -16,7 +16,6 @@ Checked against the specification in tests/constraint/test_slider_crank.py and t
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -24,8 +23,9 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from examples.planar.pictures import report
+from examples.planar.pictures import arguments_of, report
 from examples.slider_crank.model import E3, E6, E13
+from examples.slider_crank.penalty import E13 as E13_ON_BUSHINGS
 
 RIGID = (
     ("M1 index 2, k = 0", cs.Baumgarte(2e-3, 0.0), 0),
@@ -39,15 +39,18 @@ SPRUNG = (
     ("the same, copies unrelaxed", cs.StabilisedIndex2(0.9, relaxed="multipliers"), 1),
 )
 ELASTIC = tuple((f"semi-implicit, k = {k}", None, k) for k in (0, 1, 2))
-JOINTS = {"rigid": (E6, RIGID), "elastic": (E3, ELASTIC), "sprung": (E13, SPRUNG)}
+JOINTS = {
+    "rigid": (E6, RIGID),
+    "elastic": (E3, ELASTIC),
+    "sprung": (E13, SPRUNG),
+    "bushings": (E13_ON_BUSHINGS, SPRUNG[:1]),
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table and draw everything."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--joint", choices=JOINTS, default="rigid", help="which of the three models")
-    parser.add_argument("--out", type=Path, default=Path("out/slider_crank"), help="folder of the pictures")
-    parser.add_argument("--fine", action="store_true", help="three macro steps instead of two")
+    parser = arguments_of(__doc__, "slider_crank")
+    parser.add_argument("--joint", choices=JOINTS, default="rigid", help="which of the four models")
     chosen = parser.parse_args(arguments)
     case, variants = JOINTS[chosen.joint]
     report(case, variants, chosen.out, fine=chosen.fine)

@@ -108,6 +108,7 @@ def draw_motion(path: Path, H: float = 1e-3) -> None:
 
 def draw_convergence(path: Path, steps: Sequence[float], table: dict[str, list[Errors]]) -> None:
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     figure, panels = plt.subplots(1, 4, figsize=(15, 4.6), layout="constrained")
     titles = ("x1, relative", "v1, relative", "lam, relative", "|x2 - x1| in m")
@@ -116,6 +117,8 @@ def draw_convergence(path: Path, steps: Sequence[float], table: dict[str, list[E
             style = ("o-", "s--", "^:")[k % 3]
             axes.loglog(steps, [max(row[i], 1e-16) for row in rows], style, color=f"C{k}", ms=4, lw=1.1, label=label)
         axes.set(title=title, xlabel="macro step H in s")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(steps, [f"{H:g}" for H in steps])
         axes.grid(which="both", alpha=0.2)
     figure.legend(*panels[0].get_legend_handles_labels(), fontsize=8, ncol=5, loc="outside upper center")
     figure.savefig(path, dpi=110)
@@ -171,8 +174,9 @@ def draw_limits(path: Path, points: int) -> None:
         two = np.array([[limit_radius(W(x, y, **FREE), k) for x in weights] for y in weights])
         for axes, values, x, y in ((panels[0, k], one, beta, gamma), (panels[1, k], two, weights, weights)):
             image = axes.pcolormesh(x, y, values, cmap="RdBu_r", vmin=0.0, vmax=2.0, shading="nearest")
-            if (values > 1).any() and (values < 1).any():
-                axes.contour(x, y, values, levels=[1.0], colors="k", linewidths=1)
+            grows = values > 1.0 + 1e-9
+            if grows.any():
+                axes.contour(x, y, grows, levels=[0.5], colors="k", linewidths=1)
         panels[0, k].plot(beta, beta**2 / 4, "k:", lw=1)
         panels[0, k].set(
             xscale="log", yscale="log", xlabel="beta / H", ylabel="gamma / H^2", ylim=(gamma[0], gamma[-1])

@@ -78,6 +78,7 @@ SYSTEMS = {
     "displacement/displacement": lambda: split("D/D", lu()),
     "pendulums, ode4": lambda: pendulums("ode4", 4e-3),
     "pendulums, adaptive": lambda: pendulums("auto"),
+    "pendulums, stiff solver": lambda: pendulums("rodas4"),
     "unlike subsystems": unlike,
 }
 

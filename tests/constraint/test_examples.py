@@ -71,6 +71,8 @@ def test_bad_animations_are_refused(tmp_path, parts, options, message):
         (slider_crank, (), "M1 index 1, k = 1"),
         (slider_crank, ("--joint", "elastic"), "semi-implicit, k = 2"),
         (slider_crank, ("--joint", "sprung"), "copies unrelaxed"),
+        (slider_crank, ("--joint", "bushings"), "on bushings"),
+        (double_pendulum_rigid, ("--hinge", "bushing"), "on a bushing"),
     ],
 )
 def test_planar_scripts(tmp_path, capsys, main, arguments, said):

@@ -129,7 +129,23 @@ def test_approximate_jacobian_needs_free_bodies():
         assemble(cs.Joint("inplane", "one.at", "two.at"), jacobian="exact")
 
 
-def test_law_that_returns_too_much():
-    joint = cs.Joint("inplane", "one.at", "two.at", law=lambda x, v: [1.0, 2.0], name="j")
-    with pytest.raises(cs.CosolveError, match="'j': its law returned 2 numbers for 1 deflections"):
+@pytest.mark.parametrize("approach", ["force/force", "displacement/displacement"])
+@pytest.mark.parametrize(
+    ("law", "sentence"),
+    [
+        (lambda x, v: [1.0, 2.0], "'j': its law returned 2 numbers for 1 deflections"),
+        (lambda x, v: "stiff", "'j': its law failed: could not convert"),
+    ],
+)
+def test_law_that_returns_the_wrong_thing(law, sentence, approach):
+    joint = cs.Joint("inplane", "one.at", "two.at", axis=(0, 0, 1), law=law, name="j", approach=approach)
+    with pytest.raises(cs.CosolveError, match=sentence):
         cs.simulate(assemble(joint), t_end=0.01, step=1e-3, method=cs.SemiImplicit(0))
+
+
+def test_held_inputs_must_exist():
+    from cosolve.subsystem.held import HeldInputs
+
+    valve = cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])
+    with pytest.raises(cs.SetupError, match="HeldInputs: there is no input 'w'"):
+        HeldInputs(valve, {"w": 1.0})

@@ -46,7 +46,7 @@ def second_body(solver="auto", step=1e-3):
 def joined(model):
     joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2, name="cardan")
     mixed = {"one": models()["one"], "two": model}
-    return cs.assemble(mixed, [joint], correction=False, options={"one": {"integrator": "rk4", "step": 1e-3}})
+    return cs.assemble(mixed, [joint], correction=False, integrator="rk4", step=1e-3)
 
 
 def method(degree=0):
@@ -167,3 +167,49 @@ def test_bad_input():
     joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2)
     with pytest.raises(cs.SetupError, match=r"Exudyn models take no correction of positions"):
         cs.assemble(mixed, [joint])
+
+
+def test_exudyn_mechanism_with_joints_inside_is_coupled_to_a_native_body():
+    """A rod on a spherical joint in Exudyn, its tip joined to a native rod: against both rods in one native model."""
+    from exudyn.utilities import RigidBodyInertia
+
+    inertia = [0.02, 0.08, 0.09]
+
+    def native(model, k):
+        model.body(f"rod {k}", 1.0, inertia, position=(k + 0.5, 0, 0))
+        model.marker(f"left {k}", f"rod {k}", (-0.5, 0, 0))
+        model.marker(f"right {k}", f"rod {k}", (0.5, 0, 0))
+
+    whole = cs.MultibodyModel(gravity=(0, 0.5, -9.81))
+    native(whole, 0)
+    native(whole, 1)
+    whole.joint("top", "spherical", "left 0", "ground")
+    whole.joint("middle", "spherical", "right 0", "left 1")
+    alone = cs.Multibody(whole, ports=[("rod 0", []), ("rod 1", [])], rtol=1e-10, atol=1e-12)
+    exact = cs.simulate(cs.System({"all": alone}), t_end=0.1, step=0.02, method=cs.Jacobi(0))
+    errors = []
+    for H in (4e-3, 2e-3):
+        mbs = exudyn.SystemContainer().AddSystem()
+        ground = mbs.CreateGround()
+        body = mbs.CreateRigidBody(
+            inertia=RigidBodyInertia(mass=1.0, inertiaTensor=np.diag(inertia)),
+            referencePosition=[0.5, 0, 0],
+            gravity=[0, 0.5, -9.81],
+        )
+        mbs.CreateSphericalJoint(itemNumbers=[ground, body], position=[0, 0, 0])
+        lower = cs.MultibodyModel(gravity=(0, 0.5, -9.81))
+        native(lower, 1)
+        upper = ExudynModel(mbs, {"tip": (body, (0.5, 0, 0))}, step=H / 4)
+        joint = cs.Joint("spherical", "upper.tip", "lower.left 1", name="middle")
+        system = cs.assemble({"upper": upper, "lower": lower}, [joint], correction=False, integrator="rk4", step=H)
+        method = cs.SemiImplicit(0, final_update=False, constraints=cs.Baumgarte(beta=8e-3, gamma=0.0))
+        result = cs.simulate(system, t_end=0.1, step=H, method=method)
+        every = round(0.02 / H)
+        errors.append(
+            max(
+                np.abs(result["upper.middle_r"][::every] - exact["all.rod 0_position"]).max(),
+                np.abs(result["lower.middle_r"][::every] - exact["all.rod 1_position"]).max(),
+            )
+        )
+    assert errors[1] < 1e-4
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.3)  # both solvers and the coupling have order 2

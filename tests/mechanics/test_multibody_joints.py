@@ -252,8 +252,11 @@ def test_a_start_that_cannot_be_made_consistent_is_refused():
         cs.Multibody(model, initial="find", redundant="drop")
 
 
-@pytest.mark.parametrize("options", [{"integrator": "rk4", "step": 2e-3}, {"rtol": 1e-8}])
-def test_passing_a_singular_position_is_reported(options):
+@pytest.mark.parametrize("python_load", [False, True])
+@pytest.mark.parametrize(
+    "options", [{"integrator": "rk4", "step": 2e-3}, {"rtol": 1e-8}, {"form": "ggl", "step": 5e-3}]
+)
+def test_passing_a_singular_position_is_reported(options, python_load):
     # a parallelogram folds flat: there crank and coupler are in line and the motion can branch
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     a, d, phi, w = 1.0, 2.0, 0.6, -1.0
@@ -276,6 +279,8 @@ def test_passing_a_singular_position_is_reported(options):
     model.joint("B", "revolute", "c1", "k0")
     model.joint("C", "revolute", "k1", "r1")
     model.joint("D", "revolute", "r0", "far")
+    if python_load:
+        model.load("crank", force=lambda t: [0, 0, 0])
     loop = cs.Multibody(model, **options)
     loop.start(0.0)
     with pytest.raises(

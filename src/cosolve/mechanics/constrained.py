@@ -230,7 +230,7 @@ def _radau_step(
         residual[:, : 2 * n] = Y[:, : 2 * n] - start - h * (A @ g[:, : 2 * n])
         move = (inverse @ residual.ravel()).reshape(s, size)
         Y = Y - move
-        change = float((np.abs(move) / (1.0 + np.abs(Y))).max())
+        change = float((np.abs(move) / (1.0 + np.abs(Y)))[:, : 2 * n].max())
         if settled(change, before):
             return Y[-1, :n], Y[-1, n : 2 * n], Y[-1, 2 * n : 2 * n + m] / h, Y[-1, 2 * n + m :] / h
         if not np.isfinite(change):

@@ -156,7 +156,7 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
         count += 1
     if level > 1:
         weigh_rows(n_free, model.rows, model.bodies, J, weighted)
-        if count != 1:  # one small correction of the position leaves the factor good enough for two passes
+        if count != 1 or before > 1e-6:  # after one small correction the factor is good enough for two passes
             factorise(model.rows, J, weighted, L, scale)
         for _ in range(2):  # the second pass removes the rounding of the first
             for k in range(m):

@@ -19,7 +19,16 @@ from cosolve.mechanics.constraints import add_transposed, constraint_rows, weigh
 from cosolve.mechanics.dynamics import accelerations, derivative, divide_by_mass, project, slopes
 from cosolve.mechanics.forces import apply_loads
 from cosolve.mechanics.kinematics import BODY_WIDTH, POINT_WIDTH, move_bodies, move_markers
-from cosolve.mechanics.stepping import NOT_CONVERGED, NOT_PROJECTED, OK, copy_into, inputs_at, watch
+from cosolve.mechanics.stepping import (
+    NOT_CONVERGED,
+    NOT_PROJECTED,
+    OK,
+    SINGULAR,
+    SMALL_MARGIN,
+    copy_into,
+    inputs_at,
+    watch,
+)
 
 _R = np.sqrt(6.0)
 #: Matrices and nodes of Radau IIA.
@@ -103,7 +112,7 @@ def newton_update(
 ) -> float:  # fmt: skip
     """One Newton correction of the stages `Y` (stages x unknowns); inputs, drives and loads one per stage.
 
-    Gives the size of the correction relative to the unknowns.
+    Gives the size of the correction relative to the states; near a singular position multipliers keep some rounding.
     """
     s, size, n = Y.shape[0], Y.shape[1], len(x)
     G, r = np.empty((s, size)), np.empty(s * size)
@@ -123,9 +132,10 @@ def newton_update(
     for i in range(s):
         for k in range(size):
             Y[i, k] -= move[i * size + k]
-            relative = abs(move[i * size + k]) / (1.0 + abs(Y[i, k]))
-            if not relative <= change:
-                change = relative
+            if k < n:
+                relative = abs(move[i * size + k]) / (1.0 + abs(Y[i, k]))
+                if not relative <= change:
+                    change = relative
     return change
 
 
@@ -195,7 +205,7 @@ def cross_radau(
             if settled(change, before):
                 break
             if old >= MOST or not change < 1e10:
-                return x_old, t, margin, NOT_CONVERGED
+                return x_old, t, margin, SINGULAR if margin < SMALL_MARGIN else NOT_CONVERGED
             before = change
         copy_into(x_new, Y[s - 1, :n])
         t += h

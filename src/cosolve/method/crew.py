@@ -84,7 +84,7 @@ class Crew:
     def signal(self, i: int, window: Window, coefficients: Matrix) -> Polynomial:
         """The input signal of subsystem `i` for coupling variables with these coefficients."""
         source, factor, offset = self._feeds[i]
-        values = coefficients[:, source] if self.plan.n_z else np.zeros((1, len(source)))
+        values = coefficients.take(source, axis=1) if self.plan.n_z else np.zeros((1, len(source)))
         if factor is not None:
             values *= factor
         if offset is not None:

@@ -27,6 +27,7 @@ Part = npt.NDArray[np.float64]
 _COLOURS = ("#1f6feb", "#d1570a", "#2a7f3f", "#8250df", "#0b7285", "#9a6700")
 _GHOSTS = 12  # positions in a stroboscopic picture
 _DPI = 72
+_FASTEST = 50  # pictures per second: browsers slow down faster ones
 _WIDTH = 4.5  # of the drawing, in inches
 
 
@@ -40,7 +41,7 @@ def write_gif(
     frames: int = 100,
     speed: float = 1.0,
 ) -> Path:
-    """Write the motion as a GIF of at most `frames` pictures, `speed` times as fast as in reality.
+    """Write the motion as a GIF of at most `frames` pictures (50 a second), `speed` times as fast as in reality.
 
     `traced` names parts whose last corner leaves a trace.
 
@@ -116,9 +117,10 @@ def _write(
     import matplotlib
     from matplotlib.animation import PillowWriter
 
-    pick = np.unique(np.linspace(0, len(times) - 1, min(frames, len(times))).astype(int))
     duration = float(times[-1] - times[0]) / speed
-    writer = PillowWriter(fps=round(float(np.clip((len(pick) - 1) / duration, 1.0, 50.0))) if duration > 0 else 1)
+    count = max(2, min(frames, len(times), round(_FASTEST * duration) + 1)) if frames > 1 else 1
+    pick = np.unique(np.linspace(0, len(times) - 1, count).astype(int))
+    writer = PillowWriter(fps=max(1, round((len(pick) - 1) / duration)) if duration > 0 else 1)
     with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 9}):
         figure, update = _picture(parts, times, traced, title)
         with writer.saving(figure, str(path), dpi=_DPI):

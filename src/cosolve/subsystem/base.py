@@ -93,7 +93,7 @@ class Subsystem:
     restore: Callable[[Any], None]
     """restore(state): go back to a saved state, which must stay usable."""
     serialise: Callable[[], bytes]
-    """serialise() -> the state now as bytes; needed for files where `save` returns more than plain values and arrays."""
+    """serialise() -> the state now as bytes; for files where `save` returns more than plain values and arrays."""
     deserialise: Callable[[bytes], None]
     """deserialise(data): after `start`, go to a state that another process serialised."""
     output: Callable[[float, Vector], Any]
@@ -122,7 +122,7 @@ class Subsystem:
     equations: Callable[[], tuple[Callable[..., Any], Callable[..., Any], Matrix | None]]
     """equations() -> (rhs, output, E) of `E x' = rhs(t, x, u)`, `y = output(t, x, u)`; E None is the identity."""
     native: Callable[[float, int], Any]
-    """native(H, degree) -> how compiled code crosses a step of length `H`, or a sentence why it cannot (`native.py`)."""
+    """native(H, degree) -> how compiled code crosses a step of length `H`, or why it cannot (`native.py`)."""
     output_jacobian: Callable[[float, Vector], Any]
     """output_jacobian(t, u) -> d outputs / d inputs of a static subsystem; spares the perturbed calls."""
 

@@ -28,9 +28,10 @@ class ExudynModel:
     """An Exudyn main system with named markers: give it to `assemble` like a `MultibodyModel`.
 
     `mbs` is what `SystemContainer().AddSystem()` returned, filled with bodies and joints; `markers` maps a name to
-    `(body number, local position)` of a rigid body, the position from the body's reference point. `step` is the internal
-    step; `solver` one of Exudyn's dynamic solvers, by default an explicit Runge-Kutta method of order 4 where there are
-    no algebraic equations (bodies with `nodeType=RotationRotationVector`, no joints), the trapezoidal rule otherwise.
+    `(body number, local position)` of a rigid body, the position from the body's reference point. `step` is the
+    internal step; `solver` one of Exudyn's dynamic solvers, by default an explicit Runge-Kutta method of order 4 where
+    there are no algebraic equations (bodies with `nodeType=RotationRotationVector`, no joints), the trapezoidal rule
+    otherwise. `tolerance` is that of Exudyn's Newton iterations.
 
     `StabilisedIndex2` needs a correction of positions inside the solver, which Exudyn does not offer: join with
     `assemble(..., correction=False)` and use `Baumgarte` or `WeightedMultipliers`.
@@ -81,7 +82,8 @@ class ExudynModel:
     def as_subsystem(self, ends: Sequence[End], **options: Any) -> Subsystem:
         """The subsystem for these joint ends; options meant for native multibody subsystems are not known here."""
         if options:
-            raise SetupError(f"ExudynModel: unknown option '{next(iter(options))}'; give step and solver to ExudynModel")
+            unknown = next(iter(options))
+            raise SetupError(f"ExudynModel: unknown option '{unknown}'; give step and solver to ExudynModel itself")
         bodies = {self._name(body): body for body, _ in self._markers.values()}
         return ExudynSubsystem(self, [(end, bodies[end.body]) for end in ends])
 
@@ -114,6 +116,7 @@ class ExudynSubsystem(Subsystem):
         algebraic = self.mbs.systemData.AEsize() > 0
         name = ("TrapezoidalIndex2" if algebraic else "RK44") if model.solver == "auto" else model.solver
         self._solver = getattr(self._exudyn.DynamicSolverType, name)
+        self.noise = model.tolerance if name in ("GeneralizedAlpha", "TrapezoidalIndex2") else 0.0
         self._q = [np.zeros(4) for _ in self._ends]
         self._t = 0.0
 

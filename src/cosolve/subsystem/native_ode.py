@@ -11,7 +11,8 @@ import numpy as np
 from numba import carray, cfunc, njit  # type: ignore[attr-defined]
 from numba.core.errors import NumbaError
 
-from cosolve.subsystem.integrator import kernels
+from cosolve.subsystem.integrator import kernels, rosenbrock
+from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.subsystem.integrator.tableaus import DOPRI5
 from cosolve.subsystem.native import Native
@@ -57,10 +58,41 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
     return cross
 
 
-def _adaptive(rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most: int) -> Any:
+def _explicit(rhs: Any, most: int) -> tuple[Any, Any]:
+    """Dormand-Prince: a crossing, and its repetition on a given grid."""
     a, b, c, e = DOPRI5
     native = kernels.compiled()
     run, again = native.adaptive, native.fixed
+
+    @njit
+    def cross(t0, t1, x, H, u, rtol, atol, h):
+        return run(rhs, t0, t1, x, t0, H, u, a, b, c, e, rtol, atol, h, most, most)
+
+    @njit
+    def repeat(t0, grid, x, H, u):
+        return again(rhs, t0, grid, x, t0, H, u, a, b, c)
+
+    return cross, repeat
+
+
+def _stiff(rhs: Any, most: int) -> tuple[Any, Any]:
+    """The same for the Rosenbrock method."""
+    native = rosenbrock.compiled()
+    run, again = native.adaptive, native.fixed
+
+    @njit
+    def cross(t0, t1, x, H, u, rtol, atol, h):
+        return run(rhs, t0, t1, x, t0, H, u, rtol, atol, h, most)
+
+    @njit
+    def repeat(t0, grid, x, H, u):
+        return again(rhs, t0, grid, x, t0, H, u)
+
+    return cross, repeat
+
+
+def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most: int) -> Any:
+    run, again = kind(rhs, most)
 
     @cfunc(CROSS)
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
@@ -72,10 +104,8 @@ def _adaptive(rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most:
         y = carray(doubles_at(outputs), ny)
         if mode == 1:
             taken = grid[: int(memory[3])].copy()
-            return _arrive(output, fill, t1, again(rhs, t0, taken, x.copy(), t0, H, u, a, b, c), u, x, y)
-        new, _, h, taken, status = run(
-            rhs, t0, t1, x.copy(), t0, H, u, a, b, c, e, memory[1], memory[2], memory[_HEAD + nx], most, most
-        )
+            return _arrive(output, fill, t1, again(t0, taken, x.copy(), H, u), u, x, y)
+        new, _, h, taken, status = run(t0, t1, x.copy(), H, u, memory[1], memory[2], memory[_HEAD + nx])
         if status != 0:
             return 1
         memory[_HEAD + nx], memory[3] = h, len(taken)
@@ -103,20 +133,24 @@ def _arrive(output, fill, t, new, u, x, y):
 def ode_native(ode: Ode) -> Native | str:
     """The crossing of `ode`, or why there is none."""
     solver = ode._first_solver
-    if not isinstance(solver, (FixedStep, DormandPrince)):
-        return f"its solver {ode.solver_name!r} is a library's; use 'auto', 'dopri5' or one of ode1 to ode5"
+    if not isinstance(solver, (FixedStep, DormandPrince, Rosenbrock)):
+        return f"its solver {ode.solver_name!r} is a library's; use 'auto', 'dopri5', 'rodas4' or one of ode1 to ode5"
     for what, function in (("rhs", ode.rhs), ("output", ode.output_function)):
         if not kernels.is_compiled(function):
             return f"its {what} is a plain Python function; decorate it with numba.njit"
     sizes = len(ode.x0), Ports(ode.inputs).length, Ports(ode.outputs).length
     most = 0 if isinstance(solver, FixedStep) else solver.max_steps
     tableau = solver.tableau if isinstance(solver, FixedStep) else None
-    key = (id(ode.rhs), id(ode.output_function), *sizes, id(tableau), most)
+    kind = _stiff if isinstance(solver, Rosenbrock) else _explicit
+    key = (id(ode.rhs), id(ode.output_function), *sizes, id(tableau), most, kind)
     if key not in _COMPILED:
         for fill in (_fill_array, _fill_number):
             try:
                 functions = (ode.rhs, ode.output_function, fill)
-                made = _adaptive(*functions, *sizes, most) if tableau is None else _fixed(*functions, tableau, *sizes)
+                if tableau is None:
+                    made = _adaptive(kind, *functions, *sizes, most)
+                else:
+                    made = _fixed(*functions, tableau, *sizes)
                 break
             except NumbaError as error:
                 why = str(error).strip().splitlines()[0]
@@ -132,11 +166,11 @@ def ode_native(ode: Ode) -> Native | str:
     def enter() -> None:
         data[0] = float(ode._solver is solver)  # not when it turned stiff
         state[:nx] = ode.x
-        state[nx] = solver.memory if isinstance(solver, DormandPrince) else 0.0
+        state[nx] = 0.0 if isinstance(solver, FixedStep) else solver.memory
 
     def leave() -> None:
         ode.x = state[:nx].copy()
-        if isinstance(solver, DormandPrince) and data[0]:
+        if not isinstance(solver, FixedStep) and data[0]:
             solver.memory = float(state[nx])
 
     return Native(address, data.ctypes.data, state, enter=enter, leave=leave, keep=(data,))

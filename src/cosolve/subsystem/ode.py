@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
+from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.subsystem.integrator.tableaus import FIXED
 from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
@@ -18,7 +19,7 @@ from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
 
-SOLVERS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS, "cvode")
+SOLVERS = ("auto", "dopri5", "rodas4", *FIXED, *SCIPY_METHODS, "cvode")
 
 # An explicit solver that needs more internal steps than this for one macro step makes "auto" turn stiff.
 _AUTO_MAX_STEPS = 1000
@@ -28,8 +29,9 @@ class Ode(Subsystem):
     """`x' = rhs(t, x, u)`, `y = output(t, x, u)`; `x` and `u` are flat arrays.
 
     `solver`: `"auto"` (adaptive Dormand-Prince, turns to SciPy's Radau where the problem is stiff), `"dopri5"`,
-    fixed steps `"ode1"` ... `"ode5"` with step `h`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`,
-    `"LSODA"`, or `"cvode"` (SUNDIALS, stiff). A right-hand side jitted by numba runs compiled in the native solvers.
+    `"rodas4"` (stiff, one-step: restarts at macro points cost nothing), fixed steps `"ode1"` ... `"ode5"` with step
+    `h`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`, `"LSODA"`, or `"cvode"` (SUNDIALS, stiff). A
+    right-hand side jitted by numba runs compiled in the native solvers.
 
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
@@ -69,8 +71,9 @@ class Ode(Subsystem):
         self._count = 0  # own fixed steps since then: time as an index
         self._crossed_with = self._solver  # the solver of the last advance, which a replay must repeat
         self._checked = False
-        if isinstance(self._solver, (FixedStep, DormandPrince)):
+        if isinstance(self._solver, (FixedStep, DormandPrince, Rosenbrock)):
             self.replay = self._replay
+        if isinstance(self._solver, (FixedStep, DormandPrince)):
             self.step = self._step
 
     @property
@@ -132,7 +135,7 @@ class Ode(Subsystem):
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
         solver = self._crossed_with  # not self._solver: a rollback undoes the turn to the stiff solver
-        native = isinstance(solver, (FixedStep, DormandPrince))
+        native = isinstance(solver, (FixedStep, DormandPrince, Rosenbrock))
         repeat = solver.replay if native else solver.integrate
         return self._arrive(t1, repeat(self.rhs, t0, t1, self.x, u), u.end)
 
@@ -181,6 +184,8 @@ def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
         return DormandPrince(rtol, atol, _AUTO_MAX_STEPS)
     if name == "dopri5":
         return DormandPrince(rtol, atol)
+    if name == "rodas4":
+        return Rosenbrock(rtol, atol)
     if name in SCIPY_METHODS:
         return SciPy(name, rtol, atol)
     if name == "cvode":

@@ -43,7 +43,7 @@ def assemble(
     """Join multibody models by joints between their markers; the result runs under every method.
 
     `models` are `MultibodyModel`s, `ExudynModel`s or ready subsystems without joints (controllers, say). `common`
-    keywords go to all multibody subsystems, `options[name]` to one of them.
+    keywords go to all native multibody subsystems, `options[name]` to one subsystem.
 
     Rigid joints become constraints with multipliers `<joint>_force`, `<joint>_torque`; choose how they are found by
     `SemiImplicit(constraints=...)`. `correction=False` leaves out the inputs that only `StabilisedIndex2` needs, which
@@ -85,7 +85,8 @@ def assemble(
             subsystems[name] = model
             continue
         ends = [e for f in fitted for owner, e in zip(f.joint.subsystems, f.ends, strict=True) if owner == name]
-        subsystem = hosts[name].as_subsystem(ends, **{**common, **(options or {}).get(name, {})})
+        given = dict(common) if isinstance(model, MultibodyModel) else {}
+        subsystem = hosts[name].as_subsystem(ends, **{**given, **(options or {}).get(name, {})})
         if jacobian == "approximate" and ends:
             subsystem = with_approximate_jacobian(name, hosts[name], subsystem, ends)
         subsystems[name] = _holding(name, subsystem, fitted)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cosolve.errors import SetupError
 from cosolve.interface.joints.joint import Joint, Part
 from cosolve.mechanics.coupling_conditions import MOTION, coupling_conditions
 from cosolve.mechanics.coupling_loads import (
@@ -121,10 +122,23 @@ def _copies(joint: Joint, codes: list[int], side: float, kind: int) -> set[str]:
     return needed | {"other_r"} if INPLANE in codes and side < 0 else needed
 
 
+def law_value(joint: Joint, count: int, deflection: Vector, rate: Vector) -> Vector:
+    """What the user's law says, one number per condition."""
+    assert joint.law is not None
+    try:
+        value = np.asarray(joint.law(deflection.copy(), rate.copy()), dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise SetupError(f"joint '{joint.name}': its law failed: {error} ({type(error).__name__})") from error
+    if value.size != count:
+        raise SetupError(
+            f"joint '{joint.name}': its law returned {value.size} numbers for {count} deflections "
+            f"({', '.join(joint.labels())}); one force or torque is needed for each"
+        )
+    return value
+
+
 def _user_law(joint: Joint, end: End, count: int) -> Callable[[Vector, Vector], Vector]:
     """Loads of a displacement side with a user's law: deflections from both motions, then loads as on a force side."""
-    law = joint.law
-    assert law is not None
     given = [(size, start) for name, size, start in COPIES if name in dict(end.inputs)]
     constants = end.constants
     first = constants[1] > 0
@@ -139,7 +153,7 @@ def _user_law(joint: Joint, end: End, count: int) -> Callable[[Vector, Vector], 
             at += size
         g, J, out = np.empty((3, count)), np.empty((3, count, 2 * MOTION)), np.empty(12)
         coupling_conditions(constants, own if first else other, other if first else own, g, J)
-        forces = np.asarray(law(g[0], g[1]), dtype=np.float64).reshape(count)
+        forces = law_value(joint, count, g[0], g[1])
         coupling_loads(FORCE, constants, np.concatenate([forces, u]), np.ascontiguousarray(z), out)
         return out
 

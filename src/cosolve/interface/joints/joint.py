@@ -237,12 +237,13 @@ class Joint:
         return found
 
     def labels(self) -> list[str]:
-        """What each condition is about, in the order of the multipliers."""
-        words = _PARTS[self.kind]
-        forces = [
-            text for word in words for text in (("x", "y", "z") if word[0] == "o" else ("plane",) * (word[0] == "n"))
-        ]
-        return forces + ["angle" for word in words if word[0] == "p"]
+        """What each condition is about, in the order of the multipliers: x, y, z; plane (1, 2); angle (1, 2, 3)."""
+        words = [word[0] for word in _PARTS[self.kind]]
+        found = ["x", "y", "z"] * words.count("o")
+        for letter, text in (("n", "plane"), ("p", "angle")):
+            count = words.count(letter)
+            found += [text] if count == 1 else [f"{text} {k + 1}" for k in range(count)]
+        return found
 
 
 def triad(axis: Vector) -> tuple[Vector, Vector, Vector]:

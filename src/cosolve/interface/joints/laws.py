@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import SetupError
-from cosolve.interface.joints.ends import Fitted
+from cosolve.interface.joints.ends import Fitted, law_value
 from cosolve.mechanics.coupling_conditions import MOTION
 from cosolve.mechanics.joint_math import rotation_matrix
 from cosolve.subsystem.port import Matrix, Vector
@@ -94,13 +93,7 @@ def multipliers(fitted: Fitted, deflection: Vector, rate: Vector) -> Vector:
     if joint.law is None:
         C, D = _coefficients(fitted)
         return -C * deflection - D * rate
-    value = np.asarray(joint.law(deflection.copy(), rate.copy()), dtype=np.float64)
-    if value.shape not in ((fitted.count,), ()) or (value.shape == () and fitted.count != 1):
-        raise SetupError(
-            f"joint '{joint.name}': its law returned {value.size} numbers for {fitted.count} deflections "
-            f"({', '.join(joint.labels())}); one force or torque is needed for each"
-        )
-    return value.reshape(fitted.count)
+    return law_value(joint, fitted.count, deflection, rate)
 
 
 def _coefficients(fitted: Fitted) -> tuple[Vector, Vector]:

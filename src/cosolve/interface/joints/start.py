@@ -124,11 +124,11 @@ class Start:
         weight = np.abs(vectors[dependent]).max(axis=0)
         owners = [f.joint.name for f in self.rigid for _ in range(f.count)]
         involved = list(dict.fromkeys(name for name, w in zip(owners, weight, strict=True) if w > 1e-3))
-        rank = int((~dependent).sum())
+        rank, one = int((~dependent).sum()), len(involved) == 1
         raise SetupError(
-            f"{'the joint' if len(involved) == 1 else 'the joints'} {', '.join(repr(n) for n in involved)} "
-            f"over-constrain{'s' if len(involved) == 1 else ''} the mechanism at t = {self.t:g}: of {self.count} "
-            f"conditions between subsystems only {rank} are independent of each other and of the joints inside; "
-            "replace a joint of the loop by one with fewer conditions (spherical for revolute, say), or start from a "
-            "position that is not singular"
+            f"the joint{'' if one else 's'} {', '.join(repr(n) for n in involved)} over-constrain{'s' if one else ''} "
+            f"the mechanism at t = {self.t:g}: of {self.count} conditions between subsystems only {rank} "
+            f"{'is' if rank == 1 else 'are'} independent of each other and of the joints inside; replace a joint of "
+            "the loop by one with fewer conditions (spherical for revolute, say), or start from a position that is "
+            "not singular"
         )

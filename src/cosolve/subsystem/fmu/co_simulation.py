@@ -58,7 +58,8 @@ class Fmu(Subsystem):
     `noise` is the relative accuracy of its outputs where it integrates with a tolerance of its own. `substeps` cuts
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
-    that a crash there ends the run with a sentence. `derivatives="step"` says that the FMU's directional derivatives
+    that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
+    `derivatives="step"` says that the FMU's directional derivatives
     are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
@@ -72,11 +73,15 @@ class Fmu(Subsystem):
 
     _options: dict[str, Any]
 
-    def __new__(cls, file: str | Path, *, kind: str | None = None, isolated: bool = False, **options: Any) -> Any:
-        if isolated:
-            from cosolve.subsystem.process import Isolated
-
-            return Isolated(partial(cls, file, kind=kind, **options))
+    def __new__(
+        cls,
+        file: str | Path,
+        *,
+        kind: str | None = None,
+        isolated: bool = False,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Any:
         if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
             raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
         offered = read_description(unpack(file)).kinds
@@ -84,6 +89,15 @@ class Fmu(Subsystem):
         if wanted not in offered:
             names = ", ".join(offered) or "nothing"
             raise SetupError(f"'{file}' is not made for {wanted}, only for {names}")
+        if isolated:
+            from cosolve.subsystem.process import Isolated
+
+            inside = partial(cls, file, kind=kind, **options)
+            return Isolated(inside, timeout=timeout, name=str(options.get("name") or ""))
+        if timeout is not None:
+            raise SetupError(
+                "Fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"
+            )
         if wanted == MODEL_EXCHANGE:
             from cosolve.subsystem.fmu.model_exchange import ModelExchange
 
@@ -111,6 +125,7 @@ class Fmu(Subsystem):
         derivatives: str | None = None,
         kind: str | None = None,
         isolated: bool = False,
+        timeout: float | None = None,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")

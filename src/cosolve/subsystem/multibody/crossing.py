@@ -163,7 +163,8 @@ class Crossing:
             if settled(change, before):
                 return Y[-1, : len(x)].copy()
             before = change
-        raise self._failed(stepping.NOT_CONVERGED, t, x)
+        near = self._margin < stepping.SMALL_MARGIN
+        raise self._failed(stepping.SINGULAR if near else stepping.NOT_CONVERGED, t, x)
 
     # -- what went wrong -------------------------------------------------------------------------------
 

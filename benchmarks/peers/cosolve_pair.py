@@ -1,0 +1,130 @@
+"""cosolve on the cheap pair: two FMUs in the compiled loop and in the readable engine, and Python subsystems."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from serve import serve
+
+import cosolve as cs
+from problems import oscillator as o
+
+_SYSTEMS: dict[Any, cs.System] = {}
+
+
+def _pair(built: dict[str, Any]) -> cs.System:
+    if "pair" not in _SYSTEMS:
+        system = cs.System({"one": cs.Fmu(built["fmus"]["mass_force"]), "two": cs.Fmu(built["fmus"]["mass_spring"])})
+        system.connect("one.x", "two.x1")
+        system.connect("one.v", "two.v1")
+        system.connect("two.F", "one.f")
+        _SYSTEMS["pair"] = system
+    return _SYSTEMS["pair"]
+
+
+def _forces(built: dict[str, Any], x2: float, ck: float, dk: float) -> cs.System:
+    import numba
+
+    if "forces" not in _SYSTEMS:
+        path = built["fmus"]["mass_force"]
+        system = cs.System({"one": cs.Fmu(path), "two": cs.Fmu(path, start={"x": x2})})
+        law = numba.njit(lambda x1, v1, x2, v2: ck * (x2 - x1) + dk * (v2 - v1))
+        system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "one.v", "two.x", "two.v"], name="lam")
+        _SYSTEMS["forces"] = system
+    return _SYSTEMS["forces"]
+
+
+def _end(result: cs.Result) -> list[float]:
+    return [float(result[name][-1]) for name in ("one.x", "one.v", "two.x", "two.v")]
+
+
+def _timed(system: cs.System, method: cs.Method, steps: int, H: float, compiled: bool) -> dict[str, Any]:
+    began = perf_counter()
+    result = cs.simulate(system, t_end=steps * H, method=method, step=H, compiled=compiled)
+    seconds = perf_counter() - began
+    assert result.stats.steps == steps
+    return {
+        "seconds": (seconds - result.stats.loading_seconds) / steps,  # loading is a row of its own
+        "inside": result.stats.compiled_seconds / steps,
+        "loading": result.stats.loading_seconds,
+        "rows": len(result.t),
+        "answer": _end(result),
+    }
+
+
+def jacobi(built: dict[str, Any], steps: int, H: float, compiled: bool = True) -> dict[str, Any]:
+    """The whole `simulate` call, every row recorded."""
+    return _timed(_pair(built), cs.Jacobi(0), steps, H, compiled)
+
+
+def force_jacobi(built: dict[str, Any], steps: int, H: float, x2: float, ck: float, dk: float) -> dict[str, Any]:
+    """Two masses and a law between them, explicitly."""
+    return _timed(_forces(built, x2, ck, dk), cs.Jacobi(0), steps, H, True)
+
+
+def semi_implicit(
+    built: dict[str, Any], steps: int, H: float, x2: float, ck: float, dk: float, compiled: bool = True
+) -> dict[str, Any]:
+    """Predictor, one difference column, corrector, with rollback."""
+    return _timed(_forces(built, x2, ck, dk), cs.SemiImplicit(0, jacobian="difference"), steps, H, compiled)
+
+
+class Plain(cs.Subsystem):
+    """A mass in plain Python, as a user would write it."""
+
+    def __init__(self, owns_spring: bool, h: float) -> None:
+        self.mass, self.owns_spring, self.h = o.Mass(owns_spring, h), owns_spring, h
+        self.inputs = ["x1", "v1"] if owns_spring else ["f"]
+        self.outputs = ["F", "x", "v"] if owns_spring else ["x", "v"]
+
+    def start(self, t0: float) -> Any:
+        self.mass = o.Mass(self.owns_spring, self.h)
+        return self.output(t0, [0.0, 0.0]) if self.owns_spring else [self.mass.x, self.mass.v]
+
+    def output(self, t: float, u: Any) -> Any:
+        if self.owns_spring:
+            return [self.mass.spring(u[0], u[1]), self.mass.x, self.mass.v]
+        return [self.mass.x, self.mass.v]
+
+    def advance(self, t0: float, t1: float, u: Any) -> Any:
+        at = u.end
+        if self.owns_spring:
+            self.mass.pulled(at[0], at[1])
+        else:
+            self.mass.step(at[0])
+        return self.output(t1, at)
+
+
+def python_subsystems(steps: int, H: float) -> dict[str, Any]:
+    """Python-defined subsystems in the readable engine; the same crossings in a bare loop are taken off."""
+    from cosolve.subsystem.input_polynomial import InputPolynomial
+
+    import numpy as np
+
+    one, two = Plain(False, H), Plain(True, H)
+    system = cs.System({"one": one, "two": two})
+    system.connect("one.x", "two.x1")
+    system.connect("one.v", "two.v1")
+    system.connect("two.F", "one.f")
+    began = perf_counter()
+    result = cs.simulate(system, t_end=steps * H, method=cs.Jacobi(0), step=H, compiled=False)
+    whole = (perf_counter() - began) / steps
+    answer = _end(result)
+    signals = InputPolynomial(0.0, H, np.zeros((1, 1))), InputPolynomial(0.0, H, np.zeros((1, 2)))
+    began = perf_counter()
+    for k in range(steps):
+        one.advance(k * H, (k + 1) * H, signals[0])
+        two.advance(k * H, (k + 1) * H, signals[1])
+    own = (perf_counter() - began) / steps
+    return {"seconds": whole - own, "whole": whole, "own": own, "answer": answer}
+
+
+if __name__ == "__main__":
+    cases = {
+        "jacobi": jacobi,
+        "force_jacobi": force_jacobi,
+        "semi_implicit": semi_implicit,
+        "python_subsystems": python_subsystems,
+    }
+    serve(cases, "cosolve", "numba", "numpy")
