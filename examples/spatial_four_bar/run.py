@@ -4,7 +4,8 @@
 
 Draws (`DIR` is `out/spatial_four_bar` unless given):
 
-- `motion.png`: pose of rod 2 under three constraint methods, against the same mechanism in one solver;
+- `motion.png`: pose of rod 2 under three constraint methods, against the same mechanism in one solver (all lie on top
+  of each other);
 - `multipliers.png`: force and torque in the cut, and the corrections of the stabilised index-2 method;
 - `residuals.png`: the six conditions at position, velocity and acceleration level;
 - `energy.png`: energy less the work of the drive;
@@ -105,7 +106,7 @@ def draw(out: Path, results: dict[str, cs.Result], t_end: float) -> None:
     )
     rows = residual_rows({name: (result.t, residuals(result)) for name, result in results.items()})
     stack(out / "residuals.png", rows, logarithmic=True)
-    changes = [(r.t, energy(r) - energy(r)[0], name, {}) for name, r in results.items()]
+    changes = [(r.t, energy(r) - energy(r)[0], name, {"ls": dashes[name]}) for name, r in results.items()]
     stack(out / "energy.png", [("change of energy less work, J", changes)])
 
 

@@ -4,7 +4,7 @@
 
 Draws (`DIR` is `out/universal_joint` unless given):
 
-- `motion.png`: the centre of body 2 and the Euler parameters of body 1;
+- `motion.png`: the centre of body 2 and the Euler parameters of body 1 (all methods lie on top of each other);
 - `multipliers.png`: joint force and torque, and the corrections mu of the stabilised index-2 method;
 - `residuals.png`: the joint's conditions at position, velocity and acceleration level for all methods;
 - `energy.png`: energy less the work of the driving torque (which the exact motion conserves);
@@ -95,7 +95,7 @@ def draw(out: Path, results: dict[str, cs.Result]) -> None:
     changes = []
     for name, result in results.items():
         e = energy(result)
-        changes.append((result.t, e - e[0], name, {}))
+        changes.append((result.t, e - e[0], name, {"ls": dashes[name]}))
     stack(out / "energy.png", [("change of energy less work, J", changes)])
 
 

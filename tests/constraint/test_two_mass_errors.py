@@ -209,3 +209,14 @@ def test_parameters_of_the_note(pair, frequency):
 
     g = (expm(np.array([[0.0, 1.0], [-1.0 / gamma, -beta / gamma]]) / frequency) @ [1.0, 0.0])[0]
     assert g == pytest.approx(2.0 * np.exp(-1.0), rel=1e-12)
+
+
+@pytest.mark.covers("LU-46")
+def test_default_parameters_are_aperiodic():
+    """Without parameters beta = 2 H and gamma = H^2: frequency 1 / H, damping ratio 1; at H = 1e-3 the third pair."""
+    for H in (1e-3, 2e-4):
+        ((_, level),) = B().combinations(H)
+        assert level.velocity / (2.0 * level.acceleration**0.5) == pytest.approx(1.0, rel=1e-14)
+        assert level.acceleration**-0.5 == pytest.approx(1.0 / H, rel=1e-14)
+    for name in ("one.x", "two.v", "lam"):
+        assert np.array_equal(run(B(), 1, 1e-3)[name], run(B(2e-3, 1e-6), 1, 1e-3)[name])

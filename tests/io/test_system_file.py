@@ -287,7 +287,7 @@ def test_complaints_name_the_line_the_table_and_the_remedy(write, old, new, comp
         ('factory = "good:f"\nparameters = {sise = 1}', "'good:f' has no parameter 'sise'; did you mean 'size'?"),
         ('factory = "good:f"', "the parameters do not fit 'good:f(size)': missing a required argument: 'size'"),
         ('factory = "good:f"\nparameters.size = "x"', "'good:f' raised ValueError: no size: x (good.py, line 2)"),
-        ("parameters = {}", "give factory = 'module:function', or kind = 'linear'"),
+        ("parameters = {}", "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear'"),
         ("factory = 3", "line 2, [subsystems.one]: factory should be a valid string, not 3"),
     ],
 )

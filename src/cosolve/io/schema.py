@@ -46,6 +46,18 @@ class FactoryTable(Table):
     parameters: dict[str, Any] = {}
 
 
+class FmuTable(Table):
+    """[subsystems.NAME] with `fmu`, the path of an FMU (relative to the system file), and options of `cosolve.Fmu`."""
+
+    fmu: str
+    parameters: dict[str, Any] = {}
+    start: dict[str, Any] = {}
+    inputs: list[str] | None = None
+    outputs: list[str] | None = None
+    options: dict[str, Any] = {}
+    isolated: bool = False
+
+
 class LinearTable(Table):
     """[subsystems.NAME] with `kind = "linear"`."""
 

@@ -8,6 +8,10 @@
     kind = "linear"                           # matrices right here
     ...
 
+    [subsystems.three]
+    fmu = "wheel.fmu"                         # relative to this file
+    parameters = {mass = 40.0}
+
     [[connections]]
     from = "one.x"
     to = "two.x1"
@@ -46,6 +50,7 @@ from cosolve.io.schema import (
     TABLES,
     EquationsTable,
     FactoryTable,
+    FmuTable,
     LawTable,
     LinearTable,
     OutputTable,
@@ -246,9 +251,13 @@ def _refuse_unfed(file: TomlFile, system: System) -> None:
 
 def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:
     where = ("subsystems", name)
+    if "fmu" in table:
+        return _fmu(file, where, table)
     if not any(key in table for key in ("kind", "A", "B", "C", "x0")):
         if not set(table) - {"parameters"}:
-            raise file.refuse(where, "give factory = 'module:function', or kind = 'linear' with its matrices")
+            raise file.refuse(
+                where, "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear' with its matrices"
+            )
         made = file.validate(FactoryTable, table, where)
         with file.at(where, "factory"):
             subsystem = call(made.factory, import_callable(made.factory, file.folder), made.parameters)
@@ -266,6 +275,25 @@ def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem
             inputs=[_port(port) for port in linear.inputs],
             outputs=[_port(port) for port in linear.outputs],
         )
+
+
+def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Subsystem:
+    from cosolve.subsystem.fmu.co_simulation import Fmu
+
+    given = file.validate(FmuTable, table, where)
+    ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
+    with file.at(where, "fmu"):
+        path = file.folder / given.fmu
+        made: Subsystem = Fmu(
+            path if path.exists() else given.fmu,
+            parameters=given.parameters,
+            start=given.start,
+            isolated=given.isolated,
+            name=where[-1],
+            **ports,
+            **given.options,
+        )
+    return made
 
 
 def _port(given: str | PortTable) -> Port:

@@ -28,6 +28,7 @@ from cosolve.sweep.program import (
     Integers,
     Layout,
     Matrices,
+    Notes,
     Observed,
     StepWriter,
     Table,
@@ -36,7 +37,8 @@ from cosolve.sweep.program import (
     rows_of,
 )
 
-_CHECK_EVERY = 64  # steps between two looks for values that are not finite
+_CHECK_EVERY = 128  # steps between two looks for values that are not finite
+_WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
 _LARGEST_INTERFACE = 64
 _RCOND = 1e-13  # interface Jacobians worse than that are left to the readable engine, which finds the words
 _KEEP = {"end": 0, "trajectory": 0, "max": 1, "min": 2, "peak": 3}
@@ -170,7 +172,6 @@ def cross_blocks(
 
     began = perf_counter()
     run = _Run(plan, ensemble, wanted, workers, propagate)
-    written = perf_counter()
     instructions, terms, starts = run.code.arrays(8 * kernel.BLOCK)
     blocks = -(-ensemble.count // kernel.BLOCK)
     coefficients = np.empty((blocks, len(run.table.rows), kernel.BLOCK))
@@ -188,12 +189,11 @@ def cross_blocks(
     failed.reshape(-1)[: ensemble.count][run.alone] = 0  # nothing to look for there
     laid_out = perf_counter()
     registers = run.code.registers
-    observed = np.array([registers.first_observed, len(first)])
 
     def cross(part: tuple[int, int]) -> None:
         kernel.run(
-            *(np.array(part), coefficients, live, instructions, terms, starts, run.schedule, keep, observed),
-            *(run.watched, registers.size, out, failed),
+            *(np.array(part), coefficients, live, instructions, terms, starts, run.schedule, run.steps, keep),
+            *(registers.first_observed, run.watched, registers.size, out, failed),
         )
 
     with np.errstate(all="ignore"):
@@ -213,7 +213,6 @@ def cross_blocks(
         "loop": crossed - laid_out,
         "collecting": perf_counter() - crossed,
     }
-    del written
     return Crossed(values, found, run.alone, run.points, seconds)
 
 
@@ -324,32 +323,58 @@ class _Run:
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
         written: dict[tuple[int, float], Any] = {}
         programs: dict[tuple[int, float, int, bool, bool], int] = {}
-        schedule = np.full((count, 5), -1, dtype=np.int64)
+        schedule = np.full((count, 6), -1, dtype=np.int64)
         row, last_check = 0, 0
         for s in range(count):
             points, H, phase = min(s, back) + 1, self.clock.step(s), s % registers.turns
             if (points, H) not in written:
                 written[points, H] = writer.write(self._ahead(points, H), sums)
             check = s - last_check + 1 == _CHECK_EVERY or s == count - 1
-            for column, (observe, outputs) in enumerate([(bool(kept[s]), check), (False, True)]):
+            for column, (observe, outputs) in enumerate([(bool(kept[s]), s == count - 1), (False, True)]):
                 key = (points, H, phase, observe, outputs)
                 if key not in programs:
-                    notes = written[points, H]
-                    programs[key] = code.add(notes, phase, ones, observe=observe, outputs=outputs)
+                    programs[key] = code.add(written[points, H], phase, ones, observe=observe, outputs=outputs)
                 schedule[s, column] = programs[key]
             if kept[s]:
                 row += reduce == "trajectory"
                 schedule[s, 2] = row
-            schedule[s, 4] = last_check
+            schedule[s, 3:] = check, last_check, 0
             if check:
-                schedule[s, 3] = (s + 1) % registers.turns
                 last_check = s + 1
         self.schedule = schedule
+        self.steps, self._engine = 0, None
+        depth = [0] * layout.width
+        for place in layout.z_place:
+            depth[place] = back
+        steady = written.get((back + 1, self.clock.H))
+        if steady is not None:
+            self._take_together(steady, depth, back)
         places = sorted(set(layout.z_place))
         outputs = range(registers.first_output, registers.first_output + plan.n_y)
         self.watched = np.array(
             [[*outputs, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
         )
+
+    def _take_together(self, notes: Notes, depth: list[int], back: int) -> None:
+        """Ordinary steps of which nothing is kept go through machine code, up to the next look."""
+        schedule, count = self.schedule, self.clock.count
+        length, end = 0, count - 1  # the last step gives outputs
+        for s in range(end - 1, back - 1, -1):
+            if self.clock.step(s) != self.clock.H or schedule[s, 2] >= 0:
+                length = 0
+                continue
+            length = 1 if schedule[s, 3] else length + 1
+            schedule[s, 5] = length if length > 1 else 0
+        if not (schedule[:, 5] >= _WORTH_COMPILING).any():
+            schedule[:, 5] = 0
+            return
+        from cosolve.sweep import kernel, machine_code
+
+        text = machine_code.generate(notes, self.table, self.code.registers, depth, kernel.BLOCK)
+        if text is None:
+            schedule[:, 5] = 0
+            return
+        self.steps, self._engine = machine_code.compiled(text)
 
     def _ahead(self, points: int, H: float) -> Ahead:
         """A step of length `H` with so many past points."""

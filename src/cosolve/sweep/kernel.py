@@ -71,6 +71,19 @@ def _dot(typing, coefficients, registers, terms, count, target):
     return signature, generate
 
 
+@intrinsic
+def _call_steps(typing, address, coefficients, registers, phase, count):
+    """`steps(coefficients, registers, phase, count)` at an address (`machine_code.py`)."""
+    word = ir.IntType(64)
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.FunctionType(ir.VoidType(), [word] * 4).as_pointer()
+        builder.call(builder.inttoptr(arguments[0], kind), arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 5), generate
+
+
 @njit(cache=True, nogil=True)
 def _execute(instructions, terms, first, last, c, r):
     """The instructions `first` to `last` of a program."""
@@ -81,14 +94,24 @@ def _execute(instructions, terms, first, last, c, r):
 
 
 @njit(cache=True, nogil=True)
-def _note_failures(registers, watched, step, failed):
-    """Variants with a watched quantity that is not finite get the number of the step; how many are left."""
+def _any_bad(registers, rows, failed):
+    """True when a variant that was good has a number in these rows that is not finite."""
+    for k in range(len(rows)):
+        for v in range(BLOCK):
+            if failed[v] < 0 and not np.isfinite(registers[rows[k], v]):
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _note_failures(registers, rows, step, failed):
+    """Variants with a number in these rows that is not finite get the number of the step; how many are left."""
     left = 0
     for v in range(BLOCK):
         if failed[v] < 0:
             left += 1
-            for k in range(len(watched)):
-                if not np.isfinite(registers[watched[k], v]):
+            for k in range(len(rows)):
+                if not np.isfinite(registers[rows[k], v]):
                     failed[v] = step
                     left -= 1
                     break
@@ -96,59 +119,56 @@ def _note_failures(registers, watched, step, failed):
 
 
 @njit(cache=True, nogil=True)
-def run(blocks, coefficients, live, instructions, terms, starts, plan, keep, observed, watched, size, out, failed):
+def _observe(keep, registers, first, out):
+    """Keep what is observed; `out` has a row per quantity."""
+    for q in range(out.shape[0]):
+        for v in range(BLOCK):
+            value = registers[first + q, v]
+            if keep == LARGEST:
+                value = max(out[q, v], value)
+            elif keep == SMALLEST:
+                value = min(out[q, v], value)
+            elif keep == PEAK:
+                value = max(out[q, v], abs(value))
+            out[q, v] = value
+
+
+@njit(cache=True, nogil=True)
+def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, keep, first, watched, size, out, failed):
     """Cross all macro steps for a range of blocks.
 
-    `plan[s]` holds for step `s`: the program, the program that also gives everything watched, the row to write (-1:
-    none), the part of the registers watched after it (-1: no check), and the first step since the last check.
-    `watched[phase]` are register rows, `observed` the first observed row and their number. `failed` gets the number of
-    the first step whose outputs are not finite, or -1.
+    `plan[s]` holds for step `s`: the program, the program that also gives all outputs, the row to write (-1: none),
+    whether to look for numbers that are not finite after it, the first step since the last look, and how many steps
+    from here `steps` (machine code at that address) may take at once. `watched[bank]` are the rows that must be finite;
+    `first` is the first observed row. `failed` gets the number of the first step whose outputs are not finite, or -1.
     """
-    first_row, count = observed
     registers, saved = np.zeros((size, BLOCK)), np.zeros((live.shape[1], BLOCK))
-    r, n_live = registers.ctypes.data, live.shape[1]
+    r, n_live, turns = registers.ctypes.data, live.shape[1], len(watched)
     for b in range(blocks[0], blocks[1]):
         c = coefficients[b].ctypes.data
         registers[:] = 0.0
         registers[:n_live] = live[b]
         registers[size - 1] = 1.0
         saved[:] = live[b]
-        for s in range(len(plan)):
-            program = plan[s, 0]
-            _execute(instructions, terms, starts[program], starts[program + 1], c, r)
-            row = plan[s, 2]
-            if row >= 0:
-                if keep == ROWS:
-                    for q in range(count):
-                        out[b, row, q] = registers[first_row + q]
-                elif keep == LARGEST:
-                    for q in range(count):
-                        for v in range(BLOCK):
-                            out[b, 0, q, v] = max(out[b, 0, q, v], registers[first_row + q, v])
-                elif keep == PEAK:
-                    for q in range(count):
-                        for v in range(BLOCK):
-                            out[b, 0, q, v] = max(out[b, 0, q, v], abs(registers[first_row + q, v]))
-                else:
-                    for q in range(count):
-                        for v in range(BLOCK):
-                            out[b, 0, q, v] = min(out[b, 0, q, v], registers[first_row + q, v])
-            if plan[s, 3] < 0:
-                continue
-            bad = False
-            rows = watched[plan[s, 3]]
-            for v in range(BLOCK):
-                if failed[b, v] < 0:
-                    for k in range(len(rows)):
-                        if not np.isfinite(registers[rows[k], v]):
-                            bad = True
-            if bad:  # go back to the last check and look after every step
-                registers[:n_live] = saved
-                left = 0
-                for again in range(plan[s, 4], s + 1):
-                    program = plan[again, 1]
-                    _execute(instructions, terms, starts[program], starts[program + 1], c, r)
-                    left = _note_failures(registers, watched[(again + 1) % len(watched)], again, failed[b])
-                if left == 0:
-                    break
-            saved[:] = registers[:n_live]
+        s = 0
+        while s < len(plan):
+            if plan[s, 5] > 0:
+                _call_steps(steps, c, r, s % turns, plan[s, 5])
+                s += plan[s, 5] - 1
+            else:
+                program = plan[s, 0]
+                _execute(instructions, terms, starts[program], starts[program + 1], c, r)
+                if plan[s, 2] >= 0:
+                    _observe(keep, registers, first, out[b, plan[s, 2]])
+            if plan[s, 3] > 0:
+                if _any_bad(registers, watched[(s + 1) % turns], failed[b]):
+                    registers[:n_live] = saved  # back to the last look, and now one after every step
+                    left = 0
+                    for again in range(plan[s, 4], s + 1):
+                        program = plan[again, 1]
+                        _execute(instructions, terms, starts[program], starts[program + 1], c, r)
+                        left = _note_failures(registers, watched[(again + 1) % turns], again, failed[b])
+                    if left == 0:
+                        break
+                saved[:] = registers[:n_live]
+            s += 1
