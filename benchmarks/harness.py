@@ -8,6 +8,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE / ".env"
 LOGS = HERE / ".work" / "logs"
+#: Seconds after which a peer that does not answer is given up.
+LIMIT = 180.0
 
 #: Peer file -> (environment, packages that it needs). An empty environment is the one that cosolve runs in.
 PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -102,12 +105,16 @@ class Worker:
         """One request; trouble becomes `Unavailable`."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        watch = threading.Timer(LIMIT, self._process.kill)
+        watch.start()
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            watch.cancel()
         if not line:
             self._process.wait()
             said = self.log.read_text().strip().splitlines()

@@ -11,11 +11,12 @@ from serve import serve
 
 def jacobi(built: dict[str, Any], steps: int, H: float) -> dict[str, Any]:
     """Force/displacement; the coordinator records every step."""
+    force = 100.0  # the spring at the start: nothing is exchanged before the first step
     wires = (("one", "x", "two", "x1"), ("one", "v", "two", "v1"), ("two", "F", "one", "f"))
     config = {
         "root": "",
         "fmus": [
-            {"id": "one", "name": "one", "path": built["fmus"]["mass_force"], "initialization": {}},
+            {"id": "one", "name": "one", "path": built["fmus"]["mass_force"], "initialization": {"f": force}},
             {"id": "two", "name": "two", "path": built["fmus"]["mass_spring"], "initialization": {}},
         ],
         "connections": [

@@ -5,10 +5,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from problems.plain import Plain
 from serve import serve
 
 import cosolve as cs
-from problems import oscillator as o
+from cosolve.subsystem.input_polynomial import InputPolynomial
 
 _SYSTEMS: dict[Any, cs.System] = {}
 
@@ -70,38 +72,8 @@ def semi_implicit(
     return _timed(_forces(built, x2, ck, dk), cs.SemiImplicit(0, jacobian="difference"), steps, H, compiled)
 
 
-class Plain(cs.Subsystem):
-    """A mass in plain Python, as a user would write it."""
-
-    def __init__(self, owns_spring: bool, h: float) -> None:
-        self.mass, self.owns_spring, self.h = o.Mass(owns_spring, h), owns_spring, h
-        self.inputs = ["x1", "v1"] if owns_spring else ["f"]
-        self.outputs = ["F", "x", "v"] if owns_spring else ["x", "v"]
-
-    def start(self, t0: float) -> Any:
-        self.mass = o.Mass(self.owns_spring, self.h)
-        return self.output(t0, [0.0, 0.0]) if self.owns_spring else [self.mass.x, self.mass.v]
-
-    def output(self, t: float, u: Any) -> Any:
-        if self.owns_spring:
-            return [self.mass.spring(u[0], u[1]), self.mass.x, self.mass.v]
-        return [self.mass.x, self.mass.v]
-
-    def advance(self, t0: float, t1: float, u: Any) -> Any:
-        at = u.end
-        if self.owns_spring:
-            self.mass.pulled(at[0], at[1])
-        else:
-            self.mass.step(at[0])
-        return self.output(t1, at)
-
-
 def python_subsystems(steps: int, H: float) -> dict[str, Any]:
     """Python-defined subsystems in the readable engine; the same crossings in a bare loop are taken off."""
-    from cosolve.subsystem.input_polynomial import InputPolynomial
-
-    import numpy as np
-
     one, two = Plain(False, H), Plain(True, H)
     system = cs.System({"one": one, "two": two})
     system.connect("one.x", "two.x1")

@@ -35,11 +35,11 @@ def reference(kind):
     return monolithic(KINDS[kind][1]).run(np.linspace(0, T_END, 9))
 
 
-def run(kind, approach="force/force", degree=1, H=2e-3, **changes):
+def run(kind, approach="force/force", degree=1, H=2e-3, method=cs.SemiImplicit, **changes):
     arguments, _ = KINDS[kind]
     joint = cs.Joint(kind, "one.at", "two.at", name="j", approach=approach, **{**arguments, **changes})
     system = cs.assemble(models(), [joint], integrator="rk4", step=H)
-    return cs.simulate(system, t_end=T_END, step=H, method=cs.SemiImplicit(degree=degree))
+    return cs.simulate(system, t_end=T_END, step=H, method=method(degree=degree))
 
 
 def error(kind, *args, H, **keywords):
@@ -53,6 +53,12 @@ def error(kind, *args, H, **keywords):
 def test_converges_to_the_monolithic_model(kind, approach, degree):
     errors = [error(kind, approach, degree, H=H) for H in (2e-3, 1e-3)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(degree + 1, abs=0.15)
+
+
+@pytest.mark.parametrize("approach", ["force/force", "displacement/displacement"])
+def test_the_same_system_runs_under_explicit_methods(approach):
+    errors = [error("universal", approach, 1, H=H, method=cs.Jacobi) for H in (2e-3, 1e-3)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.15)
 
 
 @pytest.mark.parametrize("approach", APPROACHES)

@@ -6,7 +6,8 @@ from tests.mechanics.mechanisms import cross
 
 import cosolve as cs
 from cosolve.mechanics.build import dense_jacobian
-from cosolve.mechanics.dynamics import derivative, residuals
+from cosolve.mechanics.dynamics import residuals
+from cosolve.mechanics.entries import derivative
 from cosolve.mechanics.joint_math import rotation_matrix
 from cosolve.mechanics.joints import JOINTS
 

@@ -1,4 +1,4 @@
-"""The spatial test of the specification (semi-implicit 15.5) as one model: two free bodies, a universal joint, a torque.
+"""The spatial test of the specification (semi-implicit 15.5) as one model: two free bodies with a universal joint.
 
 Initial multipliers and the state at t = 0.2 were computed for the specification with another code.
 """

@@ -15,7 +15,17 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 
 _NAMES = (
-    *("arrays", "compile", "constraints", "coupling_loads", "dynamics", "forces", "joint_math", "kinematics"),
+    *(
+        "arrays",
+        "compile",
+        "constraints",
+        "coupling_loads",
+        "dynamics",
+        "entries",
+        "forces",
+        "joint_math",
+        "kinematics",
+    ),
     *("observe", "radau", "sensitivity", "stepping"),
 )
 _FILES = [path.stat() for name in _NAMES if (path := Path(__file__).with_name(f"{name}.py")).exists()]

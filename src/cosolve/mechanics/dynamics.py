@@ -96,7 +96,7 @@ def slopes(model: Arrays, x: Vector, acc: Matrix, load: Matrix, dx: Vector) -> N
         orientation_rate(model.counts[0], row, w, out)
 
 
-@compiled
+@internal
 def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, dx: Vector) -> float:
     """`x'` of the index-1 form; gives the margin (see `factorise`)."""
     n_free = model.counts[1]

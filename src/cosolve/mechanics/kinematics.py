@@ -121,7 +121,7 @@ def parameters_of(T: Nine, out: Vector, start: int) -> None:
     out[start], out[start + 1], out[start + 2], out[start + 3] = a, b, c, d
 
 
-@compiled
+@internal
 def move_bodies(model: Arrays, x: Vector, driven: Matrix, table: Matrix) -> None:
     """Fill the table of bodies from the state `x` of the free ones and the motion `driven` of the others."""
     kind, n_free, n_all = model.counts[0], model.counts[1], model.counts[2]
@@ -143,7 +143,7 @@ def move_bodies(model: Arrays, x: Vector, driven: Matrix, table: Matrix) -> None
             table[i, BODY_OMEGA + k] = omega[k]
 
 
-@compiled
+@internal
 def move_markers(model: Arrays, table: Matrix, points: Matrix) -> None:
     """Fill the table of markers from the table of bodies."""
     for m in range(len(model.marker_body)):
@@ -170,7 +170,7 @@ def axis_of(points: Matrix, m: int, axis: int) -> Triple:
     return triple(points[m], POINT_E + 3 * axis)
 
 
-@compiled
+@internal
 def motion_of(model: Arrays, x: Vector, driven: Matrix, i: int, z: Vector) -> None:
     """Write `(r, q, v, omega)` of body `i` into `z` (13), in Euler parameters whatever the coordinates are."""
     n_free = model.counts[1]

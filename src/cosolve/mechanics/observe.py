@@ -7,6 +7,7 @@ import numpy as np
 from cosolve.mechanics.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
 from cosolve.mechanics.compile import compiled
 from cosolve.mechanics.dynamics import accelerations
+from cosolve.mechanics.entries import tables
 from cosolve.mechanics.forces import rotation_vector
 from cosolve.mechanics.kinematics import (
     BODY_OMEGA,
@@ -19,8 +20,6 @@ from cosolve.mechanics.kinematics import (
     POINT_V,
     POINT_WIDTH,
     motion_of,
-    move_bodies,
-    move_markers,
     point_acceleration,
 )
 
@@ -59,8 +58,7 @@ def energy(model: Arrays, x: Vector, driven: Matrix) -> float:
     """Kinetic energy of the free bodies, potential energy of gravity and of the springs."""
     n_free = int(model.counts[1])
     table, points = np.empty((int(model.counts[2]), BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    move_bodies(model, x, driven, table)
-    move_markers(model, table, points)
+    tables(model, x, driven, table, points)
     total = 0.0
     for i in range(n_free):
         m, J = model.bodies[i, 0], model.bodies[i, 1:10].reshape(3, 3)
@@ -82,8 +80,8 @@ def energy(model: Arrays, x: Vector, driven: Matrix) -> float:
 
 def momentum(model: Arrays, x: Vector, driven: Matrix) -> tuple[Vector, Vector]:
     """Linear momentum, and angular momentum about the origin of K0, of the free bodies."""
-    table = np.empty((int(model.counts[2]), BODY_WIDTH))
-    move_bodies(model, x, driven, table)
+    table, points = np.empty((int(model.counts[2]), BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
+    tables(model, x, driven, table, points)
     p, L = np.zeros(3), np.zeros(3)
     for i in range(int(model.counts[1])):
         m, J, T = model.bodies[i, 0], model.bodies[i, 1:10].reshape(3, 3), table[i, :9].reshape(3, 3)

@@ -14,8 +14,8 @@ from cosolve.errors import SubsystemError
 from cosolve.mechanics.arrays import STATE, Arrays, Matrix, Vector, empty_extra
 from cosolve.mechanics.build import Built
 from cosolve.mechanics.checks import unit_parameters
+from cosolve.mechanics.entries import motion_of
 from cosolve.mechanics.joint_math import parameter_rates, rotation_matrix
-from cosolve.mechanics.kinematics import motion_of
 from cosolve.mechanics.parts import Drive, OfTime, TimeLoad
 
 #: A joint end with a Python law: body number, where its inputs are, the law.

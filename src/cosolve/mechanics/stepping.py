@@ -47,7 +47,7 @@ def inputs_at(coef: Matrix, s: float, u: Vector) -> None:
         u[k] = value
 
 
-@compiled
+@internal
 def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: float) -> int:
     """Status of the state after a step from `x_old`.
 

@@ -11,12 +11,13 @@ from cosolve.mechanics import stepping
 from cosolve.mechanics.arrays import STATE, Arrays, Index, empty_extra
 from cosolve.mechanics.build import Built
 from cosolve.mechanics.consistency import involved
-from cosolve.mechanics.dynamics import derivative, project
+from cosolve.mechanics.dynamics import project
+from cosolve.mechanics.entries import derivative, watch
 from cosolve.mechanics.observe import SEEN
 from cosolve.mechanics.outside import Outside
 from cosolve.mechanics.radau import FRESH, MOST, RADAU, cross_radau, first_guess, newton_matrix, newton_update, settled
 from cosolve.mechanics.sensitivity import response
-from cosolve.mechanics.stepping import cross_adaptive, cross_fixed, watch
+from cosolve.mechanics.stepping import cross_adaptive, cross_fixed
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.integrator import kernels
 from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED

@@ -12,7 +12,7 @@ from cosolve.mechanics import observe
 from cosolve.mechanics.arrays import BETA_SQUARED, STATE, TWO_ALPHA
 from cosolve.mechanics.build import build
 from cosolve.mechanics.consistency import consistent_start, violations
-from cosolve.mechanics.kinematics import motion_of
+from cosolve.mechanics.entries import motion_of
 from cosolve.mechanics.model import MultibodyModel
 from cosolve.mechanics.outside import Outside
 from cosolve.subsystem.base import InputSignal, Subsystem
