@@ -1,0 +1,144 @@
+"""Which variants there are: a full grid of parameter values, or rows of values that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import Parameter, signature
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import SetupError
+
+#: Dimensions of results, which no parameter can be called.
+TAKEN = ("variant", "method", "step", "quantity", "t", "point", "error")
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The variants in order.
+
+    `dims` and `shape` lay them out; `coords` holds the values along every dimension; for rows of values the one
+    dimension is "variant" and `columns` holds the values of each parameter.
+    """
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: dict[str, Any]
+    columns: dict[str, Any]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(np.prod(self.shape))
+
+    def values(self) -> list[dict[str, Any]]:
+        """The arguments of `build`, variant by variant."""
+        if self.columns:
+            rows = zip(*(self.columns[name] for name in self.names), strict=True)
+        else:
+            rows = product(*(self.coords[name] for name in self.names))  # type: ignore[assignment]
+        return [dict(zip(self.names, map(_plain, row), strict=True)) for row in rows]
+
+
+def make_variants(parameters: Any) -> Variants:
+    """A dict of lists is a full grid; a list of dicts, or a table with columns, gives variants row by row.
+
+    >>> make_variants({"c": [1, 2], "d": [3, 4, 5]}).shape
+    (2, 3)
+    >>> make_variants([{"c": 1, "d": 3}, {"c": 2, "d": 4}]).values()
+    [{'c': 1, 'd': 3}, {'c': 2, 'd': 4}]
+    """
+    if isinstance(parameters, Mapping):
+        coords = {name: _row(name, values) for name, values in parameters.items()}
+        names = _checked(list(coords))
+        shape = tuple(len(coords[name]) for name in names)
+        if not names or 0 in shape:
+            what = "no parameters are given" if not names else f"'{names[shape.index(0)]}' has no values"
+            raise SetupError(f"sweep: {what}, so there is nothing to run; give {{'stiffness': [1e3, 2e3]}}, say")
+        return Variants(names, shape, coords, {}, names)
+    if hasattr(parameters, "columns") and hasattr(parameters, "__getitem__"):  # a DataFrame, say
+        columns = {name: _row(name, parameters[name]) for name in parameters.columns}
+    elif isinstance(parameters, Sequence) and all(isinstance(row, Mapping) for row in parameters):
+        columns = _columns(parameters)
+    else:
+        raise SetupError(
+            "sweep: parameters are a dict of lists (full grid), a list of dicts or a table (one variant per row), "
+            f"not a {type(parameters).__name__}"
+        )
+    names = _checked(list(columns))
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise SetupError(f"sweep: columns of different lengths, {lengths}; each row is one variant")
+    count = next(iter(lengths.values()), 0)
+    if not count:
+        raise SetupError("sweep: the table of parameters has no rows, so there is nothing to run")
+    return Variants(("variant",), (count,), {"variant": np.arange(count)}, columns, names)
+
+
+def refuse_unfit_build(build: Any, names: Sequence[str]) -> None:
+    """`build` must take the parameters by name."""
+    if not callable(build):
+        raise SetupError(f"sweep: build must be a function that returns a System, not a {type(build).__name__}")
+    try:
+        takes = signature(build).parameters
+    except (TypeError, ValueError):
+        return
+    if any(p.kind is Parameter.VAR_KEYWORD for p in takes.values()):
+        return
+    known = [name for name, p in takes.items() if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known) or 'none'}"
+            raise SetupError(f"sweep: build takes no parameter '{name}'; {hint}")
+    missing = [n for n in known if takes[n].default is Parameter.empty and n not in names]
+    if missing:
+        raise SetupError(f"sweep: build needs a value for '{missing[0]}'; add it to the parameters")
+
+
+def as_list(given: Any, kind: Callable[[Any], bool]) -> list[Any] | None:
+    """The elements of a list or array; None for a single value."""
+    if kind(given) or isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        return None
+    return list(given)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not rows:
+        raise SetupError("sweep: the list of parameters has no rows, so there is nothing to run")
+    first = list(rows[0])
+    for k, row in enumerate(rows):
+        if set(row) != set(first):
+            odd = sorted(set(row) ^ set(first))
+            raise SetupError(f"sweep: row {k} differs from row 0 in '{odd[0]}'; every row names the same parameters")
+    return {name: _row(name, [row[name] for row in rows]) for name in first}
+
+
+def _row(name: object, values: Any) -> Any:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise SetupError(f"sweep: the values of '{name}' are {values!r}; give a list, [{values!r}] for a single one")
+    listed = list(values)
+    array = np.asarray(listed) if all(isinstance(v, (int, float, np.number)) for v in listed) else None
+    if array is not None and array.ndim == 1:
+        return array
+    row = np.empty(len(listed), dtype=object)  # texts, tuples, objects
+    for k, value in enumerate(listed):
+        row[k] = value
+    return row
+
+
+def _checked(names: list[Any]) -> tuple[str, ...]:
+    for name in names:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise SetupError(f"sweep: {name!r} is no name of a parameter of build")
+        if name in TAKEN:
+            raise SetupError(f"sweep: a parameter cannot be called '{name}', which is a dimension of every result")
+    return tuple(names)
+
+
+def _plain(value: Any) -> Any:
+    """Python numbers for `build`, whatever the array held."""
+    return value.item() if isinstance(value, np.generic) else value
