@@ -61,7 +61,7 @@ def _multibody(rtol: float) -> cs.Multibody:
         model.marker(marker, body, [0.0, at, 0.0])
     model.joint("hinge", "revolute", "top1", "ground")
     model.joint("elbow", "revolute", "end1", "top2")
-    return cs.Multibody(model, ports=["one"], rtol=rtol, atol=rtol * 1e-2)
+    return cs.Multibody(model, ports=[("one", ["force"])], rtol=rtol, atol=rtol * 1e-2)
 
 
 def _angles(body: cs.Multibody) -> list[float]:
