@@ -81,6 +81,7 @@ from cosolve.subsystem import (
 
 if TYPE_CHECKING:
     from cosolve.analysis.jacobians import check_jacobians
+    from cosolve.ensemble import sweep
     from cosolve.interface.joints import Joint, assemble, constraint_residuals
     from cosolve.interface.mapping import (
         Mapping,
@@ -119,6 +120,7 @@ __version__ = "0.1.0"
 # Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
 _LATER = {
     "cosolve.analysis.jacobians": ("check_jacobians",),
+    "cosolve.ensemble": ("sweep",),
     "cosolve.interface.joints": ("Joint", "assemble", "constraint_residuals"),
     "cosolve.subsystem.exudyn_model": ("ExudynModel",),
     "cosolve.interface.mapping": (
@@ -248,6 +250,7 @@ __all__ = [
     "spectral_radius",
     "stability_map",
     "structure",
+    "sweep",
     "trapezoidal",
     "why_not_compiled",
     "write_ssp",

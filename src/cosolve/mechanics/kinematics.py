@@ -180,8 +180,10 @@ def motion_of(model: Arrays, x: Vector, driven: Matrix, i: int, z: Vector) -> No
         row = driven[i - n_free, :STATE]
     for k in range(STATE):
         z[k] = row[k]
-    if i < n_free and model.counts[0] != EULER_PARAMETERS:
-        parameters_of(angles_rotation(row, 3), z, 3)
+    if i < n_free and model.counts[0] != EULER_PARAMETERS:  # half angles, which do not jump where a matrix's would
+        both, apart = 0.5 * (row[3] + row[5]), 0.5 * (row[3] - row[5])
+        z[3], z[6] = np.cos(0.5 * row[4]) * np.cos(both), np.cos(0.5 * row[4]) * np.sin(both)
+        z[4], z[5] = np.sin(0.5 * row[4]) * np.cos(apart), np.sin(0.5 * row[4]) * np.sin(apart)
 
 
 @internal

@@ -4,8 +4,8 @@ Over a step of length `H` with an input `sum_j c_j s^j`, `s = (t - t0)/H`, the s
 
     E = exp(M),   F_j = j! sum_k M^k B H / (k + j + 1)!,   M = A H    (spec: semi-implicit 10.2)
 
-Both are summed as Taylor series, after the states are scaled by powers of two (which costs no rounding) so that rows and
-columns of `M` are of equal size, and over `H / 2^n` where `M` is still large; `n` doublings follow:
+Both are summed as Taylor series, after the states are scaled by powers of two (which costs no rounding) so that rows
+and columns of `M` are of equal size, and over `H / 2^n` where `M` is still large; `n` doublings follow:
 
     E(2h) = E E,   F_j(2h) = 2^-j (E F_j + sum_{i<=j} binomial(j, i) F_i).
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.ensemble.blocks import Ensemble, Wanted, alike, cross_blocks, gather, why_not_blocks
+from cosolve.ensemble.job import Item, Job, Sink
+from cosolve.ensemble.one_by_one import in_words
+from cosolve.ensemble.program import Matrices
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.subsystem import Linear
 from cosolve.subsystem.port import Matrix
-from cosolve.sweep.blocks import Ensemble, Wanted, alike, cross_blocks, gather, why_not_blocks
-from cosolve.sweep.job import Item, Job, Sink
-from cosolve.sweep.one_by_one import in_words
-from cosolve.sweep.program import Matrices
 
 _MEMORY = 1 << 26  # bytes of coefficients and results that are held at the same time, about
 _MOST = 1 << 14  # variants at a time
@@ -46,36 +46,32 @@ def run_in_blocks(
             reasons[why] = None
 
     groups: list[_Group] = []
-    size = None
-    at = 0
+    at, began = 0, perf_counter()
+    while at < len(items) and not groups:  # a first one that can be built, to see what it is
+        _sort(job, items[at], groups, sink, tick)
+        at += 1
+    if groups and all(why is not None for why in groups[0].pairs.values()):
+        for item in items[at - 1 :]:  # nothing of the kind runs in blocks: others need not even be built here
+            for pair in item[2]:
+                leave(item, [pair], groups[0].pairs[pair] or "")
+        at, groups = len(items), []
+    size, at = (_batch_size(job, groups[0].template), at - 1) if groups else (1, at)
     while at < len(items):
-        began = perf_counter()
-        if not groups:
-            batch: Sequence[Item] = items[at : at + 1]  # a first one, to see what it is
-        else:
-            size = size or _batch_size(job, groups[0].template)
-            batch = items[at : at + size]
-        stacked = None
-        if job.matrices is not None and groups:
+        batch, stacked = items[at : at + size], None
+        if job.matrices is not None:
             stacked = _stacked(job, job.matrices, batch, groups[0].template)
             groups[0].items = list(batch)
         else:
             for item in batch:
-                _sort(job, item, groups, sink, tick)
+                if item not in groups[0].items[:1]:
+                    _sort(job, item, groups, sink, tick)
         seconds["building"] = seconds.get("building", 0.0) + perf_counter() - began
-        if groups and at == 0 and all(why is not None for why in groups[0].pairs.values()):
-            for item in items[1:]:  # nothing of the kind runs in blocks: others need not even be built here
-                for pair in item[2]:
-                    leave(item, [pair], groups[0].pairs[pair] or "")
-            at = len(items)
         for group in groups:
             if group.items:
-                ensemble = stacked if stacked is not None else gather([group.template, *group.systems])
-                if stacked is None:
-                    ensemble = ensemble.some(slice(1, None))
+                ensemble = gather(group.systems) if stacked is None else stacked
                 _cross(job, group, ensemble, workers, sink, tick, leave, seconds)
             group.items, group.systems = [], []
-        at += len(batch)
+        at, began = at + len(batch), perf_counter()
     rest = [(item[0], item[1], tuple(pairs)) for item, pairs in left.values()]
     return sorted(rest, key=lambda item: item[0]), list(reasons), seconds
 
@@ -117,16 +113,14 @@ def _cross(
             for item in group.items:
                 leave(item, [(m, s)], why)
             continue
-        wanted = Wanted(
-            *(job.methods[m], job.steps[s], job.t_start, job.t_end, job.record, job.every, str(job.reduce))
-        )
+        wanted = Wanted(*(job.methods[m], job.steps[s], job.t_start, job.t_end, job.record, job.every, str(job.reduce)))
         found = cross_blocks(group.template.plan(), ensemble, wanted, workers)
         for what, spent in found.seconds.items():
             seconds[what] = seconds.get(what, 0.0) + spent
         good = ~found.alone
         sink.put_many(variants[good], m, s, found.values[good])
         for v in np.flatnonzero(found.failed >= 0):
-            sink.fail((int(variants[v]), m, s), found.message(v))
+            sink.fail((int(variants[v]), m, s), found.message(int(v)))
         for v in np.flatnonzero(found.alone):
             leave(group.items[v], [(m, s)], "some variants have numbers out of the ordinary")
         tick(int(good.sum()))

@@ -2,8 +2,8 @@
 
 A macro step is a list of dot products (`program.py`), the same for all variants; only their coefficients differ.
 Variants lie side by side: one row of an array holds one quantity of `BLOCK` variants, and every instruction works on
-whole rows with vector registers, adding its terms from left to right as the readable engine does. A new system or method
-needs no new compilation: the instructions are data.
+whole rows with vector registers, adding its terms from left to right as the readable engine does. A new system or
+method needs no new compilation here: the instructions are data.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg"
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
-from numba.core import cgutils  # type: ignore[attr-defined]
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 #: Variants side by side.

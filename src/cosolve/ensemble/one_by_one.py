@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import why_not_compiled
+from cosolve.ensemble.job import Case, Collected, Item, Job, Sink, recorded_rows, reduce_result
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.simulate import simulate
-from cosolve.sweep.job import Case, Collected, Item, Job, Sink, recorded_rows, reduce_result
 
 _WORTH_LOADING = 20_000  # macro steps of all variants together that repay compiled loops
 
@@ -76,7 +76,7 @@ def run_chunk(job: Job, items: Sequence[Item], blocks: bool) -> Collected:
     """What a worker does: in blocks where that is possible (if `blocks`), otherwise one by one."""
     found = Collected()
     if blocks:
-        from cosolve.sweep.in_blocks import run_in_blocks
+        from cosolve.ensemble.in_blocks import run_in_blocks
 
         items, found.how = run_in_blocks(job, items, 1, found, _nothing)[:2]
     run_items(job, items, found, _nothing)

@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from cosolve.interface import Plan, System
-from cosolve.method import GaussSeidel, Jacobi, Method, SemiImplicit
-from cosolve.stepper import channels
-from cosolve.stepsize import UniformClock
-from cosolve.subsystem import Linear
-from cosolve.subsystem.port import Matrix, Vector
-from cosolve.subsystem.products import IN_ORDER
-from cosolve.sweep.assemble import Code, Registers
-from cosolve.sweep.program import (
+from cosolve.ensemble.assemble import Code, Registers
+from cosolve.ensemble.program import (
     Ahead,
     Integers,
     Layout,
@@ -36,6 +30,13 @@ from cosolve.sweep.program import (
     lay_out,
     rows_of,
 )
+from cosolve.interface import Plan, System
+from cosolve.method import GaussSeidel, Jacobi, Method, SemiImplicit
+from cosolve.stepper import channels
+from cosolve.stepsize import UniformClock
+from cosolve.subsystem import Linear
+from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.products import IN_ORDER
 
 _CHECK_EVERY = 128  # steps between two looks for values that are not finite
 _WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
@@ -168,7 +169,7 @@ def cross_blocks(
     propagate: Callable[[Ensemble, float, int], list[Matrix]] | None = None,
 ) -> Crossed:
     """Run all variants of an ensemble; `propagate` gives the propagators (by default those of `propagators.py`)."""
-    from cosolve.sweep import kernel
+    from cosolve.ensemble import kernel
 
     began = perf_counter()
     run = _Run(plan, ensemble, wanted, workers, propagate)
@@ -231,7 +232,7 @@ def in_threads(work: Callable[[tuple[int, int]], None], count: int, workers: int
     pieces = min(count, 4 * workers)  # other load on the machine makes threads finish at different times
     ends = [count * k // pieces for k in range(pieces + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, zip(ends[:-1], ends[1:], strict=True)):
+        for _ in pool.map(work, pairwise(ends)):
             pass
 
 
@@ -350,9 +351,9 @@ class _Run:
         if steady is not None:
             self._take_together(steady, depth, back)
         places = sorted(set(layout.z_place))
-        outputs = range(registers.first_output, registers.first_output + plan.n_y)
+        given = range(registers.first_output, registers.first_output + plan.n_y)
         self.watched = np.array(
-            [[*outputs, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
+            [[*given, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
         )
 
     def _take_together(self, notes: Notes, depth: list[int], back: int) -> None:
@@ -368,7 +369,7 @@ class _Run:
         if not (schedule[:, 5] >= _WORTH_COMPILING).any():
             schedule[:, 5] = 0
             return
-        from cosolve.sweep import kernel, machine_code
+        from cosolve.ensemble import kernel, machine_code
 
         text = machine_code.generate(notes, self.table, self.code.registers, depth, kernel.BLOCK)
         if text is None:
@@ -398,7 +399,7 @@ class _Run:
         return self._made[H, degree]
 
     def _series(self, ensemble: Ensemble, H: float, degree: int) -> list[Matrix]:
-        from cosolve.sweep.propagators import propagators
+        from cosolve.ensemble.propagators import propagators
 
         found = []
         for m in ensemble.parts:

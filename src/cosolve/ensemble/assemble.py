@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cosolve.sweep.program import Integers, Notes, Term, Value
+from cosolve.ensemble.program import Integers, Notes, Term, Value
 
 
 @dataclass

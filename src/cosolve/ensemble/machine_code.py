@@ -1,7 +1,7 @@
 """The ordinary macro step of one system and method as machine code of its own, for the long stretches of a run.
 
-The same notes (`program.py`) that `kernel.py` carries out instruction by instruction are written as one loop over steps in
-which all values stay in vector registers: two to four times as fast. Compiling takes some milliseconds per system
+The same notes (`program.py`) that `kernel.py` carries out instruction by instruction are written as one loop over steps
+in which all values stay in vector registers: two to four times as fast. Compiling takes some milliseconds per system
 structure and method, so nothing is kept on disk. No operation is reordered or fused: same bits.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from cosolve.sweep.assemble import Registers
-from cosolve.sweep.program import Notes, Table, Value
+from cosolve.ensemble.assemble import Registers
+from cosolve.ensemble.program import Notes, Table, Value
 
 #: Steps with more terms than this stay with the instructions: compiling would take longer than it saves.
 MOST_TERMS = 3000
