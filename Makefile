@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage format clean
+.PHONY: help install demo test test-all check docs-coverage bench bench-quick format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ check: $(STAMP)  ## lint, format, types, layers, coverage table
 
 docs-coverage: $(STAMP)  ## rewrite docs/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py
+
+bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (half an hour, quiet machine)
+	@$(BIN)/python benchmarks/bench.py
+
+bench-quick: $(STAMP)  ## the same with small sizes, written to benchmarks/.work/RESULTS.md
+	@$(BIN)/python benchmarks/bench.py --quick
 
 format: $(STAMP)  ## apply the formatter and the safe lint fixes
 	@$(BIN)/ruff check --quiet --fix .

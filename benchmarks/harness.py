@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,12 @@ PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "scipy_restart": ("", ()),
     "fmpy_loop": ("fmpy", ("fmpy",)),
     "libcosim": ("libcosim", ("libcosimpy",)),
-    "omsimulator": ("omsimulator", ("OMSimulator",)),
-    "pyfmi_master": ("pyfmi", ("PyFMI",)),
     "cofmupy_master": ("cofmupy", ("cofmupy",)),
     "mosaik_pair": ("mosaik", ("mosaik",)),
     "helics_pair": ("helics", ("helics",)),
-    "precice_pair": ("precice", ("pyprecice",)),
     "casadi_restart": ("casadi", ("casadi",)),
     "diffrax_restart": ("diffrax", ("diffrax", "jax")),
     "numbalsoda_restart": ("numbalsoda", ("numbalsoda",)),
-    "kratos_pair": ("kratos", ("KratosCoSimulationApplication==10.4.4",)),
 }
 
 
@@ -87,17 +84,19 @@ class Worker:
         LOGS.mkdir(parents=True, exist_ok=True)
         self.log = LOGS / f"{name}.txt"
         paths = [str(HERE), str(HERE.parent)] if not where else [str(HERE)]
-        self._process = subprocess.Popen(
-            [str(python), str(HERE / "peers" / f"{name}.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log.open("w"),
-            text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
-        )
+        with self.log.open("w") as said:
+            self._process = subprocess.Popen(
+                [str(python), str(HERE / "peers" / f"{name}.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+            )
         try:
             about = self.ask(case="about")
         except Unavailable as error:
+            self.close()
             raise Unavailable(f"does not start: {error}") from None
         self.versions, self.cases = about["versions"], about["cases"]
 
@@ -126,12 +125,8 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
-        try:
-            self._process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        with suppress(BrokenPipeError):
+            self._process.__exit__(None, None, None)  # closes its pipes, whereupon it ends
 
 
 @dataclass
@@ -177,8 +172,10 @@ def ratio(over: Sample, under: Sample, key: str = "seconds", other: str = "secon
 class Bench:
     """A run of the benchmark: workers that stay, sizes, repeats."""
 
-    def __init__(self, *, quick: bool = False, install: bool = True, repeats: int | None = None) -> None:
-        self.quick, self.install = quick, install
+    def __init__(
+        self, *, quick: bool = False, install: bool = True, repeats: int | None = None, folder: Path = HERE
+    ) -> None:
+        self.quick, self.install, self.folder = quick, install, folder  # pictures go to the folder
         self.repeats = repeats or (3 if quick else 7)
         self._workers: dict[str, Worker | Unavailable] = {}
 

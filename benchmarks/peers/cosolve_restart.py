@@ -1,7 +1,7 @@
 """cosolve's own integrators, started anew in every macro step: smooth, stiff and constrained.
 
 From Python: `save`, `advance`, `restore`, `advance`, as a coupling method calls them. In the compiled loop: two equal
-pendulums under Jacobi, coupled by a law that gives zero, so that a macro step is two integrations and all of the master.
+pendulums under Jacobi, coupled by a law that gives zero: a macro step is two integrations and what the master adds.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def _jax_ode(h: float, D: float) -> cs.JaxOde:
         a1, a2 = p.accelerations(jnp, x[0], x[1], x[2], x[3], u[0], D)
         return jnp.array([x[2], x[3], a1, a2])
 
-    return cs.JaxOde(
-        rhs, lambda t, x, u: x, x0=p.START, inputs=["u"], outputs=list(STATES), solver="radau5", h=h
-    )
+    return cs.JaxOde(rhs, lambda t, x, u: x, x0=p.START, inputs=["u"], outputs=list(STATES), solver="radau5", h=h)
 
 
 def _multibody(rtol: float) -> cs.Multibody:

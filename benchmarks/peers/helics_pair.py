@@ -40,7 +40,7 @@ def _cross(side: str, core: str, broker: str, steps: int, H: float) -> tuple[flo
     values = (mass.spring(0.0, 0.0),) if owns_spring else (mass.x, mass.v)
     began = perf_counter()
     for k in range(steps):
-        for port, value in zip(out, values):
+        for port, value in zip(out, values, strict=True):
             h.helicsPublicationPublishDouble(port, value)
         h.helicsFederateRequestTime(federate, (k + 1) * H)
         given = [h.helicsInputGetDouble(port) for port in into]

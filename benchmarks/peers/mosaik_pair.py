@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 if __name__ == "__main__":
     from serve import serve
@@ -49,7 +49,7 @@ class Simulator(mosaik_api_v3.Simulator):
 class Collector(mosaik_api_v3.Simulator):
     """Keeps the last values."""
 
-    last: dict[str, float] = {}
+    last: ClassVar[dict[str, float]] = {}
 
     def __init__(self) -> None:
         super().__init__({**META, "models": {"End": {"public": True, "params": [], "attrs": ["x1", "v1", "x2", "v2"]}}})

@@ -11,6 +11,7 @@ from problems.jitted import rhs
 from scipy.integrate import ode, solve_ivp
 from serve import serve
 
+
 def reference(D: float = 0.0) -> list[float]:
     """The state at the end, to 1e-11."""
     method = "Radau" if D else "DOP853"

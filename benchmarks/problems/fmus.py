@@ -107,7 +107,7 @@ def description(name: str) -> str:
         f'<fmiModelDescription fmiVersion="2.0" modelName="{name}" guid="{{cosolve-bench-{name}}}" '
         'generationTool="cosolve benchmarks" variableNamingConvention="structured">\n'
         f'<CoSimulation modelIdentifier="{name}" canHandleVariableCommunicationStepSize="true" '
-        'canGetAndSetFMUstate="true" canSerializeFMUstate="true"/>\n'
+        'canGetAndSetFMUstate="true" canSerializeFMUstate="true" canInterpolateInputs="true"/>\n'
         '<DefaultExperiment startTime="0" stopTime="1" stepSize="0.0001"/>\n'
         f"<ModelVariables>{''.join(variables)}</ModelVariables>\n<ModelStructure><Outputs>{unknowns}</Outputs>"
         f"{f'<InitialUnknowns>{first}</InitialUnknowns>' if first else ''}</ModelStructure>\n</fmiModelDescription>\n"

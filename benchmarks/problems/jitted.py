@@ -9,6 +9,7 @@ from typing import Any
 
 import numba
 import numpy as np
+
 from problems import pendulum as p
 
 _RHS: dict[float, Any] = {}

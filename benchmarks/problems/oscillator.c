@@ -1,4 +1,5 @@
-/* One mass of the two-mass oscillator as an FMI 2.0 co-simulation FMU, crossed exactly for inputs held over the step.
+/* One mass of the two-mass oscillator as an FMI 2.0 co-simulation FMU, crossed exactly for inputs that are polynomials of
+ * degree 3 or less over the step.
  *
  * VARIANT 0 takes the force f; VARIANT 1 owns the coupling spring: it takes the motion of the other mass and gives the
  * force F on it. The propagation matrices are kept as long as the step size and the parameters stay the same, so that a
@@ -17,31 +18,40 @@ typedef unsigned Reference;
 enum { TIME, M, C, D, CK, DK, X, V, U1, U2, F, N_VARIABLES };
 #define N_INPUTS (VARIANT == 0 ? 1 : 2)
 
+#define ORDERS 4
+
 typedef struct {
     double r[N_VARIABLES];
-    double phi[2][2], gamma[2][2], h; /* h = 0: not known */
+    double slope[2][ORDERS]; /* Taylor coefficients of the inputs beyond the value */
+    int degree;              /* 0: inputs are held */
+    double phi[2][2], gamma[ORDERS][2][2], h; /* h = 0: not known */
 } Mass;
 
-/* Exact propagation over h: the series of exp(A h) and of its integral, in pieces short enough for twenty terms. */
+/* Exact propagation over h by Taylor series: of the free motion, and of the response to inputs tau^j. */
+static void response(const Mass *m, double h, double x, double v, const double *f, double *end) {
+    const double *r = m->r;
+    double a = -(r[C] + (VARIANT ? r[CK] : 0.0)) / r[M], b = -(r[D] + (VARIANT ? r[DK] : 0.0)) / r[M], power = h;
+    end[0] = x; end[1] = v;
+    for (int k = 0; k < 60; k++) {
+        double nx = h * v / (k + 1), nv = (h * (a * x + b * v) + (k < ORDERS ? power * f[k] : 0.0)) / (k + 1);
+        end[0] += nx; end[1] += nv; x = nx; v = nv;
+        power *= h;
+    }
+}
 static void propagate(Mass *m, double h) {
-    const double *r = m->r, spring = VARIANT ? r[CK] : 0.0, damper = VARIANT ? r[DK] : 0.0;
-    double a = -(r[C] + spring) / r[M], b = -(r[D] + damper) / r[M];
-    double g[2] = {VARIANT ? spring / r[M] : 1.0 / r[M], damper / r[M]};
-    double start[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}; /* states x, v and inputs u1, u2 */
-    int pieces = 1 + (int)(4.0 * h * (sqrt(fabs(a)) + fabs(b) + 1.0));
-    for (int k = 0; k < 4; k++) {
-        double *s = start[k], tau = h / pieces;
-        for (int p = 0; p < pieces; p++) {
-            double x = s[0], v = s[1], sx = x, sv = v;
-            for (int j = 1; j <= 20; j++) {
-                double nx = tau * v / j, nv = tau * (a * x + b * v + (j == 1 ? g[0] * s[2] + g[1] * s[3] : 0.0)) / j;
-                sx += nx; sv += nv; x = nx; v = nv;
-            }
-            s[0] = sx; s[1] = sv;
+    const double *r = m->r, by[2] = {(VARIANT ? r[CK] : 1.0) / r[M], r[DK] / r[M]};
+    double end[2];
+    for (int k = 0; k < 2; k++) {
+        double none[ORDERS] = {0};
+        response(m, h, k == 0, k == 1, none, end);
+        m->phi[0][k] = end[0]; m->phi[1][k] = end[1];
+        for (int j = 0; j < ORDERS; j++) {
+            double f[ORDERS] = {0};
+            f[j] = by[k];
+            response(m, h, 0.0, 0.0, f, end);
+            m->gamma[j][0][k] = end[0]; m->gamma[j][1][k] = end[1];
         }
     }
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++) { m->phi[i][k] = start[k][i]; m->gamma[i][k] = start[2 + k][i]; }
     m->h = h;
 }
 
@@ -88,6 +98,7 @@ Status fmi2SetReal(void *c, const Reference vr[], size_t n, const Real value[]) 
         if (vr[i] < X) m->h = 0.0;
         m->r[vr[i]] = value[i];
     }
+    m->degree = 0;
     return 0;
 }
 #define NONE(NAME, TYPE)                                                                                              \
@@ -114,7 +125,17 @@ Status fmi2GetDirectionalDerivative(void *c, const Reference a[], size_t n, cons
     (void)c; (void)a; (void)n; (void)b; (void)m; (void)s; (void)v;
     return 3;
 }
-Status fmi2SetRealInputDerivatives(void *c, const Reference vr[], size_t n, const Integer o[], const Real v[]) { (void)c; (void)vr; (void)n; (void)o; (void)v; return 3; }
+Status fmi2SetRealInputDerivatives(void *c, const Reference vr[], size_t n, const Integer order[], const Real v[]) {
+    static const double factorial[ORDERS] = {1.0, 1.0, 2.0, 6.0};
+    Mass *m = c;
+    if (!m->degree) memset(m->slope, 0, sizeof m->slope);
+    for (size_t i = 0; i < n; i++) {
+        if (vr[i] < U1 || vr[i] >= U1 + N_INPUTS || order[i] < 1 || order[i] >= ORDERS) return 3;
+        m->slope[vr[i] - U1][order[i]] = v[i] / factorial[order[i]];
+        if (order[i] > m->degree) m->degree = order[i];
+    }
+    return 0;
+}
 Status fmi2GetRealOutputDerivatives(void *c, const Reference vr[], size_t n, const Integer o[], Real v[]) { (void)c; (void)vr; (void)n; (void)o; (void)v; return 3; }
 
 Status fmi2DoStep(void *c, Real t, Real h, Integer last) {
@@ -122,9 +143,21 @@ Status fmi2DoStep(void *c, Real t, Real h, Integer last) {
     double *r = m->r, x = r[X], v = r[V];
     (void)last;
     if (h != m->h) propagate(m, h);
-    r[X] = m->phi[0][0] * x + m->phi[0][1] * v + m->gamma[0][0] * r[U1];
-    r[V] = m->phi[1][0] * x + m->phi[1][1] * v + m->gamma[1][0] * r[U1];
-    if (VARIANT) { r[X] += m->gamma[0][1] * r[U2]; r[V] += m->gamma[1][1] * r[U2]; }
+    r[X] = m->phi[0][0] * x + m->phi[0][1] * v + m->gamma[0][0][0] * r[U1];
+    r[V] = m->phi[1][0] * x + m->phi[1][1] * v + m->gamma[0][1][0] * r[U1];
+    if (VARIANT) { r[X] += m->gamma[0][0][1] * r[U2]; r[V] += m->gamma[0][1][1] * r[U2]; }
+    if (m->degree) {
+        double power = 1.0;
+        for (int j = 1; j <= m->degree; j++) {
+            power *= h;
+            for (int k = 0; k < N_INPUTS; k++) {
+                r[X] += m->gamma[j][0][k] * m->slope[k][j];
+                r[V] += m->gamma[j][1][k] * m->slope[k][j];
+                r[U1 + k] += m->slope[k][j] * power; /* the input at the end */
+            }
+        }
+        m->degree = 0;
+    }
     r[TIME] = t + h;
     return 0;
 }

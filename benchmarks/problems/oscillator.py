@@ -1,7 +1,7 @@
 """The cheap pair: two masses between walls, joined by a spring and a damper, crossed exactly for held inputs.
 
 Force/displacement: `one` takes the force and gives its motion, `two` owns the coupling spring. Weakly damped, so that
-the motion lives on for a million macro steps; `two` starts deflected and the start value 0 of every input is consistent.
+the motion lives on for a million macro steps; `two` starts deflected, and the start value 0 of every input fits.
 Standard library only: peers import this in environments of their own.
 """
 

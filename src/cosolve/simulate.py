@@ -170,8 +170,10 @@ class _Run:
         while not core.done:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
-                unwritten = self._record(chunk, crew.calls - calls - chunk.calls.sum(axis=0))
-                calls, seconds, rejected = crew.calls - unwritten, crew.seconds.copy(), core.rejected
+                pending = np.append(crew.calls - calls, core.rejected - rejected)
+                unwritten = self._record(chunk, pending - np.append(chunk.calls.sum(axis=0), chunk.rejected.sum()))
+                calls, seconds = crew.calls - unwritten[:-1], crew.seconds.copy()
+                rejected = core.rejected - int(unwritten[-1])
                 if chunk.failure is not None:
                     raise chunk.failure
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
@@ -235,7 +237,8 @@ class _Run:
         rows = np.flatnonzero((np.arange(len(chunk)) + before + 1) % self.every == 0)
         if self.core.done and (not len(rows) or rows[-1] != len(chunk) - 1):
             rows = np.append(rows, len(chunk) - 1)
-        totals = unwritten + chunk.calls.cumsum(axis=0)
+        self.stats.over_tolerance += int((chunk.error > 1.0).sum())
+        totals = unwritten + np.column_stack([chunk.calls, chunk.rejected]).cumsum(axis=0)
         if not len(rows):
             return totals[-1]
         norms, counts = chunk.norms, chunk.counts
@@ -244,16 +247,17 @@ class _Run:
             picked = [norms[ends[k] - counts[k] : ends[k]] for k in rows]
             norms, counts = np.concatenate(picked), counts[rows]
         part = slice(None) if self.every == 1 else rows
+        counted = np.diff(totals[rows], axis=0, prepend=np.zeros((1, totals.shape[1]), np.int64))
         block = {
             "t": chunk.t[part],
             "y": self.selection.y(chunk.y[part].T).T,
             "z": self.selection.z(chunk.z[part].T).T,
-            "H": chunk.H,
+            "H": chunk.H if np.isscalar(chunk.H) else np.asarray(chunk.H)[part],
             "iterations": chunk.iterations[part],
             "residual": chunk.residual[part],
-            "error": np.nan,
-            "rejected": 0,
-            "calls": np.diff(totals[rows], axis=0, prepend=np.zeros((1, totals.shape[1]), np.int64)),
+            "error": chunk.error[part],
+            "rejected": counted[:, -1],
+            "calls": counted[:, :-1],
             "seconds": np.nan,
             "norms": norms,
         }

@@ -15,6 +15,8 @@ METHODS = {
     "semi-implicit 0": cs.SemiImplicit(0),
     "semi-implicit 2": cs.SemiImplicit(2),
     "semi-implicit 1, guess of degree 0": cs.SemiImplicit(1, predictor=0),
+    "semi-implicit 0, guess of degree 2": cs.SemiImplicit(0, predictor=2),
+    "implicit 0, guess of degree 2": cs.Implicit(0, predictor=2),
     "semi-implicit 1, no final update": cs.SemiImplicit(1, final_update=False),
     "semi-implicit 2, differences": cs.SemiImplicit(2, jacobian="difference"),
     "implicit 1": cs.Implicit(1),
@@ -51,12 +53,12 @@ def two_forces(a, b):
     return 30.0 * (b - a) + np.sin(a), np.tanh(a - b)
 
 
-def pendulums(solver: str, h: float | None = None) -> cs.System:
+def pendulums(solver: str, h: float | None = None, law=bush) -> cs.System:
     def ode(x0: list[float]) -> cs.Subsystem:
         return cs.Ode(pendulum, motion, x0=x0, inputs=["f"], outputs=["x", "v"], solver=solver, h=h)
 
     system = cs.System({"one": ode([1.0, 0.0]), "two": ode([0.0, 0.5])})
-    system.law({"one.f": 1, "two.f": -1}, bush, of=["one.x", "one.v", "two.x", "two.v"], name="force")
+    system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "one.v", "two.x", "two.v"], name="force")
     return system
 
 

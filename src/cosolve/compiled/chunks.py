@@ -25,7 +25,7 @@ from cosolve.method.serial import in_order
 from cosolve.method.startup import RisingDegree
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepper import Core
-from cosolve.stepper.windows import Uniform
+from cosolve.stepper.windows import Controlled, Uniform
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Matrix, Vector
@@ -47,10 +47,12 @@ class Chunk:
     t: Vector
     y: Matrix
     z: Matrix
-    H: float
+    H: Vector | float
     iterations: npt.NDArray[np.int32]
     residual: Vector
     calls: npt.NDArray[np.int64]  # per step and subsystem
+    rejected: npt.NDArray[np.int64]
+    error: Vector
     norms: Vector = field(default_factory=lambda: np.zeros(0))
     counts: npt.NDArray[np.int64] | None = None  # norms per row
     failure: SimulationError | None = None  # what ended it, where the readable engine cannot take the step again
@@ -72,10 +74,21 @@ def why_not_compiled(system: System, method: Method, step: object = None) -> str
     """
     plan = system.plan()
     found = _method_obstacle(method) or obstacle(plan)
-    if found is not None or not isinstance(step, (int, float)):
-        return found or (None if step is None else "the macro steps are not all of one length")
-    made = _natives(plan, float(step), method.degree)
-    return made if isinstance(made, str) else None
+    if found is not None or step is None:
+        return found
+    length = float(step) if isinstance(step, (int, float)) else 1.0
+    made = _natives(plan, length, method.degree)
+    if isinstance(made, str):
+        return made
+    return None if isinstance(step, (int, float)) else step_obstacle(plan, made)
+
+
+def step_obstacle(plan: Plan, natives: list[Native]) -> str | None:
+    """Why steps of changing length cannot be compiled."""
+    for name, native in zip(plan.names, natives, strict=True):
+        if not native.any_step:
+            return f"'{name}' is compiled for one step length only; give a fixed step"
+    return None
 
 
 def _method_obstacle(method: Method) -> str | None:
@@ -110,13 +123,14 @@ class Chunks:
         self.core = core
         plan, method, windows = core.plan, core.method, core.windows
         self.reason = _method_obstacle(method) or obstacle(plan)
-        if self.reason is None and type(windows) is not Uniform:
-            self.reason = "the macro steps are not all of one length"
+        if self.reason is None and type(windows) not in (Uniform, Controlled):
+            self.reason = "the method chooses its own steps"
         if self.reason is None and type(core.startup) is not RisingDegree:
             self.reason = "the run has a start of its own"
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
         self._loop: Callable[..., int] | None = None
+        self._steps: Any = None  # of controlled runs
         self._failures = 0  # chunks in a row that took no step
         self.loading = 0.0  # seconds of the last `take` that went into compiling
         self._rows = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
@@ -124,10 +138,13 @@ class Chunks:
     def take(self) -> Chunk | None:
         """Cross many steps from where the run stands; None when the readable engine must take the next one."""
         core, windows = self.core, self.core.windows
-        if self.reason is not None or not isinstance(windows, Uniform):
+        history = core.history
+        if self.reason is not None or len(history.values) <= core.method.depth or windows.done:
             return None
-        history, depth = core.history, max(core.method.degree, 1)
-        if len(history.values) <= depth or any(step != windows.H for step in history.steps):
+        if isinstance(windows, Controlled):
+            return self._controlled(windows)
+        assert isinstance(windows, Uniform)
+        if any(step != windows.H for step in history.steps):
             return None
         times = windows.points(self._rows)
         if len(times) < 2:
@@ -140,11 +157,25 @@ class Chunks:
         self.loading = perf_counter() - began
         return self._cross(times)
 
+    def _controlled(self, windows: Controlled) -> Chunk | None:
+        """Error-controlled steps."""
+        from cosolve.compiled.control import ControlledChunks
+
+        began = perf_counter()
+        if self._steps is None:
+            self._steps = ControlledChunks(self, windows)
+            if self.reason is not None or not self._prepare(windows.first_step) or not self._steps.ready():
+                return None
+            self._steps.take(0)  # compiles, or reads from the cache
+        self.loading = perf_counter() - began
+        taken: Chunk | None = self._steps.take(self._rows)
+        return taken
+
     @property
     def worth_it(self) -> bool:
         """True when the steps that are left repay loading the compiled loops."""
         windows = self.core.windows
-        if self.reason is not None or not isinstance(windows, Uniform):
+        if self.reason is not None:
             return False
         loaded = "cosolve.compiled.parts" in sys.modules
         return windows.left >= (_WORTH_RUNNING if loaded else _WORTH_LOADING)
@@ -163,10 +194,10 @@ class Chunks:
             self.reason = f"numba cannot compile a law: {first}"
             return False
         order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
-        self._natives, self._wiring = natives, wire(plan, natives, laws, order)
+        self.natives, self.wiring = natives, wire(plan, natives, laws, order)
         # an explicit step is undone only where that is cheap: the readable engine then takes it again
-        self._may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
-        self._slots = np.zeros(max(1, int(self._wiring.state_start[-1])) if self._may_retry else 0)
+        self.may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
+        self.slots = np.zeros(max(1, int(self.wiring.state_start[-1])) if self.may_retry else 0)
         past = tuple(-float(j) for j in range(method.degree + 1))
         W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
         V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
@@ -177,7 +208,7 @@ class Chunks:
         """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
         from cosolve.compiled import corrected, explicit
 
-        w, slots = self._wiring, self._slots
+        w, slots = self.wiring, self.slots
         if isinstance(method, Jacobi):
             return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, slots, Y, Z)
         if isinstance(method, GaussSeidel):
@@ -187,7 +218,7 @@ class Chunks:
             return lambda *rest: 0
         guess = method.degree if method.predictor is None else method.predictor
         P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
-        lapack = _lapack()
+        lapack = lapack_addresses()
         steady = bool(w.exact.all()) and not len(w.law)
         memory = self._memory
         if isinstance(method, SemiImplicit):
@@ -211,7 +242,7 @@ class Chunks:
         from cosolve.subsystem.products import product
 
         plan = self.core.plan
-        for i, native in enumerate(self._natives):
+        for i, native in enumerate(self.natives):
             if method.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
             if native.jacobian is None:
@@ -228,19 +259,17 @@ class Chunks:
         Y, Z, R = np.empty((count, plan.n_y)), np.empty((count, plan.n_z)), np.full(count, np.nan)
         most = int(method.max_iterations) + 2 if isinstance(method, Implicit) else 0
         N, norms = np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)) if most else 0)
-        values = np.array(core.history.values[: max(method.degree, 1) + 1])
-        for native in self._natives:
+        values = np.array(core.history.values[: method.depth + 1])
+        for native in self.natives:
             native.enter()
         assert self._loop is not None
         try:
             done = int(self._loop(values, times, Y, Z, R, N, norms))
         finally:
-            for native in self._natives:
+            for native in self.natives:
                 native.leave()
-        self._failures = 0 if done else self._failures + (count > 0)
-        if self._failures >= _FAILURES:
-            self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
-        failure = None if self._may_retry or done == count else self._failed(float(times[done]))
+        self.note_failure(not done and count > 0)
+        failure = None if self.may_retry or done == count else self._failed(float(times[done]))
         if not done:
             if failure is not None:
                 raise failure
@@ -249,19 +278,28 @@ class Chunks:
         if most:
             iterations = (N[:done] - 1).astype(np.int32)
         calls = self._account(iterations)
-        chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls)
+        nothing, unknown = np.zeros(done, np.int64), np.full(done, np.nan)
+        chunk = Chunk(
+            *(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls, nothing, unknown)
+        )
         chunk.failure = failure
         if most:
             chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
         core.skip(chunk.t, chunk.y[-1].copy(), list(values))
         return chunk
 
+    def note_failure(self, failed: bool) -> None:
+        """Give up when chunk after chunk takes no step."""
+        self._failures = self._failures + 1 if failed else 0
+        if self._failures >= _FAILURES:
+            self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
+
     def _failed(self, t: float) -> SimulationError:
         """What went wrong in a step that cannot be undone."""
-        i, status = (int(k) for k in self._wiring.trouble)
+        i, status = (int(k) for k in self.wiring.trouble)
         if i < 0:
             return NonFiniteError(f"a law returned a NaN or an infinity at t = {t:.9g}", time=t)
-        name, native = self.core.plan.names[i], self._natives[i]
+        name, native = self.core.plan.names[i], self.natives[i]
         if status and native.explain is not None:
             try:
                 native.explain(status)
@@ -273,7 +311,7 @@ class Chunks:
 
     def _account(self, iterations: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
-        crew, method, w = self.core.crew, self.core.method, self._wiring
+        method = self.core.method
         sweeps = iterations.astype(np.int64) + 1
         renewed = np.zeros_like(sweeps)  # interface Jacobians per step
         if isinstance(method, SemiImplicit):
@@ -281,6 +319,11 @@ class Chunks:
         elif isinstance(method, Implicit):
             assert isinstance(method.corrector, Newton)
             renewed = sweeps - 1 if method.corrector.refresh == "iteration" else (iterations > 0).astype(np.int64)
+        return self.count(sweeps, renewed)
+
+    def count(self, sweeps: npt.NDArray[np.int64], renewed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Calls per step and subsystem for so many sweeps and interface Jacobians; the crew's books are kept."""
+        crew, w = self.core.crew, self.wiring
         reads = np.where(w.exact, 0, np.diff(w.reads_start))
         calls: npt.NDArray[np.int64] = sweeps[:, np.newaxis] + renewed[:, np.newaxis] * reads
         crew.calls += calls.sum(axis=0)
@@ -288,7 +331,7 @@ class Chunks:
         return calls
 
 
-def _lapack() -> npt.NDArray[np.int64]:
+def lapack_addresses() -> npt.NDArray[np.int64]:
     """Addresses of the routines that SciPy itself uses."""
     from numba.extending import get_cython_function_address
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -36,11 +36,10 @@ class Variants:
 
     def values(self) -> list[dict[str, Any]]:
         """The arguments of `build`, variant by variant."""
-        if self.columns:
-            rows = zip(*(self.columns[name] for name in self.names), strict=True)
-        else:
-            rows = product(*(self.coords[name] for name in self.names))  # type: ignore[assignment]
-        return [dict(zip(self.names, map(_plain, row), strict=True)) for row in rows]
+        held = self.columns or self.coords
+        lists = [held[name].tolist() for name in self.names]  # Python numbers for `build`
+        rows: Iterable[tuple[Any, ...]] = zip(*lists, strict=True) if self.columns else product(*lists)
+        return [dict(zip(self.names, row, strict=False)) for row in rows]
 
 
 def make_variants(parameters: Any) -> Variants:
@@ -109,9 +108,9 @@ def as_list(given: Any, kind: Callable[[Any], bool]) -> list[Any] | None:
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not rows:
         raise SetupError("sweep: the list of parameters has no rows, so there is nothing to run")
-    first = list(rows[0])
+    first, keys = list(rows[0]), rows[0].keys()
     for k, row in enumerate(rows):
-        if set(row) != set(first):
+        if row.keys() != keys:
             odd = sorted(set(row) ^ set(first))
             raise SetupError(f"sweep: row {k} differs from row 0 in '{odd[0]}'; every row names the same parameters")
     return {name: _row(name, [row[name] for row in rows]) for name in first}
@@ -121,9 +120,8 @@ def _row(name: object, values: Any) -> Any:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise SetupError(f"sweep: the values of '{name}' are {values!r}; give a list, [{values!r}] for a single one")
     listed = list(values)
-    array = np.asarray(listed) if all(isinstance(v, (int, float, np.number)) for v in listed) else None
-    if array is not None and array.ndim == 1:
-        return array
+    if all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, listed))):
+        return np.asarray(listed)
     row = np.empty(len(listed), dtype=object)  # texts, tuples, objects
     for k, value in enumerate(listed):
         row[k] = value
@@ -137,8 +135,3 @@ def _checked(names: list[Any]) -> tuple[str, ...]:
         if name in TAKEN:
             raise SetupError(f"sweep: a parameter cannot be called '{name}', which is a dimension of every result")
     return tuple(names)
-
-
-def _plain(value: Any) -> Any:
-    """Python numbers for `build`, whatever the array held."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -67,7 +67,11 @@ def run_in_blocks(
                     _sort(job, item, groups, sink, tick)
         seconds["building"] = seconds.get("building", 0.0) + perf_counter() - began
         for group in groups:
-            if group.items:
+            if all(why is not None for why in group.pairs.values()):
+                for item in group.items:
+                    for pair, why in group.pairs.items():
+                        leave(item, [pair], why or "")
+            elif group.items:
                 ensemble = gather(group.systems) if stacked is None else stacked
                 _cross(job, group, ensemble, workers, sink, tick, leave, seconds)
             group.items, group.systems = [], []

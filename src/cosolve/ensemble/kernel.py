@@ -94,6 +94,14 @@ def _execute(instructions, terms, first, last, c, r):
 
 
 @njit(cache=True, nogil=True)
+def _copy(rows, into):
+    """The first rows of `into` become these."""
+    for k in range(len(rows)):
+        for v in range(BLOCK):
+            into[k, v] = rows[k, v]
+
+
+@njit(cache=True, nogil=True)
 def _any_bad(registers, rows, failed):
     """True when a variant that was good has a number in these rows that is not finite."""
     for k in range(len(rows)):
@@ -146,10 +154,11 @@ def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, ke
     r, n_live, turns = registers.ctypes.data, live.shape[1], len(watched)
     for b in range(blocks[0], blocks[1]):
         c = coefficients[b].ctypes.data
-        registers[:] = 0.0
-        registers[:n_live] = live[b]
-        registers[size - 1] = 1.0
-        saved[:] = live[b]
+        for k in range(size):
+            for v in range(BLOCK):
+                registers[k, v] = 1.0 if k == size - 1 else 0.0
+        _copy(live[b], registers)
+        _copy(live[b], saved)
         s = 0
         while s < len(plan):
             if plan[s, 5] > 0:
@@ -162,7 +171,7 @@ def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, ke
                     _observe(keep, registers, first, out[b, plan[s, 2]])
             if plan[s, 3] > 0:
                 if _any_bad(registers, watched[(s + 1) % turns], failed[b]):
-                    registers[:n_live] = saved  # back to the last look, and now one after every step
+                    _copy(saved, registers)  # back to the last look, and now one after every step
                     left = 0
                     for again in range(plan[s, 4], s + 1):
                         program = plan[again, 1]
@@ -170,5 +179,5 @@ def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, ke
                         left = _note_failures(registers, watched[(again + 1) % turns], again, failed[b])
                     if left == 0:
                         break
-                saved[:] = registers[:n_live]
+                _copy(registers[:n_live], saved)
             s += 1

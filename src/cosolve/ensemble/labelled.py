@@ -182,7 +182,7 @@ def _position(dim: str, labels: Any, wanted: Any) -> int:
         if _same(label, wanted):
             return k
     texts = [str(label) for label in labels]
-    close = get_close_matches(str(wanted), texts, n=1)
+    close = get_close_matches(wanted, texts, n=1) if isinstance(wanted, str) else []
     shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
     hint = f"did you mean {close[0]!r}?" if close else f"there are {shown}"
     raise SetupError(f"sel: {dim} has no {wanted!r}; {hint}")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from cosolve.ensemble.labelled import SweepResult
 
 
+_DECADES = 1e9  # largest over smallest magnitude that colours tell apart
+
+
 def draw_map(
     result: SweepResult,
     x: str,
@@ -49,12 +52,16 @@ def draw_map(
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes: Any = figure.subplots()
     shown = np.abs(values) if log else values
-    good = shown[np.isfinite(shown) & (shown > 0)] if log else shown[np.isfinite(shown)]
-    norm = LogNorm(good.min(), max(good.max(), good.min() * 1.01)) if log and len(good) else None
+    norm, beyond = None, False
+    if log and (shown > 0).any():
+        least = np.nanmin(shown[shown > 0])
+        beyond = bool((shown > _DECADES * least).any())  # runs that grew without bounds would use up the colours
+        shown = np.clip(shown, least, _DECADES * least)
+        norm = LogNorm(least, max(np.nanmax(shown), 1.01 * least))
     mesh = axes.pcolormesh(*places, np.ma.masked_invalid(shown), norm=norm, shading="nearest", cmap="viridis")
-    figure.colorbar(mesh, ax=axes, label=value)
+    figure.colorbar(mesh, ax=axes, label=value, extend="max" if beyond else "neither")
     if limit is not None and min(values.shape) > 1 and np.isfinite(values).any():
-        above = np.where(np.isfinite(shown), shown, np.inf) > limit
+        above = np.where(np.isfinite(values), np.abs(values) if log else values, np.inf) > limit
         if above.any() and not above.all():
             axes.contour(*places, above.astype(float), levels=[0.5], colors="white", linewidths=1.5)
     failed = result.failed if result.dims == (y, x) else result.failed.T

@@ -89,7 +89,9 @@ def propagators(A, B, H, degree, first, last, P):
         _balance(M, d)
         norm, doublings = _norm(M), 0
         if not norm < _LARGEST:
-            P[:, :, v] = np.nan
+            for i in range(n):
+                for j in range(P.shape[1]):
+                    P[i, j, v] = np.nan
             continue
         while norm > 1.0:
             norm *= 0.5
@@ -103,7 +105,10 @@ def propagators(A, B, H, degree, first, last, P):
                 term[i, n + j] = B[i, j, v] * H * h / d[i]
         # term = M^k (1/k! I, B h); F_j gets j! k!/(k + j + 1)! of its right part
         k, size = 0, 1.0
-        F[:] = 0.0
+        for q in range(degree + 1):
+            for i in range(n):
+                for j in range(p):
+                    F[q, i, j] = 0.0
         while True:
             weight = 1.0 / (k + 1)
             for q in range(degree + 1):
@@ -121,7 +126,7 @@ def propagators(A, B, H, degree, first, last, P):
                     for q in range(n):
                         total += M[i, q] * term[q, j]
                     new[i, j] = total / k
-            term[:] = new
+            term, new = new, term
             for i in range(n):
                 for j in range(n):
                     E[i, j] += term[i, j]
@@ -143,8 +148,8 @@ def propagators(A, B, H, degree, first, last, P):
                     for m in range(n):
                         total += E[i, m] * E[m, j]
                     E2[i, j] = total
-            E[:] = E2
-            F[:] = F2
+            E, E2 = E2, E
+            F, F2 = F2, F
         for i in range(n):
             for j in range(n):
                 P[i, j, v] = E[i, j] * d[i] / d[j]

@@ -128,6 +128,11 @@ class Method:
         return type(self).__name__
 
     @property
+    def depth(self) -> int:
+        """How many macro points before the newest one it looks back at."""
+        return max(self.degree, 1)
+
+    @property
     def label(self) -> str:
         """Short label for tables and legends."""
         return f"{self.name}({self.degree})"

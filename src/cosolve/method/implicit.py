@@ -118,6 +118,10 @@ class Implicit(Method):
             ]
         return unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
+    @property
+    def depth(self) -> int:
+        return max(self.degree, self.predictor or 0, 1)
+
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
         treatment = treatment_for(plan, self.constraints)

@@ -69,6 +69,10 @@ class SemiImplicit(Method):
     def for_linearisation(self) -> SemiImplicit:
         return replace(self, refresh="run")
 
+    @property
+    def depth(self) -> int:
+        return max(self.degree, self.predictor or 0, 1)
+
     def bind(self, crew: Crew) -> MacroStep:
         plan = crew.plan
         treatment = treatment_for(plan, self.constraints)

@@ -63,7 +63,7 @@ class Core:
         """Put everything into its initial state."""
         self._t_start = t_start
         self.y, self.z = self.crew.start(t_start)
-        self.history = History(self.z, depth=max(self.method.degree, 1))
+        self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
 
@@ -97,8 +97,12 @@ class Core:
         """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""
         assert isinstance(self.windows, Uniform)
         self.windows.skip(times)
+        self.stand(y, values, self.history.steps)
+
+    def stand(self, y: Vector, values: list[Vector], steps: list[float]) -> None:
+        """Outputs and coupling history where the run stands now."""
         self.y, self.z = y, values[0]
-        self.history.values = values
+        self.history.values, self.history.steps = values, steps
 
     def settled(self) -> tuple[Vector, Vector]:
         """Outputs and coupling variables now, with what reacts at once to changed constants; nothing moves."""

@@ -20,6 +20,9 @@ from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span,
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector, is_number
 
+#: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
+LEAST_TICKS = 512
+
 #: A point closer than this fraction of a step is reached.
 _CLOSE = 1e-9
 
@@ -37,6 +40,11 @@ class Windows:
     def done(self) -> bool:
         """True at the end."""
         return self.t >= self.t_end
+
+    @property
+    def left(self) -> float:
+        """About how many steps are left; 0 when nobody knows."""
+        return 0.0
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         """The next macro step, of length `H` where that is given, at most to `limit`."""
@@ -176,69 +184,80 @@ class Controlled(Windows):
     """Error-controlled steps on a tick clock."""
 
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
-        self._control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
+        self.control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
         if t_end < inf:
             guess = 1e-4 * (t_end - t_start) if control.H_init is None else control.H_init
         elif control.H_init is None:
             raise SetupError("steps without a t_end need a first length: step=Adaptive(H_init=...)")
         else:
             guess = control.H_init
-        self._H = self.first_step = min(control.H_max, max(control.H_min, guess))
+        self.proposed = self.first_step = min(control.H_max, max(control.H_min, guess))
         self._begin(t_start)
-        self._previous: float | None = None
+        self.previous: float | None = None
         self._ticks, self._cut = 0, False
         self.settings = ("controlled", t_end, repr(control))
 
     def _begin(self, t: float) -> None:
-        self._clock = OpenTicks(t, self.first_step) if self.t_end == inf else TickClock(t, self.t_end)
+        self.clock = OpenTicks(t, self.first_step) if self.t_end == inf else TickClock(t, self.t_end)
         self.t = t
 
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
         self._begin(t)
-        self._H, self._previous = saved.get("H", self._H), saved.get("previous")
+        self.proposed, self.previous = saved.get("H", self.proposed), saved.get("previous")
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
-        clock = self._clock
+        clock = self.clock
         if H is not None:
-            self._H = H
-        self._ticks = clock.fit(self._H)
+            self.proposed = H
+        self._ticks = clock.fit(self.proposed)
         t1 = clock.at(clock.tick + self._ticks)
-        self._cut = limit < t1 or abs(t1 - limit) <= _CLOSE * self._H
+        self._cut = limit < t1 or abs(t1 - limit) <= _CLOSE * self.proposed
         if self._cut:
             self._ticks = max(1, clock.fit(limit - self.t))
             t1 = limit
         return Window(self.t, t1, clock.length(self._ticks))
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
-        control = self._control
+        control = self.control
         error = control.estimate(outcome.z, outcome.predicted, self._nominal)
         if self.may_reject and error > 1.0 and control.H_min * (1 + 1e-9) < window.H:
-            self._H = control.shorter_step(window.H, error, outcome.degree)
-            self._previous = None
-            if self._clock.fit(self._H) <= 4 or window.t0 + self._H == window.t0:
+            self.proposed = control.shorter_step(window.H, error, outcome.degree)
+            self.previous = None
+            if self.clock.fit(self.proposed) <= LEAST_TICKS or window.t0 + self.proposed == window.t0:
                 raise StepSizeError(
-                    f"the step control wants steps below {self._H:.1e} at t = {window.t0:.9g}: a jump or a tolerance "
-                    f"(rtol {control.rtol:g}) beyond reach; set H_min, or loosen rtol",
+                    f"the step control wants steps below {self.proposed:.1e} at t = {window.t0:.9g}: a jump or a "
+                    f"tolerance (rtol {control.rtol:g}) beyond reach; set H_min, or loosen rtol",
                     time=window.t0,
                 )
             return None
-        self._clock.advance(self._ticks)
+        self.clock.advance(self._ticks)
         self.t = window.t1
-        wanted = self._H if self._cut and error <= 1.0 else 0.0  # a step cut by hand says nothing against longer ones
-        self._H = max(wanted, control.next_step(window.H, error, self._previous, outcome.degree))
-        self._previous = error
+        # a step cut by hand says nothing against longer ones
+        wanted = self.proposed if self._cut and error <= 1.0 else 0.0
+        self.proposed = max(wanted, control.next_step(window.H, error, self.previous, outcome.degree))
+        self.previous = error
         return error
 
     @property
+    def left(self) -> float:
+        """About how many steps are left, from the length proposed now."""
+        return (self.t_end - self.t) / self.proposed
+
+    def resume_at(self, t: float, tick: int, proposed: float, previous: float) -> None:
+        """Steps up to `t` were crossed elsewhere; go on with a step of the proposed length."""
+        self.t, self.clock.tick, self.proposed = t, tick, proposed
+        self.previous = None if previous != previous else previous
+
+    @property
     def memory(self) -> dict[str, Any]:
-        held = {"t": self.t, "tick": self._clock.tick, "H": self._H, "previous": self._previous}
-        return held | {"origin": self._clock.t_start, "first": self.first_step}
+        held = {"t": self.t, "tick": self.clock.tick, "H": self.proposed, "previous": self.previous}
+        return held | {"origin": self.clock.t_start, "first": self.first_step}
 
     @memory.setter
     def memory(self, saved: dict[str, Any]) -> None:
         self.first_step = saved["first"]
         self._begin(saved["origin"])
-        self._clock.tick, self._H, self._previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
+        self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
 
 
 class OpenClock:

@@ -41,5 +41,6 @@ class Native:
     enter: Callable[[], None] = _nothing
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None
+    any_step: bool = False  # True when it crosses steps of any length, not only of the one it was made for
     explain: Callable[[int], None] | None = None  # raises with the words for a bad status
     keep: tuple[Any, ...] = ()  # whatever must stay in memory meanwhile

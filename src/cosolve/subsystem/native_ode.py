@@ -173,4 +173,4 @@ def ode_native(ode: Ode) -> Native | str:
         if not isinstance(solver, FixedStep) and data[0]:
             solver.memory = float(state[nx])
 
-    return Native(address, data.ctypes.data, state, enter=enter, leave=leave, keep=(data,))
+    return Native(address, data.ctypes.data, state, enter=enter, leave=leave, any_step=True, keep=(data,))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # where things are in the FMU's words
 COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(11)
-DERIVE, D_IN, ORDERS, SLOPES, PER_STEP, THROUGH = range(11, 17)
+DERIVE, D_IN, ORDERS, SLOPES, FACTORIALS, THROUGH = range(11, 17)
 GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT = range(17, 24)
 _WORDS = 24
 
@@ -79,10 +79,10 @@ def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
     if status > 1:
         return status
     if w[DERIVE] != 0 and n > 1:
-        slopes, per_step = carray(doubles_at(w[SLOPES]), width * (n - 1)), carray(doubles_at(w[PER_STEP]), n - 1)
+        slopes, factorial_of = carray(doubles_at(w[SLOPES]), width * (n - 1)), carray(doubles_at(w[FACTORIALS]), n - 1)
         for k in range(width):
             for j in range(1, n):
-                slopes[k * (n - 1) + j - 1] = c[j * width + k] * per_step[j - 1]
+                slopes[k * (n - 1) + j - 1] = c[j * width + k] * (factorial_of[j - 1] / H ** float(j))
         status = call_status_5(w[DERIVE], w[COMPONENT], w[D_IN], width * (n - 1), w[ORDERS], w[SLOPES])
         if status > 1:
             return status
@@ -130,7 +130,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     kind = "Real" if fmi == 2 else "Float64"
     state_name = "FMUstate" if fmi == 2 else "FMUState"
     derives = not crossing.holds
-    room = _Room(fmu, inputs.variables, outputs.variables, H, degree)
+    room = _Room(inputs.variables, outputs.variables, degree)
     w = np.zeros(_WORDS, dtype=np.int64)
     w[COMPONENT], w[VERSION] = fmu.component, fmi
     w[SET], w[IN], w[N_IN], w[U] = at[f"fmi{fmi}Set{kind}"], _address(room.takes), inputs.length, _address(room.u)
@@ -139,10 +139,10 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     if derives:
         w[DERIVE] = at["fmi2SetRealInputDerivatives"]
         w[D_IN], w[ORDERS] = _address(room.repeated), _address(room.orders)
-        w[SLOPES], w[PER_STEP] = _address(room.slopes), _address(room.per_step)
+        w[SLOPES], w[FACTORIALS] = _address(room.slopes), _address(room.factorials)
     w[THROUGH] = fmu._pattern is not None and bool(fmu._pattern.any())
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
-    native = Native(_cross.address or 0, w.ctypes.data, enter=lambda: None, keep=(w, room))
+    native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
     if hasattr(fmu, "save"):
         saved = fmu.save()  # memory of the FMU that is written again and again
         w[GET_STATE], w[SET_STATE], w[STATE] = (
@@ -180,7 +180,7 @@ def _address(array: Any) -> int:
 class _Room:
     """Arrays whose addresses the FMU gets."""
 
-    def __init__(self, fmu: Any, takes: Any, gives: Any, H: float, degree: int) -> None:
+    def __init__(self, takes: Any, gives: Any, degree: int) -> None:
         self.takes = np.array([v.reference for v in takes], dtype=np.uint32)
         self.gives = np.array([v.reference for v in gives], dtype=np.uint32)
         count = sum(v.length for v in takes)
@@ -188,4 +188,4 @@ class _Room:
         self.repeated = np.repeat(self.takes, max(degree, 1))
         self.orders = np.tile(np.arange(1, degree + 1, dtype=np.int32), len(self.takes))
         self.slopes = np.zeros((count, max(degree, 1)))
-        self.per_step = np.array([factorial(j) / H**j for j in range(1, degree + 1)])
+        self.factorials = np.array([float(factorial(j)) for j in range(1, degree + 1)])

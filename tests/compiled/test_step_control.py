@@ -1,0 +1,93 @@
+"""Error-controlled steps in compiled code: the same steps, rejections and bits as in the readable engine."""
+
+import numba
+import numpy as np
+import pytest
+from tests.compiled.test_same_bits import pendulums, same
+from tests.fmu.oscillator import fmu_split
+
+import cosolve as cs
+from cosolve.compiled import chunks
+
+METHODS = [
+    cs.Jacobi(0),
+    cs.Jacobi(2),
+    cs.GaussSeidel(1),
+    cs.SemiImplicit(0),
+    cs.SemiImplicit(2),
+    cs.SemiImplicit(2, predictor=1),
+    cs.Implicit(1),
+    cs.Implicit(2, corrector=cs.Newton("iteration")),
+]
+CONTROLS = {
+    "PI": cs.Adaptive(rtol=3e-2, H_init=5e-3, H_min=2e-4),
+    "I, short steps": cs.Adaptive(rtol=1e-3, atol=1e-2, H_init=1e-3, H_max=4e-3, H_min=5e-4, controller="I"),
+    "never repeated": cs.Adaptive(rtol=1e-2, H_init=1e-2, H_min=5e-4, reject=False),
+    "at least": cs.Adaptive(rtol=1e-7, H_init=4e-3, H_min=2e-3),
+}
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.label} {getattr(m, 'predictor', '')}")
+def test_same_steps_and_bits(method, control) -> None:
+    run = {"method": method, "step": CONTROLS[control], "t_end": 0.3}
+    readable = cs.simulate(pendulums("ode4", 1e-3), **run, compiled=False)
+    compiled = cs.simulate(pendulums("ode4", 1e-3), **run, compiled=True)
+    assert compiled.stats.compiled_steps >= 0.5 * readable.stats.steps
+    same(compiled, readable)
+    np.testing.assert_array_equal(compiled.column("error"), readable.column("error"))
+    for name in ("rejected", "over_tolerance"):
+        assert getattr(compiled.stats, name) == getattr(readable.stats, name)
+
+
+def test_some_of_these_runs_reject_steps() -> None:
+    """Otherwise the comparison above would not see a rejection."""
+    run = {"method": cs.SemiImplicit(2), "step": cs.Adaptive(rtol=1e-6, H_init=2e-2), "t_end": 1.0}
+    readable = cs.simulate(pendulums("auto"), **run, compiled=False)
+    compiled = cs.simulate(pendulums("auto"), **run, compiled=True, every=3)
+    assert readable.stats.rejected > 0
+    assert compiled.stats.rejected == readable.stats.rejected
+    assert compiled.column("rejected").sum() == readable.column("rejected").sum()
+    np.testing.assert_array_equal(compiled["one.x"][:-1], readable["one.x"][::3][: len(compiled.t) - 1])
+
+
+def test_chunks_follow_one_another(monkeypatch) -> None:
+    monkeypatch.setattr(chunks, "_ROWS", 7)
+    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-5, H_init=1e-3), "t_end": 0.5}
+    readable = cs.simulate(pendulums("auto"), **run, compiled=False)
+    same(cs.simulate(pendulums("auto"), **run, compiled=True), readable)
+
+
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(2, jacobian="difference")], ids=lambda m: m.label)
+def test_fmus_with_controlled_steps(method) -> None:
+    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, H_init=1e-3), "t_end": 0.2}
+    readable = cs.simulate(fmu_split("D/D", 2), **run, compiled=False)
+    compiled = cs.simulate(fmu_split("D/D", 2), **run, compiled=True)
+    assert compiled.stats.compiled_steps > 10
+    same(compiled, readable)
+
+
+def test_what_cannot_change_its_step_says_so() -> None:
+    tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    system = cs.System({"a": tank})
+    system.connect("a.h", "a.q")
+    why = cs.why_not_compiled(system, cs.Jacobi(1), cs.Adaptive())
+    assert why == "'a' is compiled for one step length only; give a fixed step"
+    with pytest.raises(cs.SetupError, match="compiled=True: 'a' is compiled for one step length only"):
+        cs.simulate(system, method=cs.Jacobi(1), step=cs.Adaptive(), t_end=1.0, compiled=True)
+
+
+@numba.njit
+def stop(x1, v1, x2, v2):
+    return 1e6 if x1 < 0.99 else 0.0
+
+
+def test_a_jump_has_the_same_words() -> None:
+    words = []
+    for compiled in (False, True):
+        system = pendulums("ode4", 1e-3, stop)
+        run = {"method": cs.Jacobi(1), "step": cs.Adaptive(rtol=1e-3, H_init=1e-3), "t_end": 0.5}
+        with pytest.raises(cs.StepSizeError, match="a jump or a tolerance") as failure:
+            cs.simulate(system, **run, compiled=compiled)
+        words.append((str(failure.value), failure.value.result.t[-1]))
+    assert words[0] == words[1]

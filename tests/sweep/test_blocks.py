@@ -1,0 +1,206 @@
+"""Blocks of variants give the numbers of `simulate`: the same bits from the same propagators, 1e-12 otherwise."""
+
+import numpy as np
+import pytest
+from tests.sweep.models import free, oscillator, oscillator_matrices, symmetric, tanks
+
+import cosolve as cs
+from cosolve.ensemble import blocks
+from cosolve.ensemble.blocks import Wanted, cross_blocks, gather, why_not_blocks
+from cosolve.ensemble.propagators import propagators
+
+EXPLICIT = [
+    cs.Jacobi(0),
+    cs.Jacobi(1),
+    cs.Jacobi(3),
+    cs.GaussSeidel(0),
+    cs.GaussSeidel(1),
+    cs.GaussSeidel(2, order=["two"]),
+]
+CORRECTED = [
+    cs.SemiImplicit(0),
+    cs.SemiImplicit(2),
+    cs.SemiImplicit(1, predictor=0),
+    cs.SemiImplicit(0, predictor=1),
+    cs.SemiImplicit(1, final_update=False),
+    cs.SemiImplicit(1, refresh="run"),
+]
+SYSTEMS = {
+    "feed-through": lambda r: oscillator(1e3 * (1 + r.random()), 1 + r.random(), r.random()),
+    "plain": lambda r: symmetric(1e3 * (1 + r.random()), 10 * r.random()),
+    "vectors and constants": lambda r: tanks(0.2 + r.random(), r.random()),
+}
+NAMES = {
+    "feed-through": ("one.x", "one.v", "two.F", "two.x", "one.f", "two.x1"),
+    "plain": ("one.x", "two.v", "two.foreign_x"),
+    "vectors and constants": ("two.h", "mix.out", "one.h", "one.extra", "mix.in", "one.q"),
+}
+
+
+def variants(kind: str, count: int) -> list[cs.System]:
+    random = np.random.default_rng(count)
+    return [SYSTEMS[kind](random) for _ in range(count)]
+
+
+def simulated(system: cs.System, wanted: Wanted) -> np.ndarray:
+    run = cs.simulate(
+        system,
+        method=wanted.method,
+        step=wanted.step,
+        t_end=wanted.t_end,
+        every=wanted.every,
+        record=wanted.record,
+        compiled=False,
+    )
+    return np.concatenate([run[name].reshape(len(run.t), -1).T for name in wanted.record])
+
+
+def library_propagators(systems):
+    """The exponentials that `simulate` uses."""
+
+    def propagate(ensemble, H, degree):
+        names = list(systems[0].subsystems)
+        found = [np.array([s.subsystems[n]._propagator(H, degree) for s in systems]) for n in names]
+        return [np.ascontiguousarray(np.moveaxis(P, 0, 2)) for P in found]
+
+    return propagate
+
+
+@pytest.mark.parametrize("t_end", [0.06, 0.0405])  # the last step of the second one is shorter
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("method", EXPLICIT + CORRECTED, ids=repr)
+def test_same_numbers_as_simulate(method, kind, t_end) -> None:
+    """Start-up, ordinary steps one by one (every = 1) and together (every = 25), and the last one."""
+    systems = variants(kind, 3)
+    if isinstance(method, cs.GaussSeidel) and kind == "vectors and constants":
+        method = cs.GaussSeidel(method.degree, order=["mix"])
+    for every in (1, 25):
+        wanted = Wanted(method, 1e-3, 0.0, t_end, NAMES[kind], every, "trajectory")
+        expected = np.array([simulated(s, wanted) for s in systems])
+        plan = systems[0].plan()
+        given = cross_blocks(plan, gather(systems), wanted, propagate=library_propagators(systems)).values
+        own = cross_blocks(plan, gather(systems), wanted).values
+        size = np.abs(expected).max(axis=2, keepdims=True)
+        assert np.all(np.abs(own - expected) <= 1e-12 * size)
+        if method in CORRECTED:  # the interface Jacobian is solved by another route than LAPACK's substitution
+            assert np.all(np.abs(given - expected) <= 1e-14 * size)
+        else:
+            np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 130])
+def test_block_boundaries(count) -> None:
+    """Filled and unfilled blocks, on one and several threads: every variant has the bits it has alone."""
+    systems = variants("feed-through", count)
+    wanted = Wanted(cs.Jacobi(1), 1e-3, 0.0, 0.2, ("one.x", "two.F"), 1, "end")
+    together = cross_blocks(systems[0].plan(), gather(systems), wanted, workers=1).values
+    threaded = cross_blocks(systems[0].plan(), gather(systems), wanted, workers=3).values
+    np.testing.assert_array_equal(together, threaded)
+    for v in {0, count // 2, count - 1}:
+        alone = cross_blocks(systems[v].plan(), gather([systems[v]]), wanted).values
+        np.testing.assert_array_equal(alone[0], together[v])
+
+
+def test_long_runs_stay_with_simulate() -> None:
+    """1000 steps, most of them in machine code of their own, at the steps of the benchmark."""
+    systems = variants("feed-through", 4)
+    for method in (cs.Jacobi(0), cs.Jacobi(1), cs.SemiImplicit(1)):
+        wanted = Wanted(method, 1e-4, 0.0, 0.1, NAMES["feed-through"], 1000, "trajectory")
+        expected = np.array([simulated(s, wanted) for s in systems])
+        found = cross_blocks(systems[0].plan(), gather(systems), wanted)
+        assert found.seconds.keys() == {"propagators", "preparing", "loop", "collecting"}
+        scale = np.abs(expected[:, :, :1])  # of the start: both decay
+        assert np.all(np.abs(found.values - expected) <= 1e-12 * np.maximum(scale, np.abs(expected)))
+
+
+def test_instructions_and_machine_code_agree(monkeypatch) -> None:
+    systems = variants("plain", 5)
+    wanted = Wanted(cs.SemiImplicit(2), 1e-3, 0.0, 0.5, NAMES["plain"], 1, "end")
+    fast = cross_blocks(systems[0].plan(), gather(systems), wanted).values
+    monkeypatch.setattr(blocks, "_WORTH_COMPILING", 10**9)
+    slow = cross_blocks(systems[0].plan(), gather(systems), wanted).values
+    np.testing.assert_array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("reduce", ["end", "max", "min", "peak"])
+def test_reductions(reduce) -> None:
+    build = lambda ck: oscillator(ck)  # noqa: E731
+    found = cs.sweep(build, {"ck": [1e3, 2e3]}, methods=cs.Jacobi(1), steps=1e-3, t_end=0.3, reduce=reduce, every=7)
+    assert "in compiled blocks" in found.how
+    for k, ck in enumerate([1e3, 2e3]):
+        run = cs.simulate(build(ck), method=cs.Jacobi(1), step=1e-3, t_end=0.3, every=7)
+        rows = np.array([run[name] for name in found.coords["quantity"]])
+        kept = {"end": rows[:, -1], "max": rows.max(1), "min": rows.min(1), "peak": np.abs(rows).max(1)}[reduce]
+        np.testing.assert_allclose(found.values[k], kept, rtol=1e-11, atol=1e-12 * np.abs(rows).max())
+
+
+def test_nothing_coupled() -> None:
+    found = cs.sweep(free, {"decay": [1.0, 2.0]}, methods=cs.Jacobi(2), steps=0.1, t_end=1.0, record="tank.h")
+    assert "in compiled blocks" in found.how
+    np.testing.assert_allclose(found["tank.h"], np.exp([-1.0, -2.0]), rtol=1e-14)
+
+
+def test_matrices_of_all_variants_at_once() -> None:
+    grid = {"ck": [1e3, 1.5e3, 2e3], "dk": [1.0, 2.0]}
+    run = {"methods": [cs.Jacobi(1), cs.SemiImplicit(1)], "steps": 1e-3, "t_end": 0.2}
+    built = cs.sweep(oscillator, grid, **run)
+    given = cs.sweep(oscillator, grid, **run, matrices=oscillator_matrices)
+    np.testing.assert_array_equal(built.values, given.values)
+
+
+def test_matrices_that_are_not_those_of_build() -> None:
+    wrong = lambda ck, dk: {"two": {"A": [[0, 1], [-(2e3 + 2 * ck), -(1.0 + dk)]]}}  # noqa: E731
+    with pytest.raises(cs.SetupError, match="matrices: A of 'two' is not the one of build for"):
+        cs.sweep(
+            oscillator,
+            {"ck": [1e3, 2e3], "dk": [1.0]},
+            methods=cs.Jacobi(1),
+            steps=1e-3,
+            t_end=0.1,
+            matrices=wrong,
+        )
+    with pytest.raises(cs.SetupError, match="there is no subsystem 'tow'"):
+        cs.sweep(oscillator, {"ck": [1e3]}, methods=cs.Jacobi(), steps=1e-3, t_end=1, matrices=lambda ck: {"tow": {}})
+
+
+def test_what_does_not_run_in_blocks_says_why() -> None:
+    linear = oscillator()
+    assert "is not a Linear subsystem" in why_not_blocks(
+        cs.System({"a": cs.Static(lambda t, u: t, inputs=[], outputs=["y"])}), cs.Jacobi(), 0.1, "end"
+    )
+    assert "Implicit does not run in blocks" in why_not_blocks(linear, cs.Implicit(1), 0.1, "end")
+    assert "not all of one length" in why_not_blocks(linear, cs.Jacobi(1), cs.Adaptive(), "end")
+    assert "function of a whole result" in why_not_blocks(linear, cs.Jacobi(1), 0.1, len)
+    mass = cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
+    law = cs.System({"a": mass})
+    law.law("a.f", lambda x: -x, of="a.x")
+    assert "no plain connection" in why_not_blocks(law, cs.Jacobi(1), 0.1, "end")
+    loop = cs.System({"a": cs.Linear([[-1]], [[1]], [[1]], [[0.5]], x0=[1], inputs=["u"], outputs=["y"])})
+    loop.connect("a.y", "a.u")
+    assert "feed-through runs in a loop" in why_not_blocks(loop, cs.Jacobi(1), 0.1, "end")
+    assert why_not_blocks(linear, cs.Jacobi(1), 0.1, "end") is None
+
+
+def test_propagators_against_quadrature() -> None:
+    """`F_j` is the integral of `exp(A H (1 - s)) B H s^j`; stiff, badly scaled and nilpotent matrices."""
+    from scipy.linalg import expm
+
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    s, w = 0.5 * (nodes + 1.0), 0.5 * weights
+    cases = [
+        (np.array([[0.0, 1.0], [-1e6, -20.0]]), np.array([[0.0, 0.0], [1e6, 20.0]]), 1e-3),
+        (np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1.0]]), 0.7),
+        (np.array([[-30.0, 3.0, 0.0], [1.0, -2.0, 5.0], [0.0, 1e-3, 1.0]]), np.ones((3, 1)), 0.5),
+        (np.zeros((1, 1)), np.ones((1, 1)), 0.3),
+    ]
+    for A, B, H in cases:
+        n, p = B.shape
+        P = np.empty((n, n + 4 * p, 1))
+        propagators(A[:, :, np.newaxis].copy(), B[:, :, np.newaxis].copy(), H, 3, 0, 1, P)
+        flow = expm(A * H)
+        flows = [expm(A * H * (1.0 - node)) @ B * H for node in s]
+        # entries in units of the largest one in their row: scipy's exponential is no better than that
+        np.testing.assert_allclose(P[:, :n, 0], flow, rtol=1e-12, atol=1e-13 * np.abs(flow).max())
+        for j in range(4):
+            exact = sum(weight * node**j * F for weight, node, F in zip(w, s, flows, strict=True))
+            np.testing.assert_allclose(P[:, n + j * p : n + (j + 1) * p, 0], exact, rtol=1e-10, atol=1e-15)

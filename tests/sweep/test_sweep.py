@@ -1,0 +1,305 @@
+"""The call as users see it: labels, failures, order, where things run, and bad input."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.sweep.models import jitted, no_system, oscillator, pendulum, sometimes_deadly, symmetric
+
+import cosolve as cs
+
+RUN = {"methods": cs.Jacobi(1), "steps": 1e-2, "t_end": 0.2}
+
+
+class Uneven:
+    """A table of columns that do not fit together."""
+
+    columns = ("ck", "dk")
+
+    def __getitem__(self, name):
+        return [1e3, 2e3] if name == "ck" else [1.0]
+
+
+def outcome(system: cs.System, **run) -> tuple[cs.Result, cs.SimulationError | None]:
+    """What `simulate` gives, and the error where it stops early."""
+    try:
+        with np.errstate(all="ignore"):
+            return cs.simulate(system, **run), None
+    except cs.SimulationError as error:
+        return error.result, error
+
+
+def last_angle(result: cs.Result) -> dict[str, float]:
+    return {"angle": result["rod.x"][-1], "points": len(result.t)}
+
+
+def test_grid_methods_and_steps_are_dimensions() -> None:
+    found = cs.sweep(
+        symmetric,
+        {"c": [500.0, 1000.0, 1500.0], "d": [5.0, 10.0]},
+        methods=[cs.Jacobi(1), cs.SemiImplicit(1), cs.Implicit(1)],
+        steps=[1e-3, 2e-3],
+        t_end=0.1,
+        record=["one.x", "two.x"],
+    )
+    assert found.dims == ("c", "d", "method", "step", "quantity")
+    assert found.shape == (3, 2, 3, 2, 2)
+    assert not found.errors
+    assert not found.failed.any()
+    assert found.coords["method"] == ["Jacobi(1)", "SemiImplicit(1)", "Implicit(1)"]
+    for method in (cs.Jacobi(1), cs.SemiImplicit(1), cs.Implicit(1)):
+        run = cs.simulate(symmetric(1000.0, 5.0), method=method, step=2e-3, t_end=0.1)
+        part = found.sel(c=1000.0, d=5.0, method=method.label, step=2e-3)
+        assert part.dims == ("quantity",)
+        np.testing.assert_allclose(part.values, [run["one.x"][-1], run["two.x"][-1]], rtol=1e-12)
+        assert float(part.sel(quantity="two.x")) == part.values[1]
+    # one correction is exact for linear systems: both corrected methods agree
+    np.testing.assert_allclose(
+        found.sel(method="SemiImplicit(1)").values, found.sel(method="Implicit(1)").values, rtol=1e-8
+    )
+    assert "24 runs in compiled blocks" in found.how
+    assert "12 runs one by one" in found.how
+    assert "Implicit does not run in blocks" in found.how
+
+
+def test_rows_of_values() -> None:
+    rows = [{"ck": 1e3, "dk": 1.0}, {"ck": 2e3, "dk": 3.0}, {"ck": 1e3, "dk": 2.0}]
+    found = cs.sweep(oscillator, rows, **RUN, record=["two.F"])
+    table = cs.sweep(oscillator, pd.DataFrame(rows), **RUN, record=["two.F"])
+    assert found.dims == ("variant", "quantity")
+    np.testing.assert_array_equal(found.values, table.values)
+    assert found.sel(ck=1e3).values.tolist() == found.values[[0, 2]].tolist()
+    frame = found.to_dataframe()
+    assert list(frame.columns) == ["variant", "ck", "dk", "two.F"]
+    assert frame["dk"].tolist() == [1.0, 3.0, 2.0]
+
+
+def test_trajectories() -> None:
+    grid = {"c": [500.0, 1000.0], "d": [5.0]}
+    one = cs.sweep(symmetric, grid, methods=cs.Jacobi(1), steps=1e-2, t_end=0.105, reduce="trajectory", every=3)
+    run = cs.simulate(symmetric(1000.0, 5.0), method=cs.Jacobi(1), step=1e-2, t_end=0.105, every=3)
+    assert one.dims == ("c", "d", "quantity", "t")
+    np.testing.assert_array_equal(one.coords["t"], run.t)
+    np.testing.assert_allclose(one.sel(c=1000.0, d=5.0)["two.v"], run["two.v"], rtol=1e-11)
+    two = cs.sweep(symmetric, grid, methods=cs.Jacobi(1), steps=[0.01, 0.02], t_end=0.1, reduce="trajectory")
+    assert two.dims == ("c", "d", "step", "quantity", "point")
+    assert np.isnan(two.sel(step=0.02).values[..., 6:]).all()
+    assert np.isfinite(two.sel(step=0.02).values[..., :6]).all()
+    frame = two.to_dataframe()
+    assert frame[frame["step"] == 0.02]["t"].dropna().max() == 0.1
+
+
+@pytest.mark.parametrize("reduce", ["end", "trajectory"])
+def test_runs_that_blow_up_are_marked_and_the_others_kept(reduce) -> None:
+    """Large steps: stiff variants are unstable; same verdict and same last good step as `simulate`."""
+    stiff = np.geomspace(1e2, 1e7, 70)
+    grid = {"ck": stiff, "dk": [1.0]}
+    with np.errstate(all="ignore"):
+        found = cs.sweep(oscillator, grid, methods=cs.Jacobi(0), steps=1e-2, t_end=6.0, record="two.F", reduce=reduce)
+    assert 0 < len(found.errors) < 70
+    assert found.failed.sum() == len(found.errors)
+    words = {failure.at["ck"]: failure.message for failure in found.errors}
+    verdicts = set()
+    for k in (0, 10, 40, 60, 69):
+        run, failure = outcome(oscillator(stiff[k]), method=cs.Jacobi(0), step=1e-2, t_end=6.0)
+        verdicts.add(failure is None)
+        values = np.atleast_1d(found.values[k, 0, 0])
+        if failure is None:
+            assert stiff[k] not in words
+            np.testing.assert_allclose(values[-1], run["two.F"][-1], rtol=1e-9)
+            continue
+        assert f"from t = {failure.time:.9g};" in words[stiff[k]]
+        assert np.isnan(values[-1])
+        if reduce == "trajectory":
+            np.testing.assert_allclose(values[: len(run.t)], run["two.F"], rtol=1e-7)
+            assert np.isnan(values[len(run.t) :]).all()
+    assert verdicts == {True, False}
+    frame = found.to_dataframe()
+    assert (frame["error"] != "").any()
+    assert "runs failed, first ck = " in repr(found)
+
+
+def test_a_variant_that_cannot_be_built_is_marked() -> None:
+    def build(length):
+        if length == 2.0:
+            raise ValueError("too long")
+        return pendulum(length)
+
+    found = cs.sweep(build, {"length": [2.0, 1.0, 2.0, 3.0]}, **RUN, record="rod.x", executor="serial")
+    assert np.isnan(found["rod.x"]).tolist() == [True, False, True, False]
+    assert [f.message for f in found.errors] == ["build failed: too long (ValueError)"] * 2
+    assert len(found.errors) == 2
+
+
+def test_variants_of_different_structure() -> None:
+    """Two kinds of linear systems and one that is not linear, mixed: each as `simulate` gives it."""
+
+    def build(kind):
+        return {"a": oscillator(), "b": symmetric(1e3, 1.0), "c": _with_ode()}[kind]
+
+    def _with_ode():
+        system = symmetric(1e3, 1.0)
+        twin = cs.System({**system.subsystems, "clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+        for source, target in (("two.x", "one.foreign_x"), ("two.v", "one.foreign_v")):
+            twin.connect(source, target)
+            twin.connect(source.replace("two", "one"), target.replace("one", "two"))
+        return twin
+
+    found = cs.sweep(build, {"kind": list("abcabc")}, **RUN, record="one.x")
+    expected = [cs.simulate(build(k), method=cs.Jacobi(1), step=1e-2, t_end=0.2)["one.x"][-1] for k in "abc"] * 2
+    np.testing.assert_allclose(found["one.x"], expected, rtol=1e-12)
+    assert "4 runs in compiled blocks" in found.how
+    assert "2 runs one by one" in found.how
+
+
+def test_a_function_of_the_result() -> None:
+    found = cs.sweep(pendulum, {"length": [1.0, 2.0]}, **RUN, reduce=last_angle)
+    assert found.coords["quantity"] == ["angle", "points"]
+    assert found["points"].tolist() == [21.0, 21.0]
+    number = cs.sweep(pendulum, {"length": [1.0, 2.0]}, **RUN, reduce=lambda result: result["rod.x"].max())
+    assert number.dims == ("length",)
+    assert number.values.tolist() == [1.0, 1.0]
+    uneven = cs.sweep(pendulum, {"length": [1.0, 2.0]}, **RUN, reduce=lambda r: np.zeros(2 + (r["rod.x"][-1] > 0.9)))
+    assert "reduce returned values of shape (3,), but (2,) for other variants" in uneven.errors[0].message
+    broken = cs.sweep(pendulum, {"length": [1.0]}, **RUN, reduce=lambda result: result["nothing"])
+    assert "reduce failed" in broken.errors[0].message
+    assert np.isnan(broken.values).all()
+
+
+def test_steps_that_choose_themselves() -> None:
+    found = cs.sweep(
+        pendulum, {"length": [1.0]}, methods=cs.Jacobi(1), steps=cs.Adaptive(rtol=1e-4), t_end=0.5, record="rod.x"
+    )
+    exact = cs.simulate(pendulum(1.0), method=cs.Jacobi(2), step=1e-3, t_end=0.5)
+    assert abs(found.values[0, 0] - exact["rod.x"][-1]) < 1e-3
+    with pytest.raises(cs.SetupError, match="whole trajectories need macro steps of one length"):
+        cs.sweep(pendulum, {"length": [1.0]}, methods=cs.Jacobi(1), steps=cs.Adaptive(), t_end=1, reduce="trajectory")
+
+
+def test_jitted_systems_go_through_the_compiled_loop() -> None:
+    run = {"methods": cs.Jacobi(1), "steps": 1e-3, "t_end": 3.0, "record": ["rod.x"]}
+    found = cs.sweep(jitted, {"start": np.linspace(0.1, 1.0, 8)}, **run)
+    assert "through the compiled loop" in found.how
+    assert "('rod' (Ode) is not a Linear subsystem)" in found.how.replace("not in blocks ", "")
+    readable = cs.sweep(jitted, {"start": np.linspace(0.1, 1.0, 8)[:2]}, **run, compiled=False)
+    assert "compiled loop" not in readable.how
+    np.testing.assert_array_equal(found.values[:2], readable.values)
+
+
+def test_order_and_place_do_not_matter() -> None:
+    """Serial, threads, processes, and the variants the other way round: the same bits."""
+    lengths = [0.5, 1.0, 1.5, 2.0, 2.5]
+    here = cs.sweep(pendulum, {"length": lengths}, **RUN, executor="serial")
+    there = cs.sweep(pendulum, {"length": lengths}, **RUN, executor="processes", workers=2)
+    assert "in 2 processes" in there.how
+    np.testing.assert_array_equal(here.values, there.values)
+    back = cs.sweep(pendulum, {"length": lengths[::-1]}, **RUN, executor="serial")
+    np.testing.assert_array_equal(here.values, back.values[::-1])
+    stiff = {"ck": np.linspace(1e3, 2e3, 70)}
+    one, two = (cs.sweep(oscillator, stiff, **RUN, workers=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.values, two.values)
+    turned = cs.sweep(oscillator, {"ck": stiff["ck"][::-1]}, **RUN)
+    np.testing.assert_array_equal(one.values, turned.values[::-1])
+
+
+def test_a_process_that_dies_takes_only_its_variant_with_it() -> None:
+    lengths = [1.0, 1.5, 3.0, 2.0]
+    found = cs.sweep(sometimes_deadly, {"length": lengths}, **RUN, record="rod.x", executor="processes", workers=2)
+    assert [f.at["length"] for f in found.errors] == [3.0]
+    assert "its worker process died" in found.errors[0].message
+    good = cs.sweep(pendulum, {"length": [1.0, 1.5, 2.0]}, **RUN, record="rod.x", executor="serial")
+    np.testing.assert_array_equal(found["rod.x"][[0, 1, 3]], good["rod.x"])
+    assert "1 of them ended their process" in found.how
+
+
+def test_build_that_other_processes_cannot_import_runs_here() -> None:
+    found = cs.sweep(lambda length: pendulum(length), {"length": [1.0]}, **RUN, executor="processes")
+    assert "define it at the top of a module" in found.how
+    assert not found.errors
+
+
+def test_dask() -> None:
+    distributed = pytest.importorskip("dask.distributed")
+    with distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+        grid = {"ck": np.linspace(1e3, 2e3, 70), "dk": [1.0, 2.0]}
+        spread = cs.sweep(oscillator, grid, **RUN, client=client)
+        lengths = cs.sweep(lambda length: pendulum(length), {"length": [1.0, 2.0, 3.0]}, **RUN, client=client)
+    np.testing.assert_array_equal(spread.values, cs.sweep(oscillator, grid, **RUN).values)
+    here = cs.sweep(pendulum, {"length": [1.0, 2.0, 3.0]}, **RUN, executor="serial")
+    np.testing.assert_array_equal(lengths.values, here.values)
+    assert "Dask cluster" in spread.how
+    with pytest.raises(cs.SetupError, match=r"client must be a dask.distributed.Client, not a int"):
+        cs.sweep(oscillator, grid, **RUN, client=3)
+
+
+def test_without_dask(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(cs.SetupError, match=r"pip install cosolve\[cluster\]"):
+        cs.sweep(oscillator, {"ck": [1e3]}, **RUN, executor="dask")
+
+
+def test_progress() -> None:
+    seen: list[float] = []
+    cs.sweep(oscillator, {"ck": [1e3, 2e3], "dk": [1.0, 2.0]}, **RUN, progress=seen.append)
+    assert seen[-1] == 1.0
+    assert seen == sorted(seen)
+    seen.clear()
+    cs.sweep(pendulum, {"length": [1.0, 2.0]}, **RUN, progress=seen.append)
+    assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "words"),
+    [
+        ({}, {}, "no parameters are given, so there is nothing to run"),
+        ({"ck": []}, {}, "'ck' has no values"),
+        ([], {}, "no rows"),
+        ({"ck": 1e3}, {}, r"give a list, \[1000.0\] for a single one"),
+        ({"ckk": [1.0]}, {}, "build takes no parameter 'ckk'; did you mean 'ck'?"),
+        ({"step": [1.0]}, {}, "cannot be called 'step'"),
+        ([{"ck": 1.0, "dk": 1.0}, {"ck": 1.0}], {}, "row 1 differs from row 0 in 'dk'"),
+        (7, {}, "parameters are a dict of lists"),
+        ({"ck": [1e3]}, {"record": ["two.FF"]}, "there is no 'two.FF'; did you mean 'two.F'?"),
+        ({"ck": [1e3]}, {"workers": 0}, "workers must be a whole number of at least 1, not 0"),
+        ({"ck": [1e3]}, {"every": 0}, "every must be a whole number of at least 1, not 0"),
+        ({"ck": [1e3]}, {"executor": "cloud"}, "executor must be 'auto', 'serial', 'processes' or 'dask'"),
+        ({"ck": [1e3]}, {"reduce": "mean"}, "reduce must be one of 'end', 'max', 'min', 'peak', 'trajectory' or"),
+        ({"ck": [1e3]}, {"methods": []}, "no methods given"),
+        ({"ck": [1e3]}, {"methods": ["Jacobi"]}, "methods are coupling methods such as"),
+        ({"ck": [1e3]}, {"steps": []}, "no steps given"),
+        ({"ck": [1e3]}, {"steps": [0.1, -0.1]}, "steps must be a positive, finite number"),
+        ({"ck": [1e3]}, {"steps": [0.1, 0.1]}, "the same step is given twice"),
+        ({"ck": [1e3]}, {"t_end": 0.0}, "is not after t_start"),
+    ],
+)
+def test_bad_input(parameters, more, words) -> None:
+    with pytest.raises(cs.SetupError, match=words):
+        cs.sweep(oscillator, parameters, **{**RUN, **more})
+
+
+def test_bad_builds() -> None:
+    with pytest.raises(cs.SetupError, match="build returned a dict, not a System; end it with 'return system'"):
+        cs.sweep(no_system, {"length": [1.0]}, **RUN)
+    with pytest.raises(cs.SetupError, match="build must be a function that returns a System, not a System"):
+        cs.sweep(oscillator(), {"length": [1.0]}, **RUN)
+    with pytest.raises(cs.SetupError, match="build needs a value for 'd'"):
+        cs.sweep(symmetric, {"c": [1.0]}, **RUN)
+    with pytest.raises(
+        cs.SetupError, match="none of the 2 variants can be built; the first one: build failed: division"
+    ):
+        cs.sweep(lambda a: 1 / 0, {"a": [1, 2]}, **RUN)
+    with pytest.raises(
+        cs.SetupError, match=r"columns of different lengths, {'ck': 2, 'dk': 1}; each row is one variant"
+    ):
+        cs.sweep(oscillator, Uneven(), **RUN)
+
+
+def test_labels_that_do_not_exist() -> None:
+    found = cs.sweep(symmetric, {"c": [500.0], "d": [5.0]}, **RUN)
+    with pytest.raises(cs.SetupError, match=r"there is no dimension 'quantities'; did you mean 'quantity'\?"):
+        found.sel(quantities="one.x")
+    with pytest.raises(cs.SetupError, match=r"c has no 700.0; there are 500.0"):
+        found.sel(c=700.0)
+    with pytest.raises(cs.SetupError, match=r"quantity has no 'one\.y'; did you mean"):
+        found["one.y"]
