@@ -52,7 +52,7 @@ Curve = list[tuple[float, float, float]]  # error, solves, seconds
 def _oscillator(bench: Bench) -> Section:
     built, right = asdict(fmus.build()), exact()
     ours = [100, 200, 400, 800, 1600, 3200, 6400]
-    theirs = [*ours, 12800, 25600, 51200]
+    theirs = [*ours, 12800, 25600, 51200, 102400]
     if bench.quick:
         ours, theirs = ours[:4], theirs[:5]
     jobs: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -146,7 +146,7 @@ def _draw(curves: dict[str, Curve], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True, constrained_layout=True)
+    figure, axes = plt.subplots(1, 2, figsize=(13, 5), sharey=True, constrained_layout=True)
     colours = plt.get_cmap("tab10")
     for k, (label, curve) in enumerate(curves.items()):
         mine = label.startswith("cosolve")
@@ -157,7 +157,7 @@ def _draw(curves: dict[str, Curve], path: Path) -> None:
             axis.loglog([p[which] for p in shown], [p[0] for p in shown], label=label, **style)
     axes[0].set(xlabel="subsystem solves", ylabel="error at t = 1 s")
     axes[1].set(xlabel="time [s]")
-    axes[1].legend(fontsize=8, loc="lower left")
+    axes[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     for axis in axes:
         axis.grid(alpha=0.3, which="major")
     figure.suptitle("Two-mass oscillator as two FMUs, force/displacement")

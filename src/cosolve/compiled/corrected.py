@@ -18,11 +18,13 @@ from cosolve.compiled.interface import (
     largest,
     norm_of,
     output_partials,
+    predict,
     residual,
     solve,
     sweep,
+    workspace,
 )
-from cosolve.compiled.parts import GOOD, combine, evaluate, push, restore_all, room, save_all
+from cosolve.compiled.parts import GOOD, evaluate, push, restore_all, room, save_all
 from cosolve.compiled.wiring import Wiring
 
 _LOST = 1e12  # as in method/implicit.py
@@ -38,11 +40,7 @@ def semi_implicit(w: Wiring, lapack, P, V, values, size, increment, update, stea
     coefficients, base, guess = np.empty((n, n_z)), np.zeros((n, n_z)), np.empty((P.shape[0], n_z))
     weight = np.ascontiguousarray(V[:, 0])
     z, z_p, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z)
-    y, moved, dr_dy = np.empty(w.y_start[-1]), np.empty(w.y_start[-1]), np.empty((n_z, w.y_start[-1]))
-    G = np.empty((n_z, n_z))
-    rows, columns, scaled = np.empty(n_z), np.empty(n_z), np.empty((n_z, n_z))
-    pivots, integers = np.empty(n_z, np.int32), np.zeros(4 + n_z, np.int32)
-    work, rates = np.empty(4 * n_z), np.empty(2)
+    (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
     u, arguments, out = room(w, n)
     other, known = out.copy(), False
     for s in range(len(Y)):
@@ -51,14 +49,7 @@ def semi_implicit(w: Wiring, lapack, P, V, values, size, increment, update, stea
             return s
         bad = True
         while True:  # once; `break` means trouble
-            if n > 1:
-                combine(V[:, 1:], values[: n - 1], base)
-            combine(P, values[: P.shape[1]], guess)
-            for q in range(n_z):
-                total = guess[0, q]
-                for j in range(1, P.shape[0]):
-                    total += guess[j, q]
-                z_p[q] = total
+            predict(P, V, values, base, guess, z_p)
             end_in(base, weight, z_p, coefficients)
             if sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
                 break
@@ -133,11 +124,7 @@ def implicit(
     coefficients, base, guess = np.empty((n, n_z)), np.zeros((n, n_z)), np.empty((P.shape[0], n_z))
     weight = np.ascontiguousarray(V[:, 0])
     z, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z)
-    y, moved, dr_dy = np.empty(w.y_start[-1]), np.empty(w.y_start[-1]), np.empty((n_z, w.y_start[-1]))
-    G = np.empty((n_z, n_z))
-    rows, columns, scaled = np.empty(n_z), np.empty(n_z), np.empty((n_z, n_z))
-    pivots, integers = np.empty(n_z, np.int32), np.zeros(4 + n_z, np.int32)
-    work, rates = np.empty(4 * n_z), np.empty(2)
+    (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
     u, arguments, out = room(w, n)
     other = out.copy()
     filled, known = 0, False
@@ -148,14 +135,7 @@ def implicit(
         bad = True
         count = 0
         while True:  # once; `break` means trouble
-            if n > 1:
-                combine(V[:, 1:], values[: n - 1], base)
-            combine(P, values[: P.shape[1]], guess)
-            for q in range(n_z):
-                total = guess[0, q]
-                for j in range(1, P.shape[0]):
-                    total += guess[j, q]
-                z[q] = total
+            predict(P, V, values, base, guess, z)
             end_in(base, weight, z, coefficients)
             if sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
                 break

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cosolve.compiled.parts import FAILED, GOOD, cross, law, restore
+from cosolve.compiled.parts import FAILED, GOOD, combine, cross, law, restore
 from cosolve.compiled.wiring import Wiring
 from cosolve.subsystem.native import ADVANCE, REPLAY
 from cosolve.subsystem.native_calls import call_nine, call_six
@@ -23,6 +23,30 @@ def end_in(base, weight, z, coefficients):
     for j in range(len(weight)):
         for q in range(len(z)):
             coefficients[j, q] = base[j, q] + weight[j] * z[q]
+
+
+@njit(cache=True)
+def predict(P, V, values, base, guess, z):
+    """The first guess `z` (weights `P`), and the part of the signals that does not depend on their end (`V`)."""
+    n = V.shape[0]
+    if n > 1:
+        combine(V[:, 1:], values[: n - 1], base)
+    combine(P, values[: P.shape[1]], guess)
+    for q in range(len(z)):
+        total = guess[0, q]
+        for j in range(1, P.shape[0]):
+            total += guess[j, q]
+        z[q] = total
+
+
+@njit(cache=True)
+def workspace(w: Wiring, n_z):
+    """Room for outputs, moved outputs, `dr/dy`, the interface Jacobian, and what its factorisation needs."""
+    n_y = w.y_start[-1]
+    outputs = np.empty(n_y), np.empty(n_y), np.empty((n_z, n_y)), np.empty((n_z, n_z))
+    scaling = np.empty(n_z), np.empty(n_z), np.empty((n_z, n_z))
+    integers = np.empty(n_z, np.int32), np.zeros(4 + n_z, np.int32)
+    return outputs, scaling, integers, (np.empty(4 * n_z), np.empty(2))
 
 
 @njit(cache=True)

@@ -11,46 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.subsystem.input_polynomial import InputPolynomial
+from cosolve.subsystem.port import Matrix
 
-
-class Polynomial:
-    """Values over one macro step: `sum_j coefficients[j] * s**j` with `s = (t - t0) / H`.
-
-    >>> import numpy as np
-    >>> ramp = Polynomial(t0=1.0, H=0.5, coefficients=np.array([[2.0], [3.0]]))
-    >>> ramp(1.25)
-    array([3.5])
-    """
-
-    __slots__ = ("H", "coefficients", "t0")
-
-    def __init__(self, t0: float, H: float, coefficients: Matrix) -> None:
-        self.t0 = t0
-        self.H = H
-        self.coefficients = coefficients
-
-    @property
-    def degree(self) -> int:
-        """Highest power of `s`."""
-        return len(self.coefficients) - 1
-
-    @property
-    def end(self) -> Vector:
-        """Values at the end of the step (`s = 1`)."""
-        end: Vector = self.coefficients.sum(axis=0)
-        return end
-
-    def __call__(self, t: float) -> Vector:
-        """Values at time `t` (outside the step too: the same polynomial)."""
-        coefficients = self.coefficients
-        value: Vector = coefficients[-1]
-        if len(coefficients) == 1:
-            return value.copy()
-        s = (t - self.t0) / self.H
-        for row in coefficients[-2::-1]:
-            value = value * s + row
-        return value
+#: The class lives below, where solvers by themselves need it too.
+Polynomial = InputPolynomial
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""An input signal by itself: the polynomial of a macro step where only numbers are at hand."""
+"""Input signals: polynomials in time inside one macro step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cosolve.subsystem.port import Matrix, Vector
 
 
 class InputPolynomial:
-    """The polynomial of `cosolve.signal`, evaluated by the same operations; the layers above build theirs there.
+    """Values over one macro step: `sum_j coefficients[j] * s**j` with `s = (t - t0) / H`.
 
     >>> import numpy as np
     >>> InputPolynomial(1.0, 0.5, np.array([[2.0], [3.0]]))(1.25)
@@ -30,7 +30,7 @@ class InputPolynomial:
         return end
 
     def __call__(self, t: float) -> Vector:
-        """Values at time `t`."""
+        """Values at time `t` (outside the step too: the same polynomial)."""
         coefficients = self.coefficients
         value: Vector = coefficients[-1]
         if len(coefficients) == 1:

@@ -23,6 +23,14 @@ class Kernels(NamedTuple):
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE = 0, 1, 2, 3
 
 
+def horner(coef, s):  # type: ignore[no-untyped-def]
+    """The input polynomial at a fraction `s` of the macro step."""
+    value = coef[-1].copy()
+    for j in range(len(coef) - 2, -1, -1):
+        value = value * s + coef[j]
+    return value
+
+
 def _add_up(x, h, weights, K, count):  # type: ignore[no-untyped-def]
     """`x + h * sum(weights[j] * K[j])`, slope after slope."""
     for j in range(count):
@@ -43,12 +51,7 @@ def _add_up_compiled(x, h, weights, K, count):  # type: ignore[no-untyped-def]
 
 
 def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
-    @jit
-    def inputs(coef, s):  # type: ignore[no-untyped-def]
-        value = coef[-1].copy()
-        for j in range(len(coef) - 2, -1, -1):
-            value = value * s + coef[j]
-        return value
+    inputs = jit(horner)
 
     @jit
     def fixed(rhs, t0, steps, x, u_t0, u_H, coef, a, b, c):  # type: ignore[no-untyped-def]

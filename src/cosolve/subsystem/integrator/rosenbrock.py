@@ -93,12 +93,7 @@ def _solve_compiled(factors, rhs):  # type: ignore[no-untyped-def]
 
 
 def _build(jit: Callable[[Any], Any], factor: Callable[..., Any], solve: Callable[..., Any]) -> StiffKernel:
-    @jit
-    def inputs(coef, s):  # type: ignore[no-untyped-def]
-        value = coef[-1].copy()
-        for j in range(len(coef) - 2, -1, -1):
-            value = value * s + coef[j]
-        return value
+    inputs = jit(kernels.horner)
 
     @jit
     def slope(rhs, t, x, u_t0, u_H, coef, out):  # type: ignore[no-untyped-def]
