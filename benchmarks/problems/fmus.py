@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -56,9 +57,11 @@ def build(work: Path = WORK) -> Built:
     for name, (variant, _, _) in PORTS.items():
         if not Path(fmus[name]).exists():
             _compile(cc, [f"-DVARIANT={variant}", str(HERE / "oscillator.c")], libraries[name])
-            with zipfile.ZipFile(fmus[name], "w", zipfile.ZIP_DEFLATED) as archive:
+            packed = Path(f"{fmus[name]}.{os.getpid()}")
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("modelDescription.xml", description(name))
                 archive.write(libraries[name], f"binaries/{_platform()}/{name}{_suffix()}")
+            packed.replace(fmus[name])
     master = folder / "master.so"
     if not master.exists():
         _compile(cc, [str(HERE / "master.c"), "-ldl"], str(master))
@@ -66,7 +69,10 @@ def build(work: Path = WORK) -> Built:
 
 
 def _compile(cc: list[str], what: list[str], target: str) -> None:
-    subprocess.run([*cc, *OPTIONS, *what, "-o", target, "-lm"], check=True)
+    """Through a file of our own: others may build at the same time."""
+    mine = Path(f"{target}.{os.getpid()}")
+    subprocess.run([*cc, *OPTIONS, *what, "-o", str(mine), "-lm"], check=True)
+    mine.replace(target)
 
 
 def _platform() -> str:

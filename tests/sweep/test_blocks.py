@@ -5,8 +5,10 @@ import pytest
 from tests.sweep.models import free, oscillator, oscillator_matrices, symmetric, tanks
 
 import cosolve as cs
-from cosolve.ensemble import blocks
-from cosolve.ensemble.blocks import Wanted, cross_blocks, gather, why_not_blocks
+from cosolve.ensemble import block_run
+from cosolve.ensemble.block_run import Wanted
+from cosolve.ensemble.blocks import cross_blocks, why_not_blocks
+from cosolve.ensemble.gathered import gather
 from cosolve.ensemble.propagators import propagators
 
 EXPLICIT = [
@@ -117,7 +119,7 @@ def test_instructions_and_machine_code_agree(monkeypatch) -> None:
     systems = variants("plain", 5)
     wanted = Wanted(cs.SemiImplicit(2), 1e-3, 0.0, 0.5, NAMES["plain"], 1, "end")
     fast = cross_blocks(systems[0].plan(), gather(systems), wanted).values
-    monkeypatch.setattr(blocks, "_WORTH_COMPILING", 10**9)
+    monkeypatch.setattr(block_run, "_WORTH_COMPILING", 10**9)
     slow = cross_blocks(systems[0].plan(), gather(systems), wanted).values
     np.testing.assert_array_equal(fast, slow)
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.ensemble.blocks import Ensemble, Wanted, alike, cross_blocks, gather, why_not_blocks
+from cosolve.ensemble.block_run import Wanted
+from cosolve.ensemble.blocks import cross_blocks, why_not_blocks
+from cosolve.ensemble.gathered import Ensemble, alike, gather
 from cosolve.ensemble.job import Item, Job, Sink
 from cosolve.ensemble.one_by_one import in_words
 from cosolve.ensemble.program import Matrices

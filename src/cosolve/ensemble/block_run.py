@@ -1,0 +1,272 @@
+"""One method with one step size for all variants: programs, coefficients, and what is done in which step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cosolve.ensemble.assemble import Code, Registers
+from cosolve.ensemble.gathered import Ensemble, settled
+from cosolve.ensemble.program import (
+    Ahead,
+    Layout,
+    Notes,
+    Observed,
+    StepWriter,
+    Table,
+    end_weight,
+    lay_out,
+    rows_of,
+)
+from cosolve.interface import Plan
+from cosolve.method import Method, SemiImplicit
+from cosolve.stepper import channels
+from cosolve.stepsize import UniformClock
+from cosolve.subsystem.port import Matrix, Vector
+
+_CHECK_EVERY = 128  # steps between two looks for values that are not finite
+_WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
+_WORTH_THREADS = 1 << 15  # propagators from which several threads are worth their start
+
+#: Interface Jacobians worse than that are left to the readable engine, which finds the words.
+_RCOND = 1e-13
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is run, and what is kept of it."""
+
+    method: Method
+    step: float
+    t_start: float
+    t_end: float
+    record: tuple[str, ...]
+    every: int
+    reduce: str
+
+
+def in_threads(work: Callable[[tuple[int, int]], None], count: int, workers: int) -> None:
+    """`work((first, last))` on parts of `range(count)`, in threads where there are several workers."""
+    workers = min(workers, count)
+    if workers <= 1:
+        work((0, count))
+        return
+    pieces = min(count, 4 * workers)  # other load on the machine makes threads finish at different times
+    ends = [count * k // pieces for k in range(pieces + 1)]
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(work, pairwise(ends)):
+            pass
+
+
+class BlockRun:
+    """Programs, coefficients and schedule of one method with one step size."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        ensemble: Ensemble,
+        wanted: Wanted,
+        workers: int,
+        propagate: Callable[[Ensemble, float, int], list[Matrix]] | None,
+    ) -> None:
+        self.plan, self.ensemble, self.method = plan, ensemble, wanted.method
+        self._workers, self._propagate = workers, propagate or self._series
+        self._made: dict[tuple[float, int], list[Matrix]] = {}
+        self.propagator_seconds = 0.0
+        self.alone = np.zeros(ensemble.count, dtype=bool)
+        self.clock = UniformClock(wanted.t_start, wanted.t_end, wanted.step)
+        count = self.clock.count
+        self.points = self.clock.times(0, count)
+        steps = np.arange(1, count + 1)
+        kept = steps % wanted.every == 0
+        kept[-1] = True
+        #: macro points that are recorded, the start included
+        self.recorded = np.concatenate([[0], steps[kept]])
+        found = settled(plan, ensemble.parts, ensemble.offsets)
+        assert found is not None
+        y, z = found
+        sums = self._observed(wanted.record)
+        sources: dict[str, list[Any]] = {"y": y, "z": z, "one": [1.0]}
+        self.first = [self._at_start(terms, sources) for terms in sums]
+        if wanted.reduce == "end":
+            kept[:-1] = False
+        self.rows = int(kept.sum()) + 1 if wanted.reduce == "trajectory" else 1
+        layout = lay_out(plan, ensemble.parts, self.method)
+        self.start = self._start_rows(layout, z)
+        self.table = Table(ensemble.count)
+        ones = self.table.row(1.0)
+        assert ones is not None
+        self._schedule(layout, sums, kept, ones, wanted.reduce)
+
+    def _schedule(self, layout: Layout, sums: list[Observed], kept: Any, ones: int, reduce: str) -> None:
+        """What the kernel does in every step."""
+        plan, method, count = self.plan, self.method, self.clock.count
+        guess = method.predictor if isinstance(method, SemiImplicit) and method.predictor is not None else method.degree
+        back = max(method.degree, min(guess, max(method.degree, 1)))
+        registers = Registers(layout.width, back + 2, plan.n_y, len(sums))
+        code = self.code = Code(registers)
+        writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
+        written: dict[tuple[int, float], Any] = {}
+        programs: dict[tuple[int, float, int, bool, bool], int] = {}
+        schedule = np.full((count, 6), -1, dtype=np.int64)
+        row, last_check = 0, 0
+        for s in range(count):
+            points, H, phase = min(s, back) + 1, self.clock.step(s), s % registers.turns
+            if (points, H) not in written:
+                written[points, H] = writer.write(self._ahead(points, H), sums)
+            check = s - last_check + 1 == _CHECK_EVERY or s == count - 1
+            for column, (observe, outputs) in enumerate([(bool(kept[s]), s == count - 1), (False, True)]):
+                key = (points, H, phase, observe, outputs)
+                if key not in programs:
+                    programs[key] = code.add(written[points, H], phase, ones, observe=observe, outputs=outputs)
+                schedule[s, column] = programs[key]
+            if kept[s]:
+                row += reduce == "trajectory"
+                schedule[s, 2] = row
+            schedule[s, 3:] = check, last_check, 0
+            if check:
+                last_check = s + 1
+        self.schedule = schedule
+        self.steps, self._engine = 0, None
+        depth = [0] * layout.width
+        for place in layout.z_place:
+            depth[place] = back
+        steady = written.get((back + 1, self.clock.H))
+        if steady is not None:
+            self._take_together(steady, depth, back)
+        places = sorted(set(layout.z_place))
+        given = range(registers.first_output, registers.first_output + plan.n_y)
+        self.watched = np.array(
+            [[*given, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
+        )
+
+    def _take_together(self, notes: Notes, depth: list[int], back: int) -> None:
+        """Ordinary steps of which nothing is kept go through machine code, up to the next look."""
+        schedule, count = self.schedule, self.clock.count
+        length, end = 0, count - 1  # the last step gives outputs
+        for s in range(end - 1, back - 1, -1):
+            if self.clock.step(s) != self.clock.H or schedule[s, 2] >= 0:
+                length = 0
+                continue
+            length = 1 if schedule[s, 3] else length + 1
+            schedule[s, 5] = length if length > 1 else 0
+        if not (schedule[:, 5] >= _WORTH_COMPILING).any():
+            schedule[:, 5] = 0
+            return
+        from cosolve.ensemble import kernel, machine_code
+
+        text = machine_code.generate(notes, self.table, self.code.registers, depth, kernel.BLOCK)
+        if text is None:
+            schedule[:, 5] = 0
+            return
+        self.steps, self._engine = machine_code.compiled(text)
+
+    def _ahead(self, points: int, H: float) -> Ahead:
+        """A step of length `H` with so many past points."""
+        rows = rows_of(self.plan, self.method, points)
+        made = self._propagators(H, rows - 1)
+        inverse = None
+        if isinstance(self.method, SemiImplicit):
+            weight = end_weight(self.method, points, self.clock.H, H)[:, 0]
+            inverse = self._inverse(made, weight)
+        return Ahead(points, H, self.clock.H, made, inverse)
+
+    def _propagators(self, H: float, degree: int) -> list[Matrix]:
+        if (H, degree) not in self._made:
+            began = perf_counter()
+            made = self._made[H, degree] = self._propagate(self.ensemble, H, degree)
+            for k, P in enumerate(made):
+                bad = ~np.isfinite(P).all(axis=(0, 1))
+                if bad.any():
+                    self.alone |= bad
+                    made[k] = np.where(bad, 0.0, P)
+            self.propagator_seconds += perf_counter() - began
+        return self._made[H, degree]
+
+    def _series(self, ensemble: Ensemble, H: float, degree: int) -> list[Matrix]:
+        from cosolve.ensemble.propagators import propagators
+
+        found = []
+        for m in ensemble.parts:
+            n, p = m.B.shape[:2]
+            same = bool((m.A == m.A[..., :1]).all() and (m.B == m.B[..., :1]).all())  # then one is enough
+            count = 1 if same else ensemble.count
+            P = np.empty((n, n + p * (degree + 1), count))
+            A, B = np.ascontiguousarray(m.A[..., :count]), np.ascontiguousarray(m.B[..., :count])
+
+            def work(part: tuple[int, int], A: Matrix = A, B: Matrix = B, P: Matrix = P) -> None:
+                propagators(A, B, H, degree, *part, P)
+
+            in_threads(work, count, self._workers if count >= _WORTH_THREADS else 1)
+            found.append(np.broadcast_to(P, (*P.shape[:2], ensemble.count)) if same else P)
+        return found
+
+    def _inverse(self, made: list[Matrix], weight: Vector) -> Matrix:
+        """Inverses of `G = dr/dz + dr/dy dy/dz` (`method/trial.py`), rows and columns scaled meanwhile."""
+        plan, count = self.plan, self.ensemble.count
+        G = np.zeros((count, plan.n_z, plan.n_z))
+        G[:, range(plan.n_z), range(plan.n_z)] = 1.0
+        for i, (m, P) in enumerate(zip(self.ensemble.parts, made, strict=True)):
+            n, p = m.B.shape[:2]
+            response = np.einsum("j,mjkv->vmk", weight, P[:, n:].reshape(n, len(weight), p, count))
+            J = np.moveaxis(m.C, 2, 0) @ response + np.moveaxis(m.D, 2, 0) * weight.sum()
+            by_z, reads, part = J @ plan.input_map(i), plan.reads(i), plan.y_slices[i]
+            for q, k in zip(plan.copy_rows, plan.copy_from, strict=True):
+                if part.start <= k < part.stop:
+                    G[:, q, reads] -= by_z[:, k - part.start]
+        if not plan.n_z:
+            return np.zeros((0, 0, count))
+        size = np.abs(G)
+        columns = size.max(axis=1)
+        rows = (size / np.where(columns == 0.0, 1.0, columns)[:, np.newaxis]).max(axis=2)
+        bad = ~np.isfinite(size).all(axis=(1, 2)) | (columns == 0.0).any(axis=1) | (rows == 0.0).any(axis=1)
+        G[bad], rows[bad], columns[bad] = np.eye(plan.n_z), 1.0, 1.0
+        scaled = G / rows[:, :, np.newaxis] / columns[:, np.newaxis]
+        singular = np.abs(np.linalg.det(scaled)) == 0.0
+        scaled[singular] = np.eye(plan.n_z)
+        inverse = np.linalg.inv(scaled)
+        rcond = 1.0 / (np.abs(scaled).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1))
+        self.alone |= bad | singular | ~(rcond > _RCOND)
+        inverse = inverse / columns[:, :, np.newaxis] / rows[:, np.newaxis]
+        return np.ascontiguousarray(np.moveaxis(inverse, 0, 2))
+
+    # -- the start, and what is looked at --------------------------------------------------------------
+
+    def _start_rows(self, layout: Layout, z: list[Vector]) -> list[Vector]:
+        rows: list[Any] = [row for m in self.ensemble.parts for row in m.x0]
+        rows += [None] * (layout.width - len(rows))
+        for q, place in enumerate(layout.z_place):
+            if rows[place] is None:
+                rows[place] = z[q]
+        return rows
+
+    def _observed(self, record: tuple[str, ...]) -> list[Observed]:
+        """Recorded quantities as sums of outputs, coupling variables and constants."""
+        found = channels(self.plan)
+        sums: list[Observed] = []
+        for name in record:
+            channel = found[name]
+            for m, k in enumerate(channel.part):
+                if channel.column == "y":
+                    sums.append([(1.0, "y", k)])
+                elif not channel.factor:
+                    sums.append([(1.0, "z", k)])
+                else:  # an input
+                    owner, port = name.split(".")
+                    i = self.plan.names.index(owner)
+                    at = self.plan.u_slices[i].start + self.plan.input_ports[i].slice(port).start + m
+                    terms: Observed = [(channel.factor[m], "z", k)] if channel.factor[m] else []
+                    sums.append([*terms, (self.ensemble.offsets[at], "one", 0)])
+        return sums
+
+    def _at_start(self, terms: Observed, sources: dict[str, list[Any]]) -> Vector:
+        total = np.zeros(self.ensemble.count)
+        for factor, kind, k in terms:
+            total = total + factor * sources[kind][k]
+        return total

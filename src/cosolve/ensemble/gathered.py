@@ -1,0 +1,95 @@
+"""The numbers of many systems that are alike, one array per matrix, and what they are at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cosolve.ensemble.program import (
+    Matrices,
+)
+from cosolve.interface import Plan, System
+from cosolve.subsystem import Linear
+from cosolve.subsystem.port import Matrix, Vector
+
+
+def alike(system: System, template: System) -> bool:
+    """True when a system differs from the template only in the numbers of its linear subsystems and constants."""
+    if list(system.subsystems) != list(template.subsystems) or system._joins != template._joins:
+        return False
+    if system._constants.keys() != template._constants.keys():
+        return False
+    for ours, theirs in zip(system.subsystems.values(), template.subsystems.values(), strict=True):
+        if type(ours) is not Linear or not isinstance(theirs, Linear) or len(ours.x0) != len(theirs.x0):
+            return False
+        if list(ours.inputs) != list(theirs.inputs) or list(ours.outputs) != list(theirs.outputs):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The numbers of all variants: matrices of every subsystem, and every input's constant."""
+
+    count: int
+    parts: list[Matrices]
+    offsets: list[Any]  # per input: a number for all variants, or one for each
+
+    def some(self, chosen: slice) -> Ensemble:
+        """A part of the variants."""
+        parts = [Matrices(*(a[..., chosen] for a in (m.A, m.B, m.C, m.D, m.x0))) for m in self.parts]
+        offsets = [o[chosen] if isinstance(o, np.ndarray) else o for o in self.offsets]
+        return Ensemble(len(range(*chosen.indices(self.count))), parts, offsets)
+
+
+def gather(systems: Sequence[System]) -> Ensemble:
+    """The numbers of systems that are alike."""
+
+    def stacked(name: str, matrix: str) -> Matrix:
+        found = np.array([getattr(s.subsystems[name], matrix) for s in systems])
+        return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+
+    template = systems[0]
+    plan = template.plan()
+    parts = [Matrices(*(stacked(name, m) for m in ("A", "B", "C", "D", "x0"))) for name in template.subsystems]
+    offsets: list[Any] = [float(value) for value in plan.u_offset]
+    for target in template._constants:
+        name, port = target.split(".")
+        i = plan.names.index(name)
+        first = plan.u_slices[i].start + plan.input_ports[i].slice(port).start
+        values = np.array([s._constants[target] for s in systems])
+        for k in range(values.shape[1]):
+            offsets[first + k] = values[:, k].copy()
+    return Ensemble(len(systems), parts, offsets)
+
+
+def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list[Vector], list[Vector]] | None:
+    """Outputs and coupling variables at the start, one row each; None when feed-through runs in a loop."""
+    count = parts[0].x0.shape[-1]
+    states = [(m.C * m.x0[np.newaxis]).cumsum(axis=1)[:, -1] for m in parts]  # as products.product
+    y = np.concatenate(states)
+    fed = [m.D.any(axis=2) for m in parts]
+    for _ in range(plan.n_subsystems + 1):
+        before = y.copy()
+        for i, m in enumerate(parts):
+            if not fed[i].any():
+                continue
+            u = np.empty((m.B.shape[1], count))
+            for k in range(len(u)):
+                at = plan.u_slices[i].start + k
+                source = int(plan.u_source[at])
+                u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)]
+            # as Linear.output: products side by side, so that the sum is formed the same way
+            through = np.where(m.D != 0.0, m.D * u[np.newaxis], 0.0)
+            y[plan.y_slices[i]] = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T
+        if np.array_equal(before, y, equal_nan=True):
+            return list(y), [y[origin(plan, q)] for q in range(plan.n_z)]
+    return None
+
+
+def origin(plan: Plan, q: int) -> int:
+    """The output that coupling variable `q` copies."""
+    return int(plan.copy_from[int(np.flatnonzero(plan.copy_rows == q)[0])])
