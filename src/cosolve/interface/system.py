@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface.constraint import Levels
-from cosolve.interface.plan import Block, Plan
+from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
 
@@ -29,7 +28,7 @@ class FieldMapping(Protocol):
 
 
 @dataclass(frozen=True)
-class _Join:
+class Join:
     """One connection, law or set of equations as the user gave it."""
 
     kind: str  # "connect", "law", "equations", "constraint"
@@ -93,7 +92,7 @@ class System:
                 raise SetupError(
                     f"'{other}' and '{name}' are the same object, so they would share one state; build two objects"
                 )
-        self._joins: list[_Join] = []
+        self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
         self._fed: dict[str, str] = {}
         self._plan: Plan | None = None
@@ -109,11 +108,11 @@ class System:
         >>> system = cs.System({"a": a, "b": b})
         >>> system.connect("a.y", "b.u")
         """
-        out = self._port(source, "output", "connect")
+        out = self.port(source, "output", "connect")
         if not targets:
             raise SetupError(f"connect: '{source}' is connected to nothing; name at least one input")
         for target in targets:
-            port = self._port(target, "input", "connect")
+            port = self.port(target, "input", "connect")
             if port.length != out.length:
                 raise SetupError(
                     f"connect: '{source}' carries {out.length} numbers but '{target}' takes {port.length}; "
@@ -124,7 +123,7 @@ class System:
                     f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}; use a law that converts"
                 )
         self._feed(targets, f"the connection from {source}")
-        self._joins.append(_Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
+        self._joins.append(Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
         self._plan = None
 
     def law(
@@ -146,7 +145,7 @@ class System:
         """
         of = [of] if isinstance(of, str) else list(of)
         for source in of:
-            self._port(source, "output", "law")
+            self.port(source, "output", "law")
         self._callable(function, "law")
         if name is not None and (not isinstance(name, str) or not name or "." in name):
             raise SetupError(f"law: name must be a name without a dot, not {name!r}")
@@ -158,9 +157,9 @@ class System:
         else:
             if name is not None:
                 raise SetupError("law: name belongs to a law with one value; give the inputs as {input: factor}")
-            variables = tuple((p, self._port(p, "input", "law").size, {p: 1.0}) for p in drives)
+            variables = tuple((p, self.port(p, "input", "law").size, {p: 1.0}) for p in drives)
         self._feed(drives, "a law")
-        self._joins.append(_Join("law", variables, tuple(of), function, jacobian))
+        self._joins.append(Join("law", variables, tuple(of), function, jacobian))
         self._plan = None
 
     def map(self, source: str, target: str, mapping: FieldMapping, kind: str = "consistent") -> None:
@@ -196,7 +195,7 @@ class System:
         >>> system.equations({"lam": {"one.f": 1, "two.f": -1}}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"])
         """
         variables, of = self._unknowns("equations", unknowns, residual, of, initial)
-        self._joins.append(_Join("equations", variables, of, residual, None, initial))
+        self._joins.append(Join("equations", variables, of, residual, None, initial))
         self._plan = None
 
     def constraint(
@@ -239,7 +238,7 @@ class System:
         if correction is not None and more != count:
             raise SetupError(f"constraint: {count} multipliers need {count} corrections, not {more}")
         name = ", ".join(multipliers)
-        join = _Join("constraint", variables, of, levels, None, initial, Levels(levels, jacobian, count, more, name))
+        join = Join("constraint", variables, of, levels, None, initial, Levels(levels, jacobian, count, more, name))
         self._joins.append(join)
         self._plan = None
 
@@ -255,7 +254,7 @@ class System:
         """Check unknowns and what determines them, and note that they feed their inputs."""
         of = [of] if isinstance(of, str) else list(of)
         for source in of:
-            self._port(source, "output", where)
+            self.port(source, "output", where)
         self._callable(function, where)
         if not isinstance(unknowns, Mapping) or len(unknowns) <= added:
             raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
@@ -287,7 +286,7 @@ class System:
         >>> system = cs.System({"a": cs.Static(lambda t, u: u + t, inputs=["u"], outputs=["y"])})
         >>> system.set("a.u", 2.0)
         """
-        port = self._port(target, "input", "set")
+        port = self.port(target, "input", "set")
         try:
             constant = np.asarray(value, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
@@ -307,123 +306,14 @@ class System:
     def plan(self) -> Plan:
         """The compiled system; refuses inputs that nothing feeds."""
         if self._plan is None:
-            self._plan = self._compile()
+            from cosolve.interface.compiling import compile_plan
+
+            self._plan = compile_plan(self, self._joins, self._constants, self._fed)
         return self._plan
-
-    def _compile(self) -> Plan:
-        if not self.subsystems:
-            raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
-        for name, ports in self.inputs.items():
-            for port in ports:
-                if f"{name}.{port.name}" not in self._fed:
-                    raise SetupError(
-                        f"input '{name}.{port.name}' is fed by nothing; connect an output to it, let a law drive it, "
-                        f"or hold it with system.set('{name}.{port.name}', value)"
-                    )
-        names = tuple(self.subsystems)
-        position = {name: i for i, name in enumerate(names)}
-        u_slices, n_u = _stack([self.inputs[n].length for n in names])
-        y_slices, n_y = _stack([self.outputs[n].length for n in names])
-        u_source = np.full(n_u, -1, dtype=np.intp)
-        u_factor, u_offset = np.zeros(n_u), np.zeros(n_u)
-
-        def entries(address: str, ports: dict[str, Ports], slices: tuple[slice, ...]) -> npt.NDArray[np.intp]:
-            name, port = address.split(".", 1)
-            inside = ports[name].slice(port)
-            base = slices[position[name]].start
-            return np.arange(base + inside.start, base + inside.stop, dtype=np.intp)
-
-        y_nominal = np.array([port.nominal for n in names for port in self.outputs[n] for _ in range(port.length)])
-        labels: list[str] = []
-        nominal: list[float] = []
-        start_values: list[float] = []
-        given: list[bool] = []
-        z_ports: dict[str, tuple[slice, bool]] = {}
-        copy_rows: list[npt.NDArray[np.intp]] = []
-        copy_from: list[npt.NDArray[np.intp]] = []
-        blocks: list[Block] = []
-        shared: dict[str, slice] = {}  # outputs that already have a coupling variable
-        for join in self._joins:
-            rows = []
-            for variable, size, drives in join.variables:
-                length = 1 if size is None else size
-                if join.kind == "connect" and variable in shared:
-                    part = shared[variable]
-                else:
-                    part = slice(len(labels), len(labels) + length)
-                    labels += [variable] if size is None else [f"{variable}[{i}]" for i in range(length)]
-                    ports_driven = [self._port(target, "input", join.kind) for target in drives]
-                    nominal += [max(port.nominal for port in ports_driven)] * length
-                    value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
-                    start_values += [float(v) for v in value]
-                    given += [variable in (join.initial or {})] * length
-                    if variable in z_ports:
-                        raise SetupError(f"two coupling variables are called '{variable}'; give one another name")
-                    z_ports[variable] = (part, size is None)
-                    if join.kind == "connect":
-                        shared[variable] = part
-                        copy_rows.append(np.arange(part.start, part.stop, dtype=np.intp))
-                        copy_from.append(entries(variable, self.outputs, y_slices))
-                for target, factor in drives.items():
-                    into = entries(target, self.inputs, u_slices)
-                    u_source[into], u_factor[into] = np.arange(part.start, part.stop), factor
-                rows.append(np.arange(part.start, part.stop, dtype=np.intp))
-            if join.kind != "connect":
-                assert join.function is not None
-                of = tuple(
-                    (
-                        entries(source, self.outputs, y_slices),
-                        self._port(source, "output", join.kind).size is None,
-                    )
-                    for source in join.of
-                )
-                layout = Ports([Port(variable.replace(".", ":"), size) for variable, size, _ in join.variables])
-                blocks.append(
-                    Block(
-                        join.label,
-                        np.concatenate(rows),
-                        layout,
-                        of,
-                        join.function,
-                        join.jacobian,
-                        join.kind in ("equations", "constraint"),
-                        np.array([nominal[m] for m in np.concatenate(rows)]),
-                        np.concatenate([np.zeros(0), *(y_nominal[index] for index, _ in of)]),
-                        join.levels,
-                    )
-                )
-        for target, constant in self._constants.items():
-            u_offset[entries(target, self.inputs, u_slices)] = constant
-        y_owner = np.repeat(np.arange(len(names), dtype=np.intp), [part.stop - part.start for part in y_slices])
-        empty = [np.zeros(0, dtype=np.intp)]
-        return Plan(
-            names=names,
-            subsystems=tuple(self.subsystems.values()),
-            input_ports=tuple(self.inputs[n] for n in names),
-            output_ports=tuple(self.outputs[n] for n in names),
-            u_slices=u_slices,
-            y_slices=y_slices,
-            n_u=n_u,
-            n_y=n_y,
-            n_z=len(labels),
-            z_labels=tuple(labels),
-            z_nominal=np.array(nominal),
-            z_initial=np.array(start_values),
-            z_given=np.array(given, dtype=bool),
-            z_ports=z_ports,
-            u_source=u_source,
-            u_factor=u_factor,
-            u_offset=u_offset,
-            copy_rows=np.concatenate(empty + copy_rows),
-            copy_from=np.concatenate(empty + copy_from),
-            blocks=tuple(blocks),
-            y_owner=y_owner,
-            _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
-        )
 
     # -- looking things up -----------------------------------------------------------------------------
 
-    def _port(self, address: str, kind: str, where: str) -> Port:
+    def port(self, address: str, kind: str, where: str) -> Port:
         """The port behind `subsystem.port`, or a sentence that says what exists."""
         if not isinstance(address, str) or address.count(".") != 1:
             raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
@@ -457,7 +347,7 @@ class System:
         if not isinstance(inputs, (Mapping, str)) and len(factors) < len(inputs):
             raise SetupError(f"{where}: {list(inputs)} names an input twice; each input takes one value")
         for target, factor in factors.items():
-            self._port(target, "input", where)
+            self.port(target, "input", where)
             if not is_number(factor) or factor == 0:
                 raise SetupError(
                     f"{where}: the factor of '{target}' must be a finite number other than 0, not {factor!r}"
@@ -465,7 +355,7 @@ class System:
         return {target: float(factor) for target, factor in factors.items()}
 
     def _same_size(self, drives: Mapping[str, float], where: str) -> int | None:
-        sizes = {target: self._port(target, "input", where).size for target in drives}
+        sizes = {target: self.port(target, "input", where).size for target in drives}
         if len(set(sizes.values())) > 1:
             raise SetupError(f"{where}: one value cannot drive inputs of different sizes {sizes}")
         return next(iter(sizes.values()))
@@ -485,7 +375,7 @@ class System:
 
     def _length(self, inputs: Drives, where: str) -> int:
         """How many numbers an unknown holds that drives these inputs."""
-        return self._port(next(iter(self._drives(inputs, where))), "input", where).length
+        return self.port(next(iter(self._drives(inputs, where))), "input", where).length
 
     @staticmethod
     def _callable(function: object, where: str) -> None:
@@ -510,12 +400,6 @@ class System:
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
         return "\n".join(lines)
-
-
-def _stack(lengths: Sequence[int]) -> tuple[tuple[slice, ...], int]:
-    """Consecutive slices of the given lengths, and their total."""
-    ends = np.cumsum([0, *lengths])
-    return tuple(slice(int(a), int(b)) for a, b in pairwise(ends)), int(ends[-1])
 
 
 def _suggest(word: str, known: Sequence[str], intro: str) -> str:
