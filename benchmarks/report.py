@@ -78,6 +78,14 @@ def agrees(answer: Sequence[float], right: Sequence[float], tol: float = 1e-7) -
     return f"yes ({off:.0e})" if off <= tol * max(1.0, *(abs(v) for v in right)) else f"**no** ({off:.0e})"
 
 
+def _grouped(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], list[str]]:
+    """What has the same reason, once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for verdict in verdicts:
+        found.setdefault((verdict.id, verdict.why), []).append(verdict.what)
+    return found
+
+
 def write(path: Path, sections: Sequence[Section], facts: dict[str, str], versions: dict[str, str], note: str) -> None:
     """RESULTS.md."""
     lines = [
@@ -102,7 +110,8 @@ def write(path: Path, sections: Sequence[Section], facts: dict[str, str], versio
     missed = [v for v in verdicts if v.met is not True and v.why]
     if missed:
         lines += ["", "### Where it is missed or not measured, why, and what would get there", ""]
-        lines += [f"- **{v.id}**, {v.what}: {v.why}" for v in missed]
+        for (id, why), what in _grouped(missed).items():
+            lines.append(f"- **{id}**, {'; '.join(what)}: {why}")
     for section in sections:
         lines += ["", f"## {section.title}", "", *section.text]
         for picture in section.pictures:

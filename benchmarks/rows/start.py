@@ -71,10 +71,19 @@ def run(bench: Bench) -> list[Section]:
         f"`import cosolve`: {duration(middle)} ({duration(min(imports))} to {duration(max(imports))}), processor time "
         f"{duration(used)}. Where processor time is much less than time, the machine was busy with something else.",
     ]
+    compiling = (
+        "the implicit loops are large functions, and assignments of whole rows (`Y[s] = y`) bring numba's texts for "
+        "shape errors along, 3 s by themselves: plain loops over the entries do not (profiles/README.md, 4)"
+    )
     why = "numba reads and links every cached function of the loop; fewer and smaller functions would be read faster"
     section.verdicts = [
         Verdict(
-            "start", "compiling at first use, slowest method", duration(max(first)), "< 10 s", max(first) < 10.0, why
+            "start",
+            "compiling at first use, slowest method",
+            duration(max(first)),
+            "< 10 s",
+            max(first) < 10.0,
+            compiling,
         ),
         Verdict(
             "start", "loading at the second start, slowest", duration(max(second)), "< 1 s", max(second) < 1.0, why

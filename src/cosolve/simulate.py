@@ -167,6 +167,8 @@ class _Run:
         calls, seconds = crew.calls.copy(), crew.seconds.copy()
         rejected, shown = core.rejected, perf_counter()
         chunks = self._chunks()
+        if chunks is not None and isinstance(self.recorder, Memory):
+            self.recorder.reserve(core.windows.left / self.every + 2)
         while not core.done:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:

@@ -195,6 +195,7 @@ class Chunks:
             return False
         order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
         self.natives, self.wiring = natives, wire(plan, natives, laws, order)
+        self.table = self.wiring.table()
         # an explicit step is undone only where that is cheap: the readable engine then takes it again
         self.may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
         self.slots = np.zeros(max(1, int(self.wiring.state_start[-1])) if self.may_retry else 0)
@@ -208,18 +209,19 @@ class Chunks:
         """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
         from cosolve.compiled import corrected, explicit
 
-        w, slots = self.wiring, self.slots
+        table, slots = self.table, self.slots
+        w = int(table.ctypes.data)
         if isinstance(method, Jacobi):
             return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, slots, Y, Z)
         if isinstance(method, GaussSeidel):
             return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, slots, Y, Z)
         assert isinstance(method, (SemiImplicit, Implicit))
-        if not self._set_responses(w, method, V[:, 0]):
+        if not self._set_responses(self.wiring, method, V[:, 0]):
             return lambda *rest: 0
         guess = method.degree if method.predictor is None else method.predictor
         P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
         lapack = lapack_addresses()
-        steady = bool(w.exact.all()) and not len(w.law)
+        steady = bool(self.wiring.exact.all()) and not len(self.wiring.law)
         memory = self._memory
         if isinstance(method, SemiImplicit):
             return lambda values, times, Y, Z, R, *rest: corrected.semi_implicit(
@@ -250,7 +252,7 @@ class Chunks:
                 return False
             by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
             w.response[w.response_start[i] : w.response_start[i + 1]] = by_z.ravel()
-            w.exact[i] = True
+            w.exact[i] = 1
         return True
 
     def _cross(self, times: Vector) -> Chunk | None:

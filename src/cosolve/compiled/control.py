@@ -57,7 +57,7 @@ class ControlledChunks:
             own = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if has_capability(s, "jacobian")]
             if own and chunks.reason is None:
                 chunks.reason = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
-        chunks.wiring.exact[:] = False
+        chunks.wiring.exact[:] = 0
         if not all(native.save or len(native.state) for native in chunks.natives) and chunks.reason is None:
             chunks.reason = "steps of changing length are compiled only where they can be undone"
         chunks.slots = np.zeros(max(1, int(chunks.wiring.state_start[-1])))
@@ -89,7 +89,16 @@ class ControlledChunks:
             native.enter()
         try:
             done, filled = controlled.run(
-                *(self._kind, chunks.wiring, method.degree, self._guess, values, steps, state, self._control),
+                *(
+                    self._kind,
+                    int(chunks.table.ctypes.data),
+                    method.degree,
+                    self._guess,
+                    values,
+                    steps,
+                    state,
+                    self._control,
+                ),
                 *(plan.z_nominal, windows.may_reject, chunks.slots, lapack_addresses(), size, self._settings),
                 *(plain, least, rows, Y, Z, R, N, norms),
             )

@@ -13,7 +13,6 @@ from numba import njit
 
 from cosolve.compiled import corrected, explicit
 from cosolve.compiled.parts import restore_all
-from cosolve.compiled.wiring import Wiring
 from cosolve.stepper.windows import LEAST_TICKS
 
 _TICKS = 2**52  # as in stepsize/clock.py
@@ -71,7 +70,7 @@ def _estimate(z, predicted, nominal, rtol, atol):
 @njit(cache=True)
 def run(
     kind,
-    w: Wiring,
+    w,
     degree,
     guess,
     values,

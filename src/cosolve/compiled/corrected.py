@@ -24,14 +24,13 @@ from cosolve.compiled.interface import (
     sweep,
     workspace,
 )
-from cosolve.compiled.parts import GOOD, evaluate, push, restore_all, room, save_all
-from cosolve.compiled.wiring import Wiring
+from cosolve.compiled.parts import GOOD, copy, evaluate, push, restore_all, room, save_all
 
 _LOST = 1e12  # as in method/implicit.py
 
 
 @njit(cache=True)
-def semi_implicit(w: Wiring, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R):
+def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R):
     """Predictor (weights `P`), one Newton step, corrector (weights `V`); returns the number of steps taken.
 
     `steady` says that the interface Jacobian is the same in every step.
@@ -87,13 +86,14 @@ def semi_implicit(w: Wiring, lapack, P, V, values, size, increment, update, stea
             restore_all(w, slots)
             return s
         push(values, z)
-        Y[s], Z[s] = y, z
+        copy(y, Y, s)
+        copy(z, Z, s)
     return len(Y)
 
 
 @njit(cache=True)
 def implicit(
-    w: Wiring,
+    w,
     lapack,
     P,
     V,
@@ -194,5 +194,6 @@ def implicit(
         N[s] = count
         filled += count
         push(values, z)
-        Y[s], Z[s] = y, z
+        copy(y, Y, s)
+        copy(z, Z, s)
     return len(Y)

@@ -14,6 +14,7 @@ from numba import njit
 from cosolve.compiled.parts import (
     GOOD,
     combine,
+    copy,
     cross,
     evaluate,
     evaluate_law,
@@ -22,23 +23,37 @@ from cosolve.compiled.parts import (
     room,
     save_all,
 )
-from cosolve.compiled.wiring import Wiring
+from cosolve.compiled.wiring import (
+    COPY_FROM,
+    COPY_ROWS,
+    COUNTS,
+    KNOWN,
+    KNOWN_START,
+    LAW_ROWS,
+    LAW_ROWS_START,
+    LAWS_KNOWN,
+    LAWS_KNOWN_START,
+    ORDER,
+    SUBSYSTEMS,
+    Y_START,
+)
 from cosolve.subsystem.native import ADVANCE
+from cosolve.subsystem.native_calls import word
 
 
 @njit(cache=True)
-def jacobi(w: Wiring, W, values, times, H, slots, Y, Z):
+def jacobi(w, W, values, times, H, slots, Y, Z):
     """All subsystems with extrapolated inputs; returns the number of steps taken."""
     n = W.shape[0]
     coefficients = np.empty((n, values.shape[1]))
-    z, y = np.empty(values.shape[1]), np.empty(w.y_start[-1])
+    z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
     u, arguments, out = room(w, n)
     for s in range(len(Y)):
         if len(slots) and save_all(w, slots) != 0:
             return s
         combine(W, values, coefficients)
         bad = False
-        for i in range(len(w.cross)):
+        for i in range(word(w, COUNTS, SUBSYSTEMS)):
             if cross(w, i, ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
                 bad = True
                 break
@@ -47,17 +62,18 @@ def jacobi(w: Wiring, W, values, times, H, slots, Y, Z):
                 restore_all(w, slots)
             return s
         push(values, z)
-        Y[s], Z[s] = y, z
+        copy(y, Y, s)
+        copy(z, Z, s)
     return len(Y)
 
 
 @njit(cache=True)
-def gauss_seidel(w: Wiring, W, V, values, times, H, slots, Y, Z):
+def gauss_seidel(w, W, V, values, times, H, slots, Y, Z):
     """One after the other; what is known at the end of the step is interpolated (weights `V`) for those that follow."""
     rows = max(W.shape[0], V.shape[0])
     coefficients = np.empty((rows, values.shape[1]))
     given, base = np.empty((W.shape[0], values.shape[1])), np.zeros((V.shape[0], values.shape[1]))
-    z, y = np.empty(values.shape[1]), np.empty(w.y_start[-1])
+    z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
     u, arguments, out = room(w, rows)
     for s in range(len(Y)):
         if len(slots) and save_all(w, slots) != 0:
@@ -68,21 +84,21 @@ def gauss_seidel(w: Wiring, W, V, values, times, H, slots, Y, Z):
         coefficients[:] = 0.0
         coefficients[: W.shape[0]] = given
         bad = False
-        for place in range(len(w.order)):
-            if cross(w, w.order[place], ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
+        for place in range(word(w, COUNTS, SUBSYSTEMS)):
+            if cross(w, word(w, ORDER, place), ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
                 bad = True
                 break
-            for k in range(w.known_start[place], w.known_start[place + 1]):
-                row = w.copy_rows[w.known[k]]
-                z[row] = y[w.copy_from[w.known[k]]]
+            for k in range(word(w, KNOWN_START, place), word(w, KNOWN_START, place + 1)):
+                row = word(w, COPY_ROWS, word(w, KNOWN, k))
+                z[row] = y[word(w, COPY_FROM, word(w, KNOWN, k))]
                 _replace(coefficients, base, V, row, z[row])
-            for k in range(w.laws_known_start[place], w.laws_known_start[place + 1]):
-                b = w.laws_known[k]
+            for k in range(word(w, LAWS_KNOWN_START, place), word(w, LAWS_KNOWN_START, place + 1)):
+                b = word(w, LAWS_KNOWN, k)
                 if evaluate_law(w, b, y, z, arguments, out) != GOOD:
                     bad = True
                     break
-                for m in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
-                    _replace(coefficients, base, V, w.law_rows[m], z[w.law_rows[m]])
+                for m in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
+                    _replace(coefficients, base, V, word(w, LAW_ROWS, m), z[word(w, LAW_ROWS, m)])
             if bad:
                 break
         if bad or evaluate(w, y, z, arguments, out) != GOOD:
@@ -90,7 +106,8 @@ def gauss_seidel(w: Wiring, W, V, values, times, H, slots, Y, Z):
                 restore_all(w, slots)
             return s
         push(values, z)
-        Y[s], Z[s] = y, z
+        copy(y, Y, s)
+        copy(z, Z, s)
     return len(Y)
 
 

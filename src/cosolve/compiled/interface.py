@@ -8,16 +8,35 @@ import numpy as np
 from numba import njit
 
 from cosolve.compiled.parts import FAILED, GOOD, combine, cross, law, restore
-from cosolve.compiled.wiring import Wiring
+from cosolve.compiled.wiring import (
+    COPIES,
+    COPY_FROM,
+    COPY_ROWS,
+    COUNTS,
+    EXACT,
+    LAW_NOMINAL,
+    LAW_READS,
+    LAW_READS_START,
+    LAW_ROWS,
+    LAW_ROWS_START,
+    LAWS,
+    NOISE,
+    READS,
+    READS_START,
+    RESPONSE,
+    RESPONSE_START,
+    SUBSYSTEMS,
+    Y_START,
+)
 from cosolve.subsystem.native import ADVANCE, REPLAY
-from cosolve.subsystem.native_calls import call_nine, call_six
+from cosolve.subsystem.native_calls import call_nine, call_six, put_real, real, word
 
 _LAW_INCREMENT = 6e-6  # as in interface/plan.py
 _RCOND = 1e-14  # as in corrector/linear_solve.py
 _GROWTH = 1e6  # as in method/implicit.py
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def end_in(base, weight, z, coefficients):
     """Coefficients of the signal that ends in `z`."""
     for j in range(len(weight)):
@@ -25,7 +44,7 @@ def end_in(base, weight, z, coefficients):
             coefficients[j, q] = base[j, q] + weight[j] * z[q]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def predict(P, V, values, base, guess, z):
     """The first guess `z` (weights `P`), and the part of the signals that does not depend on their end (`V`)."""
     n = V.shape[0]
@@ -40,52 +59,52 @@ def predict(P, V, values, base, guess, z):
 
 
 @njit(cache=True)
-def workspace(w: Wiring, n_z):
+def workspace(w, n_z):
     """Room for outputs, moved outputs, `dr/dy`, the interface Jacobian, and what its factorisation needs."""
-    n_y = w.y_start[-1]
+    n_y = word(w, Y_START, word(w, COUNTS, SUBSYSTEMS))
     outputs = np.empty(n_y), np.empty(n_y), np.empty((n_z, n_y)), np.empty((n_z, n_z))
     scaling = np.empty(n_z), np.empty(n_z), np.empty((n_z, n_z))
     integers = np.empty(n_z, np.int32), np.zeros(4 + n_z, np.int32)
     return outputs, scaling, integers, (np.empty(4 * n_z), np.empty(2))
 
 
-@njit(cache=True)
-def sweep(w: Wiring, t0, t1, H, coefficients, u, y):
+@njit(cache=True, forceinline=True)
+def sweep(w, t0, t1, H, coefficients, u, y):
     """All subsystems cross the step."""
-    for i in range(len(w.cross)):
+    for i in range(word(w, COUNTS, SUBSYSTEMS)):
         if cross(w, i, ADVANCE, t0, t1, H, coefficients, u, y) != GOOD:
             return FAILED
     return GOOD
 
 
-@njit(cache=True)
-def residual(w: Wiring, z, y, r, arguments, values):
+@njit(cache=True, forceinline=True)
+def residual(w, z, y, r, arguments, values):
     """`z - f(y)` for connections and laws."""
-    for k in range(len(w.copy_rows)):
-        r[w.copy_rows[k]] = z[w.copy_rows[k]] - y[w.copy_from[k]]
-    for b in range(len(w.law)):
-        for k in range(w.law_reads_start[b], w.law_reads_start[b + 1]):
-            arguments[k - w.law_reads_start[b]] = y[w.law_reads[k]]
+    for k in range(word(w, COUNTS, COPIES)):
+        r[word(w, COPY_ROWS, k)] = z[word(w, COPY_ROWS, k)] - y[word(w, COPY_FROM, k)]
+    for b in range(word(w, COUNTS, LAWS)):
+        for k in range(word(w, LAW_READS_START, b), word(w, LAW_READS_START, b + 1)):
+            arguments[k - word(w, LAW_READS_START, b)] = y[word(w, LAW_READS, k)]
         if law(w, b, arguments, values) != GOOD:
             return FAILED
-        for k in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
-            r[w.law_rows[k]] = z[w.law_rows[k]] - values[k - w.law_rows_start[b]]
+        for k in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
+            r[word(w, LAW_ROWS, k)] = z[word(w, LAW_ROWS, k)] - values[k - word(w, LAW_ROWS_START, b)]
     return GOOD
 
 
 @njit(cache=True)
-def output_partials(w: Wiring, y, dr_dy, arguments, values, other):
+def output_partials(w, y, dr_dy, arguments, values, other):
     """`dr/dy`: -1 for connections, minus central differences for laws."""
     dr_dy[:] = 0.0
-    for k in range(len(w.copy_rows)):
-        dr_dy[w.copy_rows[k], w.copy_from[k]] += -1.0
-    for b in range(len(w.law)):
-        first, last = w.law_reads_start[b], w.law_reads_start[b + 1]
+    for k in range(word(w, COUNTS, COPIES)):
+        dr_dy[word(w, COPY_ROWS, k), word(w, COPY_FROM, k)] += -1.0
+    for b in range(word(w, COUNTS, LAWS)):
+        first, last = word(w, LAW_READS_START, b), word(w, LAW_READS_START, b + 1)
         for k in range(first, last):
-            arguments[k - first] = y[w.law_reads[k]]
+            arguments[k - first] = y[word(w, LAW_READS, k)]
         for k in range(first, last):
             x = arguments[k - first]
-            step = _LAW_INCREMENT * max(w.law_nominal[k], abs(x))
+            step = _LAW_INCREMENT * max(real(w, LAW_NOMINAL, k), abs(x))
             arguments[k - first] = x + step
             plus = arguments[k - first]
             if law(w, b, arguments, values) != GOOD:
@@ -95,26 +114,26 @@ def output_partials(w: Wiring, y, dr_dy, arguments, values, other):
             if law(w, b, arguments, other) != GOOD:
                 return FAILED
             arguments[k - first] = x
-            for m in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
-                j = m - w.law_rows_start[b]
-                dr_dy[w.law_rows[m], w.law_reads[k]] += -((values[j] - other[j]) / (plus - minus))
+            for m in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
+                j = m - word(w, LAW_ROWS_START, b)
+                dr_dy[word(w, LAW_ROWS, m), word(w, LAW_READS, k)] += -((values[j] - other[j]) / (plus - minus))
     return GOOD
 
 
 @njit(cache=True)
-def jacobian(w: Wiring, z, y, base, weight, size, increment, t0, t1, H, slots, room_for):
+def jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, room_for):
     """`G = dr/dz + dr/dy dy/dz`, by constant responses where there are some and by differences elsewhere."""
     coefficients, u, moved, dr_dy, G = room_for
     G[:] = 0.0
     for m in range(len(z)):
         G[m, m] = 1.0
-    for i in range(len(w.cross)):
-        first, last = w.y_start[i], w.y_start[i + 1]
-        width = w.reads_start[i + 1] - w.reads_start[i]
-        for k in range(w.reads_start[i], w.reads_start[i + 1]):
-            m = w.reads[k]
-            if not w.exact[i]:
-                shifted = z[m] + max(increment, w.noise[i]) * max(size[m], abs(z[m]))
+    for i in range(word(w, COUNTS, SUBSYSTEMS)):
+        first, last = word(w, Y_START, i), word(w, Y_START, i + 1)
+        width = word(w, READS_START, i + 1) - word(w, READS_START, i)
+        for k in range(word(w, READS_START, i), word(w, READS_START, i + 1)):
+            m = word(w, READS, k)
+            if word(w, EXACT, i) == 0:
+                shifted = z[m] + max(increment, real(w, NOISE, i)) * max(size[m], abs(z[m]))
                 for j in range(len(weight)):
                     coefficients[j, m] = base[j, m] + weight[j] * shifted
                 if restore(w, i, slots) != 0:
@@ -123,20 +142,16 @@ def jacobian(w: Wiring, z, y, base, weight, size, increment, t0, t1, H, slots, r
                     return FAILED
                 for j in range(len(weight)):
                     coefficients[j, m] = base[j, m] + weight[j] * z[m]
+                at = word(w, RESPONSE_START, i) + k - word(w, READS_START, i)
                 for q in range(first, last):
-                    w.response[
-                        w.response_start[i]
-                        + (q - first) * (w.reads_start[i + 1] - w.reads_start[i])
-                        + (k - w.reads_start[i])
-                    ] = (moved[q] - y[q]) / (shifted - z[m])
-        width = w.reads_start[i + 1] - w.reads_start[i]
+                    put_real(w, RESPONSE, at + (q - first) * width, (moved[q] - y[q]) / (shifted - z[m]))
         for row in range(len(z)):
             for k in range(width):
                 if last > first:
-                    total = dr_dy[row, first] * w.response[w.response_start[i] + k]
+                    total = dr_dy[row, first] * real(w, RESPONSE, word(w, RESPONSE_START, i) + k)
                     for q in range(first + 1, last):
-                        total += dr_dy[row, q] * w.response[w.response_start[i] + (q - first) * width + k]
-                    G[row, w.reads[w.reads_start[i] + k]] += total
+                        total += dr_dy[row, q] * real(w, RESPONSE, word(w, RESPONSE_START, i) + (q - first) * width + k)
+                    G[row, word(w, READS, word(w, READS_START, i) + k)] += total
     return GOOD
 
 
@@ -167,6 +182,8 @@ def factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
             scaled[q, p] = G[p, q] / rows[p] / columns[q]  # Fortran order
             total += abs(scaled[q, p])
         norm = max(norm, total)
+    if n == 1:  # scaled to 1 or -1: nothing for a library to do
+        return GOOD
     size, info, letter = integers[0:1], integers[1:2], integers[2:3]
     size[0] = n
     call_six(
@@ -203,20 +220,23 @@ def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
     n = len(r)
     for p in range(n):
         x[p] = r[p] / rows[p]
-    size, info, letter, one = integers[0:1], integers[1:2], integers[2:3], integers[3:4]
-    size[0], letter[0], one[0] = n, 78, 1  # "N": not transposed
-    call_nine(
-        lapack[2],
-        letter.ctypes.data,
-        size.ctypes.data,
-        one.ctypes.data,
-        scaled.ctypes.data,
-        size.ctypes.data,
-        pivots.ctypes.data,
-        x.ctypes.data,
-        size.ctypes.data,
-        info.ctypes.data,
-    )
+    if n == 1:
+        x[0] = x[0] * scaled[0, 0]
+    else:
+        size, info, letter, one = integers[0:1], integers[1:2], integers[2:3], integers[3:4]
+        size[0], letter[0], one[0] = n, 78, 1  # "N": not transposed
+        call_nine(
+            lapack[2],
+            letter.ctypes.data,
+            size.ctypes.data,
+            one.ctypes.data,
+            scaled.ctypes.data,
+            size.ctypes.data,
+            pivots.ctypes.data,
+            x.ctypes.data,
+            size.ctypes.data,
+            info.ctypes.data,
+        )
     for p in range(n):
         x[p] = x[p] / columns[p]
         if not np.isfinite(x[p]):
@@ -224,7 +244,7 @@ def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
     return GOOD
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def largest(x):
     """The largest magnitude."""
     largest = 0.0
@@ -233,7 +253,7 @@ def largest(x):
     return largest
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def norm_of(z, r, size, plain, least, start):
     """The largest row, each in units of its coupling variable."""
     norm = 0.0

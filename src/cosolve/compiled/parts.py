@@ -11,13 +11,37 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, njit  # type: ignore[attr-defined]
 
-from cosolve.compiled.wiring import Wiring
-from cosolve.subsystem.native_calls import call_cross, call_one, call_two, doubles_at
+from cosolve.compiled.wiring import (
+    COPIES,
+    COPY_FROM,
+    COPY_ROWS,
+    COUNTS,
+    CROSS,
+    DATA,
+    FACTOR,
+    LAW,
+    LAW_READS,
+    LAW_READS_START,
+    LAW_ROWS,
+    LAW_ROWS_START,
+    LAWS,
+    OFFSET,
+    RESTORE,
+    SAVE,
+    SOURCE,
+    STATE,
+    STATE_START,
+    SUBSYSTEMS,
+    TROUBLE,
+    U_START,
+    Y_START,
+)
+from cosolve.subsystem.native_calls import call_cross, call_one, call_two, doubles_at, put_word, real, word
 
 GOOD, FAILED = 0, 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def combine(W, values, coefficients):
     """`coefficients = W @ values`, row after row."""
     for j in range(W.shape[0]):
@@ -28,105 +52,115 @@ def combine(W, values, coefficients):
             coefficients[j, q] = total
 
 
-@njit(cache=True)
-def cross(w: Wiring, i, mode, t0, t1, H, coefficients, u, y):
+@njit(cache=True, forceinline=True)
+def cross(w, i, mode, t0, t1, H, coefficients, u, y):
     """Subsystem `i` crosses the step; its outputs go to `y`."""
-    first, last = w.u_start[i], w.u_start[i + 1]
+    first, last = word(w, U_START, i), word(w, U_START, i + 1)
     n, width = coefficients.shape[0], last - first
     for j in range(n):
         for k in range(width):
-            source = w.source[first + k]
-            u[j * width + k] = 0.0 if source < 0 else coefficients[j, source] * w.factor[first + k]
+            source = word(w, SOURCE, first + k)
+            u[j * width + k] = 0.0 if source < 0 else coefficients[j, source] * real(w, FACTOR, first + k)
     for k in range(width):
-        u[k] += w.offset[first + k]
-    begin = w.y_start[i]
-    status = call_cross(w.cross[i], w.data[i], mode, t0, t1, H, n, u.ctypes.data, y.ctypes.data + 8 * begin)
-    w.trouble[0], w.trouble[1] = i, status
+        u[k] += real(w, OFFSET, first + k)
+    begin = word(w, Y_START, i)
+    status = call_cross(
+        word(w, CROSS, i), word(w, DATA, i), mode, t0, t1, H, n, u.ctypes.data, y.ctypes.data + 8 * begin
+    )
+    put_word(w, TROUBLE, 0, i)
+    put_word(w, TROUBLE, 1, status)
     if status != 0:
         return FAILED
-    for k in range(begin, w.y_start[i + 1]):
+    for k in range(begin, word(w, Y_START, i + 1)):
         if not np.isfinite(y[k]):
             return FAILED
-    w.trouble[0] = -1
+    put_word(w, TROUBLE, 0, -1)
     return GOOD
 
 
-@njit(cache=True)
-def law(w: Wiring, b, arguments, values):
+@njit(cache=True, forceinline=True)
+def law(w, b, arguments, values):
     """The values of law `b` for given arguments."""
-    status = call_two(w.law[b], arguments.ctypes.data, values.ctypes.data)
+    status = call_two(word(w, LAW, b), arguments.ctypes.data, values.ctypes.data)
     if status != 0:
         return FAILED
-    for k in range(w.law_rows_start[b + 1] - w.law_rows_start[b]):
+    for k in range(word(w, LAW_ROWS_START, b + 1) - word(w, LAW_ROWS_START, b)):
         if not np.isfinite(values[k]):
             return FAILED
     return GOOD
 
 
-@njit(cache=True)
-def evaluate_law(w: Wiring, b, y, z, arguments, values):
+@njit(cache=True, forceinline=True)
+def evaluate_law(w, b, y, z, arguments, values):
     """The rows of `z` that belong to law `b`, from the outputs."""
-    for k in range(w.law_reads_start[b], w.law_reads_start[b + 1]):
-        arguments[k - w.law_reads_start[b]] = y[w.law_reads[k]]
+    for k in range(word(w, LAW_READS_START, b), word(w, LAW_READS_START, b + 1)):
+        arguments[k - word(w, LAW_READS_START, b)] = y[word(w, LAW_READS, k)]
     if law(w, b, arguments, values) != GOOD:
         return FAILED
-    for k in range(w.law_rows_start[b], w.law_rows_start[b + 1]):
-        z[w.law_rows[k]] = values[k - w.law_rows_start[b]]
+    for k in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
+        z[word(w, LAW_ROWS, k)] = values[k - word(w, LAW_ROWS_START, b)]
     return GOOD
 
 
-@njit(cache=True)
-def evaluate(w: Wiring, y, z, arguments, values):
+@njit(cache=True, forceinline=True)
+def evaluate(w, y, z, arguments, values):
     """The coupling variables that the outputs ask for."""
-    for k in range(len(w.copy_rows)):
-        z[w.copy_rows[k]] = y[w.copy_from[k]]
-    for b in range(len(w.law)):
+    for k in range(word(w, COUNTS, COPIES)):
+        z[word(w, COPY_ROWS, k)] = y[word(w, COPY_FROM, k)]
+    for b in range(word(w, COUNTS, LAWS)):
         if evaluate_law(w, b, y, z, arguments, values) != GOOD:
             return FAILED
     return GOOD
 
 
-@njit(cache=True)
-def save(w: Wiring, i, slots):
+@njit(cache=True, forceinline=True)
+def save(w, i, slots):
     """Keep the state of subsystem `i`."""
-    if w.save[i] != 0:
-        return call_one(w.save[i], w.data[i])
-    state = carray(doubles_at(w.state[i]), w.state_start[i + 1] - w.state_start[i])
+    if word(w, SAVE, i) != 0:
+        return call_one(word(w, SAVE, i), word(w, DATA, i))
+    state = carray(doubles_at(word(w, STATE, i)), word(w, STATE_START, i + 1) - word(w, STATE_START, i))
     for k in range(len(state)):
-        slots[w.state_start[i] + k] = state[k]
+        slots[word(w, STATE_START, i) + k] = state[k]
     return 0
 
 
-@njit(cache=True)
-def restore(w: Wiring, i, slots):
+@njit(cache=True, forceinline=True)
+def restore(w, i, slots):
     """Subsystem `i` back to the state that was kept."""
-    if w.restore[i] != 0:
-        return call_one(w.restore[i], w.data[i])
-    state = carray(doubles_at(w.state[i]), w.state_start[i + 1] - w.state_start[i])
+    if word(w, RESTORE, i) != 0:
+        return call_one(word(w, RESTORE, i), word(w, DATA, i))
+    state = carray(doubles_at(word(w, STATE, i)), word(w, STATE_START, i + 1) - word(w, STATE_START, i))
     for k in range(len(state)):
-        state[k] = slots[w.state_start[i] + k]
+        state[k] = slots[word(w, STATE_START, i) + k]
     return 0
 
 
-@njit(cache=True)
-def save_all(w: Wiring, slots):
+@njit(cache=True, forceinline=True)
+def save_all(w, slots):
     """Keep all states."""
     status = 0
-    for i in range(len(w.cross)):
+    for i in range(word(w, COUNTS, SUBSYSTEMS)):
         status |= save(w, i, slots)
     return status
 
 
-@njit(cache=True)
-def restore_all(w: Wiring, slots):
+@njit(cache=True, forceinline=True)
+def restore_all(w, slots):
     """All subsystems back to the states that were kept."""
     status = 0
-    for i in range(len(w.cross)):
+    for i in range(word(w, COUNTS, SUBSYSTEMS)):
         status |= restore(w, i, slots)
     return status
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
+def copy(values, rows, s):
+    """Write a row."""
+    for q in range(len(values)):
+        rows[s, q] = values[q]
+
+
+@njit(cache=True, forceinline=True)
 def push(values, z):
     """The newest values come first."""
     for k in range(values.shape[0] - 1, 0, -1):
@@ -136,14 +170,14 @@ def push(values, z):
         values[0, q] = z[q]
 
 
-@njit(cache=True)
-def room(w: Wiring, rows):
+@njit(cache=True, forceinline=True)
+def room(w, rows):
     """Inputs, law arguments and law values of the largest subsystem or law."""
     width = 1
-    for i in range(len(w.cross)):
-        width = max(width, w.u_start[i + 1] - w.u_start[i])
+    for i in range(word(w, COUNTS, SUBSYSTEMS)):
+        width = max(width, word(w, U_START, i + 1) - word(w, U_START, i))
     reads, size = 1, 1
-    for b in range(len(w.law)):
-        reads = max(reads, w.law_reads_start[b + 1] - w.law_reads_start[b])
-        size = max(size, w.law_rows_start[b + 1] - w.law_rows_start[b])
+    for b in range(word(w, COUNTS, LAWS)):
+        reads = max(reads, word(w, LAW_READS_START, b + 1) - word(w, LAW_READS_START, b))
+        size = max(size, word(w, LAW_ROWS_START, b + 1) - word(w, LAW_ROWS_START, b))
     return np.zeros(rows * width), np.zeros(reads), np.zeros(size)

@@ -43,7 +43,7 @@ class Wiring(NamedTuple):
     law_reads_start: Integers
     law_reads: Integers
     law_nominal: Vector
-    exact: npt.NDArray[np.bool_]  # subsystems with a constant Jacobian
+    exact: Integers  # 1 for subsystems with a constant Jacobian
     noise: Vector
     response_start: Integers
     response: Vector  # per subsystem: d outputs / d coupling variables it reads, row by row
@@ -53,6 +53,49 @@ class Wiring(NamedTuple):
     laws_known_start: Integers
     laws_known: Integers
     trouble: Integers  # the subsystem that failed last, and its status (0: an output that is not finite)
+    counts: Integers  # subsystems, connections, laws
+
+    def table(self) -> Integers:
+        """The addresses of all these arrays: what compiled functions get (an address costs nothing to hand on)."""
+        return np.array([array.ctypes.data for array in self], dtype=np.int64)
+
+
+# the fields of the table, for compiled code
+(
+    CROSS,
+    DATA,
+    SAVE,
+    RESTORE,
+    STATE,
+    STATE_START,
+    U_START,
+    Y_START,
+    SOURCE,
+    FACTOR,
+    OFFSET,
+    READS_START,
+    READS,
+    COPY_ROWS,
+    COPY_FROM,
+    LAW,
+    LAW_ROWS_START,
+    LAW_ROWS,
+    LAW_READS_START,
+    LAW_READS,
+    LAW_NOMINAL,
+    EXACT,
+    NOISE,
+    RESPONSE_START,
+    RESPONSE,
+    ORDER,
+    KNOWN_START,
+    KNOWN,
+    LAWS_KNOWN_START,
+    LAWS_KNOWN,
+    TROUBLE,
+    COUNTS,
+) = range(32)
+SUBSYSTEMS, COPIES, LAWS = range(3)
 
 
 def starts(lengths: list[int]) -> Integers:
@@ -98,7 +141,7 @@ def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int]) -
         law_reads_start=starts([len(b.y_index) for b in blocks]),
         law_reads=_flat([b.y_index for b in blocks]),
         law_nominal=np.concatenate([np.zeros(0), *(b.y_nominal for b in blocks)]),
-        exact=np.zeros(count, dtype=bool),
+        exact=np.zeros(count, dtype=np.int64),
         noise=np.array([0.0 if has_capability(s, "replay") else s.noise**0.5 for s in plan.subsystems]),
         response_start=starts(sizes),
         response=np.zeros(sum(sizes)),
@@ -108,6 +151,7 @@ def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int]) -
         laws_known_start=starts([len(k) for k in laws_known]),
         laws_known=_flat(laws_known),
         trouble=np.zeros(2, dtype=np.int64),
+        counts=np.array([count, len(plan.copy_rows), len(blocks)], dtype=np.int64),
     )
 
 

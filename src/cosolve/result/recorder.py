@@ -19,6 +19,7 @@ NORMS = "norms"
 
 _FIRST_ROWS = 1024
 _FIRST_NUMBERS = 1 << 20
+_RESERVED_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,16 @@ class Memory:
         self._norms += row.norms
         data["norms_end"][n] = self._norms_before + len(self._norms)
         self._count = n + 1
+
+    def reserve(self, rows: float) -> None:
+        """Make room for about so many rows to come, within reason."""
+        row_bytes = sum(array[:1].nbytes for array in self._data.values())
+        more = int(min(rows, _RESERVED_BYTES // row_bytes)) - (len(self._data["t"]) - self._count)
+        if more > 0:
+            grown = {name: np.empty((len(a) + more, *a.shape[1:]), a.dtype) for name, a in self._data.items()}
+            for name, array in self._data.items():
+                grown[name][: self._count] = array[: self._count]
+            self._data = grown
 
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
         """Add many macro points at once: columns (or one value for all rows), `norms` with their `counts` per row."""

@@ -124,3 +124,55 @@ def call_step_3(typing, address, instance, t, h, flag, a, b, c, d):
     """`fmi3DoStep`; its four results go to the last arguments."""
     signature = types.int32(types.intp, types.intp, types.float64, types.float64, types.int8, *[types.intp] * 4)
     return signature, _call(_I32, [_I64, _F64, _F64, _I8, *[_I64] * 4])
+
+
+# -- tables: words that are addresses of arrays, so that compiled functions hand on one number ------------------------
+
+
+def _element(builder, values, kind):
+    """Where element `values[2]` of the array in field `values[1]` of the table at `values[0]` is."""
+    fields = builder.inttoptr(values[0], _I64.as_pointer())
+    start = builder.load(builder.gep(fields, [values[1]]))
+    return builder.gep(builder.inttoptr(start, kind.as_pointer()), [values[2]])
+
+
+@intrinsic
+def word(typing, table, field, index):
+    """A whole number of a table's array."""
+
+    def generate(context, builder, signature, values):
+        return builder.load(_element(builder, values, _I64))
+
+    return types.int64(*[types.int64] * 3), generate
+
+
+@intrinsic
+def real(typing, table, field, index):
+    """A double of a table's array."""
+
+    def generate(context, builder, signature, values):
+        return builder.load(_element(builder, values, _F64))
+
+    return types.float64(*[types.int64] * 3), generate
+
+
+@intrinsic
+def put_word(typing, table, field, index, value):
+    """Set a whole number of a table's array."""
+
+    def generate(context, builder, signature, values):
+        builder.store(values[3], _element(builder, values, _I64))
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
+
+
+@intrinsic
+def put_real(typing, table, field, index, value):
+    """Set a double of a table's array."""
+
+    def generate(context, builder, signature, values):
+        builder.store(values[3], _element(builder, values, _F64))
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 3, types.float64), generate
