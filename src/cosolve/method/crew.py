@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from time import perf_counter
 from typing import Any, Literal
 
@@ -96,7 +97,7 @@ class Crew:
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         cross = subsystem.replay if replay and self._can_replay[i] else subsystem.advance
         self.calls[i] += 1
-        y: Vector = self.guarded(i, window.t0, "crossing the step", partial(cross, window.t0, window.t1, u))
+        y: Vector = self.guarded(i, window.t0, "crossing the step", cross, (window.t0, window.t1, u))
         return y
 
     def own_step(self, i: int, window: Window, coefficients: Matrix) -> tuple[float, Vector]:
@@ -198,12 +199,21 @@ class Crew:
 
     # -- guarding --------------------------------------------------------------------------------------
 
-    def guarded(self, i: int, t: float, doing: str, call: Callable[[], Any], *, packed: bool = True) -> Any:
+    def guarded(
+        self,
+        i: int,
+        t: float,
+        doing: str,
+        call: Callable[..., Any],
+        arguments: tuple[Any, ...] = (),
+        *,
+        packed: bool = True,
+    ) -> Any:
         """Run a call into subsystem `i`; time it; turn what goes wrong into one sentence."""
         name = self.plan.names[i]
         began = perf_counter()
         try:
-            value = call()
+            value = call(*arguments)
             if packed:
                 value = self.plan.output_ports[i].pack(value)
         except Exception as error:
@@ -213,7 +223,8 @@ class Crew:
             raise kind(f"'{name}' failed while {doing} at t = {t:.9g}: {what}", time=t, subsystem=name) from error
         finally:
             self.seconds[i] += perf_counter() - began
-        if packed and not np.isfinite(value).all():
+        # the sum of squares shows a NaN or an infinity at once (and an overflow, which the second look forgives)
+        if packed and not isfinite(value.dot(value)) and not np.isfinite(value).all():
             bad = int(np.flatnonzero(~np.isfinite(value))[0])
             raise NonFiniteError(
                 f"'{name}' returned {value[bad]} for output '{self.plan.output_ports[i].labels()[bad]}' while {doing} "
