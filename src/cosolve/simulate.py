@@ -236,33 +236,42 @@ class _Run:
         if len(chunk.residual) and chunk.residual[-1] == chunk.residual[-1]:
             self._residuals = max(self._residuals, float(chunk.residual.max()))
             self.stats.max_residual = self._residuals
-        rows = np.flatnonzero((np.arange(len(chunk)) + before + 1) % self.every == 0)
-        if self.core.done and (not len(rows) or rows[-1] != len(chunk) - 1):
-            rows = np.append(rows, len(chunk) - 1)
-        self.stats.over_tolerance += int((chunk.error > 1.0).sum())
-        totals = unwritten + np.column_stack([chunk.calls, chunk.rejected]).cumsum(axis=0)
+        self.stats.over_tolerance += int(np.sum(chunk.error > 1.0))
+        block = {
+            "t": chunk.t,
+            "y": self.selection.y(chunk.y.T).T,
+            "z": self.selection.z(chunk.z.T).T,
+            "H": chunk.H,
+            "iterations": chunk.iterations,
+            "residual": chunk.residual,
+            "error": chunk.error,
+            "rejected": chunk.rejected,
+            "calls": chunk.calls,
+            "seconds": np.nan,
+            "norms": chunk.norms,
+        }
+        if self.every == 1 and not unwritten.any():
+            self.recorder.extend(block, chunk.counts)
+            return unwritten
+        return self._thinned(block, chunk.counts, before, unwritten)
+
+    def _thinned(self, block: dict[str, Any], counts: Any, before: int, unwritten: Any) -> Any:
+        """Record some of the rows of a block; calls and rejections of those left out go to the next that is not."""
+        length = len(block["t"])
+        rows = np.flatnonzero((np.arange(length) + before + 1) % self.every == 0)
+        if self.core.done and (not len(rows) or rows[-1] != length - 1):
+            rows = np.append(rows, length - 1)
+        totals = unwritten + np.column_stack([block["calls"], block["rejected"]]).cumsum(axis=0)
         if not len(rows):
             return totals[-1]
-        norms, counts = chunk.norms, chunk.counts
-        if self.every > 1 and counts is not None:
+        norms = block["norms"]
+        if counts is not None:
             ends = np.cumsum(counts)
-            picked = [norms[ends[k] - counts[k] : ends[k]] for k in rows]
-            norms, counts = np.concatenate(picked), counts[rows]
-        part = slice(None) if self.every == 1 else rows
+            norms = np.concatenate([norms[ends[k] - counts[k] : ends[k]] for k in rows])
+            counts = counts[rows]
+        block = {name: value[rows] if np.ndim(value) and name != "norms" else value for name, value in block.items()}
         counted = np.diff(totals[rows], axis=0, prepend=np.zeros((1, totals.shape[1]), np.int64))
-        block = {
-            "t": chunk.t[part],
-            "y": self.selection.y(chunk.y[part].T).T,
-            "z": self.selection.z(chunk.z[part].T).T,
-            "H": chunk.H if np.isscalar(chunk.H) else np.asarray(chunk.H)[part],
-            "iterations": chunk.iterations[part],
-            "residual": chunk.residual[part],
-            "error": chunk.error[part],
-            "rejected": counted[:, -1],
-            "calls": counted[:, :-1],
-            "seconds": np.nan,
-            "norms": norms,
-        }
+        block |= {"calls": counted[:, :-1], "rejected": counted[:, -1], "norms": norms}
         self.recorder.extend(block, counts)
         return totals[-1] - totals[rows[-1]]
 

@@ -52,7 +52,7 @@ class Chunk:
     residual: Vector
     calls: npt.NDArray[np.int64]  # per step and subsystem
     rejected: npt.NDArray[np.int64]
-    error: Vector
+    error: Vector | np.float64
     norms: Vector = field(default_factory=lambda: np.zeros(0))
     counts: npt.NDArray[np.int64] | None = None  # norms per row
     failure: SimulationError | None = None  # what ended it, where the readable engine cannot take the step again
@@ -280,7 +280,7 @@ class Chunks:
         if most:
             iterations = (N[:done] - 1).astype(np.int32)
         calls = self._account(iterations)
-        nothing, unknown = np.zeros(done, np.int64), np.full(done, np.nan)
+        nothing, unknown = np.zeros(done, np.int64), np.float64(np.nan)
         chunk = Chunk(
             *(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls, nothing, unknown)
         )
@@ -314,6 +314,9 @@ class Chunks:
     def _account(self, iterations: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
         method = self.core.method
+        if isinstance(method, (Jacobi, GaussSeidel)):
+            self.core.crew.calls += len(iterations)
+            return np.broadcast_to(np.int64(1), (len(iterations), self.core.plan.n_subsystems))
         sweeps = iterations.astype(np.int64) + 1
         renewed = np.zeros_like(sweeps)  # interface Jacobians per step
         if isinstance(method, SemiImplicit):

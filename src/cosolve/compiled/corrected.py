@@ -24,7 +24,7 @@ from cosolve.compiled.interface import (
     sweep,
     workspace,
 )
-from cosolve.compiled.parts import GOOD, copy, evaluate, push, restore_all, room, save_all
+from cosolve.compiled.parts import GOOD, bare, copy, evaluate, push, restore_all, room, save_all
 
 _LOST = 1e12  # as in method/implicit.py
 
@@ -41,7 +41,21 @@ def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, time
     z, z_p, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z)
     (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
     u, arguments, out = room(w, n)
-    other, known = out.copy(), False
+    other = out.copy()
+    room_for = (coefficients, base, guess, weight, z, z_p, r, dz, u, arguments, out, other)
+    work_for = (y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
+    return _semi_implicit(
+        w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R, room_for, work_for
+    )
+
+
+@bare
+def _semi_implicit(
+    w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R, room_for, work_for
+):
+    coefficients, base, guess, weight, z, z_p, r, dz, u, arguments, out, other = room_for
+    y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
+    n_z, known = len(z), False
     for s in range(len(Y)):
         t0, t1 = times[s], times[s + 1]
         if save_all(w, slots) != 0:
@@ -57,8 +71,8 @@ def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, time
             if not (steady and known):
                 if output_partials(w, y, dr_dy, arguments, out, other) != GOOD:
                     break
-                room_for = (coefficients, u, moved, dr_dy, G)
-                if jacobian(w, z_p, y, base, weight, size, increment, t0, t1, H, slots, room_for) != GOOD:
+                needed = (coefficients, u, moved, dr_dy, G)
+                if jacobian(w, z_p, y, base, weight, size, increment, t0, t1, H, slots, needed) != GOOD:
                     break
                 if factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates) != GOOD:
                     break
@@ -127,7 +141,20 @@ def implicit(
     (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
     u, arguments, out = room(w, n)
     other = out.copy()
-    filled, known = 0, False
+    room_for = (coefficients, base, guess, weight, z, r, dz, u, arguments, out, other)
+    work_for = (y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
+    how = (increment, tol, most, every, steady)
+    return _implicit(
+        w, lapack, P, V, values, size, how, plain, least, times, H, slots, Y, Z, R, N, norms, room_for, work_for
+    )
+
+
+@bare
+def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, slots, Y, Z, R, N, norms, room_for, work_for):
+    coefficients, base, guess, weight, z, r, dz, u, arguments, out, other = room_for
+    y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
+    increment, tol, most, every, steady = how
+    n_z, filled, known = len(z), 0, False
     for s in range(len(Y)):
         t0, t1 = times[s], times[s + 1]
         if filled + most + 2 > len(norms) or save_all(w, slots) != 0:
@@ -152,10 +179,10 @@ def implicit(
                     trouble = True
                     break
                 if (every and not steady) or not known:
-                    room_for = (coefficients, u, moved, dr_dy, G)
+                    needed = (coefficients, u, moved, dr_dy, G)
                     if (
                         output_partials(w, y, dr_dy, arguments, out, other) != GOOD
-                        or jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, room_for) != GOOD
+                        or jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, needed) != GOOD
                         or factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates) != GOOD
                     ):
                         trouble = True

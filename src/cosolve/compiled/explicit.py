@@ -13,11 +13,13 @@ from numba import njit
 
 from cosolve.compiled.parts import (
     GOOD,
+    bare,
     combine,
     copy,
     cross,
     evaluate,
     evaluate_law,
+    part,
     push,
     restore_all,
     room,
@@ -48,6 +50,11 @@ def jacobi(w, W, values, times, H, slots, Y, Z):
     coefficients = np.empty((n, values.shape[1]))
     z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
     u, arguments, out = room(w, n)
+    return _jacobi(w, W, values, times, H, slots, Y, Z, coefficients, z, y, u, arguments, out)
+
+
+@bare
+def _jacobi(w, W, values, times, H, slots, Y, Z, coefficients, z, y, u, arguments, out):
     for s in range(len(Y)):
         if len(slots) and save_all(w, slots) != 0:
             return s
@@ -75,14 +82,22 @@ def gauss_seidel(w, W, V, values, times, H, slots, Y, Z):
     given, base = np.empty((W.shape[0], values.shape[1])), np.zeros((V.shape[0], values.shape[1]))
     z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
     u, arguments, out = room(w, rows)
+    room_for = (coefficients, given, base, z, y, u, arguments, out)
+    return _gauss_seidel(w, W, V, values, times, H, slots, Y, Z, room_for)
+
+
+@bare
+def _gauss_seidel(w, W, V, values, times, H, slots, Y, Z, room_for):
+    coefficients, given, base, z, y, u, arguments, out = room_for
     for s in range(len(Y)):
         if len(slots) and save_all(w, slots) != 0:
             return s
         combine(W, values, given)
         if V.shape[0] > 1:
             combine(V[:, 1:], values[: V.shape[0] - 1], base)
-        coefficients[:] = 0.0
-        coefficients[: W.shape[0]] = given
+        for j in range(coefficients.shape[0]):
+            for q in range(coefficients.shape[1]):
+                coefficients[j, q] = given[j, q] if j < W.shape[0] else 0.0
         bad = False
         for place in range(word(w, COUNTS, SUBSYSTEMS)):
             if cross(w, word(w, ORDER, place), ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
@@ -111,7 +126,7 @@ def gauss_seidel(w, W, V, values, times, H, slots, Y, Z):
     return len(Y)
 
 
-@njit(cache=True)
+@part
 def _replace(coefficients, base, V, row, value):
     """The signal of coupling variable `row` ends in `value`."""
     for j in range(coefficients.shape[0]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cosolve.compiled.parts import FAILED, GOOD, combine, cross, law, restore
+from cosolve.compiled.parts import FAILED, GOOD, bare, combine, cross, law, part, restore
 from cosolve.compiled.wiring import (
     COPIES,
     COPY_FROM,
@@ -36,7 +36,7 @@ _RCOND = 1e-14  # as in corrector/linear_solve.py
 _GROWTH = 1e6  # as in method/implicit.py
 
 
-@njit(cache=True, forceinline=True)
+@part
 def end_in(base, weight, z, coefficients):
     """Coefficients of the signal that ends in `z`."""
     for j in range(len(weight)):
@@ -44,7 +44,7 @@ def end_in(base, weight, z, coefficients):
             coefficients[j, q] = base[j, q] + weight[j] * z[q]
 
 
-@njit(cache=True, forceinline=True)
+@part
 def predict(P, V, values, base, guess, z):
     """The first guess `z` (weights `P`), and the part of the signals that does not depend on their end (`V`)."""
     n = V.shape[0]
@@ -68,7 +68,7 @@ def workspace(w, n_z):
     return outputs, scaling, integers, (np.empty(4 * n_z), np.empty(2))
 
 
-@njit(cache=True, forceinline=True)
+@part
 def sweep(w, t0, t1, H, coefficients, u, y):
     """All subsystems cross the step."""
     for i in range(word(w, COUNTS, SUBSYSTEMS)):
@@ -77,7 +77,7 @@ def sweep(w, t0, t1, H, coefficients, u, y):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def residual(w, z, y, r, arguments, values):
     """`z - f(y)` for connections and laws."""
     for k in range(word(w, COUNTS, COPIES)):
@@ -92,7 +92,7 @@ def residual(w, z, y, r, arguments, values):
     return GOOD
 
 
-@njit(cache=True)
+@bare
 def output_partials(w, y, dr_dy, arguments, values, other):
     """`dr/dy`: -1 for connections, minus central differences for laws."""
     dr_dy[:] = 0.0
@@ -120,7 +120,7 @@ def output_partials(w, y, dr_dy, arguments, values, other):
     return GOOD
 
 
-@njit(cache=True)
+@bare
 def jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, room_for):
     """`G = dr/dz + dr/dy dy/dz`, by constant responses where there are some and by differences elsewhere."""
     coefficients, u, moved, dr_dy, G = room_for
@@ -155,7 +155,7 @@ def jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, room_for)
     return GOOD
 
 
-@njit(cache=True)
+@bare
 def factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
     """LU factors of `G`, scaled by columns and then by rows (`corrector/linear_solve.py`)."""
     n = len(G)
@@ -214,7 +214,7 @@ def factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
     return GOOD if rates[1] > _RCOND else FAILED
 
 
-@njit(cache=True)
+@bare
 def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
     """`x = G^-1 r` with the factors."""
     n = len(r)
@@ -244,7 +244,7 @@ def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def largest(x):
     """The largest magnitude."""
     largest = 0.0
@@ -253,7 +253,7 @@ def largest(x):
     return largest
 
 
-@njit(cache=True, forceinline=True)
+@part
 def norm_of(z, r, size, plain, least, start):
     """The largest row, each in units of its coupling variable."""
     norm = 0.0

@@ -8,8 +8,10 @@ All of it repeats, number for number, what the readable engine does (`method/cre
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import carray, njit  # type: ignore[attr-defined]
+from numba import njit
 
 from cosolve.compiled.wiring import (
     COPIES,
@@ -36,12 +38,27 @@ from cosolve.compiled.wiring import (
     U_START,
     Y_START,
 )
-from cosolve.subsystem.native_calls import call_cross, call_one, call_two, doubles_at, put_word, real, word
+from cosolve.subsystem.native_calls import (
+    call_cross,
+    call_one,
+    call_two,
+    double_at,
+    put_double_at,
+    put_word,
+    real,
+    word,
+)
 
 GOOD, FAILED = 0, 1
 
+#: Parts go into the loops that use them, and count no references to arrays: they make none, and that would be most of
+#: their time.
+part: Any = njit(cache=True, forceinline=True, _nrt=False)  # type: ignore[call-overload]
+#: The same for functions that are called as they are.
+bare: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
 
-@njit(cache=True, forceinline=True)
+
+@part
 def combine(W, values, coefficients):
     """`coefficients = W @ values`, row after row."""
     for j in range(W.shape[0]):
@@ -52,7 +69,7 @@ def combine(W, values, coefficients):
             coefficients[j, q] = total
 
 
-@njit(cache=True, forceinline=True)
+@part
 def cross(w, i, mode, t0, t1, H, coefficients, u, y):
     """Subsystem `i` crosses the step; its outputs go to `y`."""
     first, last = word(w, U_START, i), word(w, U_START, i + 1)
@@ -78,7 +95,7 @@ def cross(w, i, mode, t0, t1, H, coefficients, u, y):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def law(w, b, arguments, values):
     """The values of law `b` for given arguments."""
     status = call_two(word(w, LAW, b), arguments.ctypes.data, values.ctypes.data)
@@ -90,7 +107,7 @@ def law(w, b, arguments, values):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def evaluate_law(w, b, y, z, arguments, values):
     """The rows of `z` that belong to law `b`, from the outputs."""
     for k in range(word(w, LAW_READS_START, b), word(w, LAW_READS_START, b + 1)):
@@ -102,7 +119,7 @@ def evaluate_law(w, b, y, z, arguments, values):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def evaluate(w, y, z, arguments, values):
     """The coupling variables that the outputs ask for."""
     for k in range(word(w, COUNTS, COPIES)):
@@ -113,29 +130,29 @@ def evaluate(w, y, z, arguments, values):
     return GOOD
 
 
-@njit(cache=True, forceinline=True)
+@part
 def save(w, i, slots):
     """Keep the state of subsystem `i`."""
     if word(w, SAVE, i) != 0:
         return call_one(word(w, SAVE, i), word(w, DATA, i))
-    state = carray(doubles_at(word(w, STATE, i)), word(w, STATE_START, i + 1) - word(w, STATE_START, i))
-    for k in range(len(state)):
-        slots[word(w, STATE_START, i) + k] = state[k]
+    first = word(w, STATE_START, i)
+    for k in range(word(w, STATE_START, i + 1) - first):
+        slots[first + k] = double_at(word(w, STATE, i), k)
     return 0
 
 
-@njit(cache=True, forceinline=True)
+@part
 def restore(w, i, slots):
     """Subsystem `i` back to the state that was kept."""
     if word(w, RESTORE, i) != 0:
         return call_one(word(w, RESTORE, i), word(w, DATA, i))
-    state = carray(doubles_at(word(w, STATE, i)), word(w, STATE_START, i + 1) - word(w, STATE_START, i))
-    for k in range(len(state)):
-        state[k] = slots[word(w, STATE_START, i) + k]
+    first = word(w, STATE_START, i)
+    for k in range(word(w, STATE_START, i + 1) - first):
+        put_double_at(word(w, STATE, i), k, slots[first + k])
     return 0
 
 
-@njit(cache=True, forceinline=True)
+@part
 def save_all(w, slots):
     """Keep all states."""
     status = 0
@@ -144,7 +161,7 @@ def save_all(w, slots):
     return status
 
 
-@njit(cache=True, forceinline=True)
+@part
 def restore_all(w, slots):
     """All subsystems back to the states that were kept."""
     status = 0
@@ -153,14 +170,14 @@ def restore_all(w, slots):
     return status
 
 
-@njit(cache=True, forceinline=True)
+@part
 def copy(values, rows, s):
     """Write a row."""
     for q in range(len(values)):
         rows[s, q] = values[q]
 
 
-@njit(cache=True, forceinline=True)
+@part
 def push(values, z):
     """The newest values come first."""
     for k in range(values.shape[0] - 1, 0, -1):
@@ -170,7 +187,7 @@ def push(values, z):
         values[0, q] = z[q]
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def room(w, rows):
     """Inputs, law arguments and law values of the largest subsystem or law."""
     width = 1

@@ -176,3 +176,24 @@ def put_real(typing, table, field, index, value):
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 3, types.float64), generate
+
+
+@intrinsic
+def double_at(typing, address, index):
+    """A double by the address of its array."""
+
+    def generate(context, builder, signature, values):
+        return builder.load(builder.gep(builder.inttoptr(values[0], _F64.as_pointer()), [values[1]]))
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@intrinsic
+def put_double_at(typing, address, index, value):
+    """Set a double by the address of its array."""
+
+    def generate(context, builder, signature, values):
+        builder.store(values[2], builder.gep(builder.inttoptr(values[0], _F64.as_pointer()), [values[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.float64), generate
