@@ -12,14 +12,14 @@ from problems import oscillator as o
 from report import Section, Verdict, agrees, judge, table, timed
 
 LOOP = (
-    "copies of the wiring and atomic counts of references to its arrays, in every call of one compiled function by "
-    "another, are 90 % of the loop; without them the loop comes to 3.5 times the C master, and then the books and rows "
-    "around it (130 ns) are the larger part: 205 ns in all, and 100 times the FMPy loop of this machine asks for 110 "
-    "(profiles/README.md, 1)"
+    "about half of the time is the loop (calls by address, checks, weights of any degree), the other half the "
+    "books and rows around it: every row is written twice, into the chunk and then into the result's columns, "
+    "most of it in pages of memory touched for the first time; chunks written straight into the columns, and "
+    "columns that are constant kept as one number, would take most of that away (profiles/README.md, 1)"
 )
 ROLLBACK = (
-    "the same reference counts, and three LAPACK calls (1.1 us) for an interface of one unknown; without both a step "
-    "takes 0.53 us, which is 1/64 of the FMPy loop here; 0.34 us are asked for (profiles/README.md, 1)"
+    "the loop itself saves, restores and checks as the specification asks; what is left are the difference "
+    "column's own crossings, and the rows around the loop as in PF-1 (profiles/README.md, 1)"
 )
 #: Masters without a peer file: target, and times the C master in the specification's table of peers.
 ELSEWHERE = {"OMSimulator": (20.0, 73.0), "PyFMI": (200.0, 939.0)}
