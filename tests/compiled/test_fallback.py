@@ -43,7 +43,7 @@ def test_systems_that_are_not_compiled() -> None:
     assert cs.why_not_compiled(linear_pair(), cs.Jacobi(1), 1e-3) is None
     with pytest.raises(cs.SetupError, match="compiled=True: 'a' cannot be crossed from compiled code: its rhs is"):
         cs.simulate(system, method=cs.Jacobi(1), step=0.1, t_end=1.0, compiled=True)
-    result = cs.simulate(system, method=cs.Jacobi(1), step=1e-5, t_end=0.3)  # long enough to want it; it just runs
+    result = cs.simulate(system, method=cs.Jacobi(1), step=1e-5, t_end=0.3)  # 30 000 steps: long enough to want it
     assert result.finished
     assert result.stats.compiled_steps == 0
 
@@ -75,6 +75,7 @@ def test_short_runs_do_not_load_the_compiler() -> None:
 
 def test_long_runs_are_compiled_by_themselves(monkeypatch) -> None:
     monkeypatch.setattr(chunks, "_WORTH_LOADING", 1000)
+    monkeypatch.setattr(chunks, "_WORTH_RUNNING", 1000)
     long = cs.simulate(linear_pair(), method=cs.Jacobi(1), step=1e-3, t_end=2.0)
     assert long.stats.compiled_steps == 1999
     assert "steps compiled" in str(long.stats)

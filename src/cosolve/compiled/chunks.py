@@ -30,8 +30,9 @@ from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Matrix, Vector
 
-#: Steps left from which a run goes through compiled code by itself: loops loaded already, or yet to be loaded.
-_WORTH_RUNNING, _WORTH_LOADING = 200, 20_000
+#: Steps left from which a run goes through compiled code by itself: some loop loaded already, or none yet. A loop or a
+#: right-hand side that is new to this machine takes seconds to compile, which short runs would not earn back.
+_WORTH_RUNNING, _WORTH_LOADING = 20_000, 100_000
 
 #: Chunks in a row without a step after which a run stays with the readable engine.
 _FAILURES = 3
