@@ -195,11 +195,9 @@ class Chunks:
             self.reason = f"numba cannot compile a law: {first}"
             return False
         order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
-        self.natives, self.wiring = natives, wire(plan, natives, laws, order)
-        self.table = self.wiring.table()
+        self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree + 1)
         # an explicit step is undone only where that is cheap: the readable engine then takes it again
         self.may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
-        self.slots = np.zeros(max(1, int(self.wiring.state_start[-1])) if self.may_retry else 0)
         past = tuple(-float(j) for j in range(method.degree + 1))
         W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
         V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
@@ -210,30 +208,29 @@ class Chunks:
         """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
         from cosolve.compiled import corrected, explicit
 
-        table, slots = self.table, self.slots
-        w = int(table.ctypes.data)
+        w, undo = self.wiring.address, self.may_retry
         if isinstance(method, Jacobi):
-            return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, slots, Y, Z)
+            return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, undo, Y, Z)
         if isinstance(method, GaussSeidel):
-            return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, slots, Y, Z)
+            return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, undo, Y, Z)
         assert isinstance(method, (SemiImplicit, Implicit))
         if not self._set_responses(self.wiring, method, V[:, 0]):
             return lambda *rest: 0
         guess = method.degree if method.predictor is None else method.predictor
         P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
         lapack = lapack_addresses()
-        steady = bool(self.wiring.exact.all()) and not len(self.wiring.law)
+        steady = bool(self.wiring.exact.all()) and not len(self.wiring.laws)
         memory = self._memory
         if isinstance(method, SemiImplicit):
             return lambda values, times, Y, Z, R, *rest: corrected.semi_implicit(
                 *(w, lapack, P, V, values, memory().size, method.increment, method.final_update, steady),
-                *(times, H, slots, Y, Z, R),
+                *(times, H, Y, Z, R),
             )
         assert isinstance(method.corrector, Newton)
         every = method.corrector.refresh == "iteration"
         return lambda values, times, Y, Z, R, N, norms: corrected.implicit(
             *(w, lapack, P, V, values, memory().size, method.increment, memory().plain, memory().least),
-            *(method.tol, int(method.max_iterations), every, steady, times, H, slots, Y, Z, R, N, norms),
+            *(method.tol, int(method.max_iterations), every, steady, times, H, Y, Z, R, N, norms),
         )
 
     def _memory(self) -> Any:
@@ -252,7 +249,7 @@ class Chunks:
                 self.reason = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
                 return False
             by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
-            w.response[w.response_start[i] : w.response_start[i + 1]] = by_z.ravel()
+            w.responses[i][:] = by_z.ravel()
             w.exact[i] = 1
         return True
 
@@ -330,7 +327,7 @@ class Chunks:
     def count(self, sweeps: npt.NDArray[np.int64], renewed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Calls per step and subsystem for so many sweeps and interface Jacobians; the crew's books are kept."""
         crew, w = self.core.crew, self.wiring
-        reads = np.where(w.exact, 0, np.diff(w.reads_start))
+        reads = np.where(w.exact, 0, w.reads)
         calls: npt.NDArray[np.int64] = sweeps[:, np.newaxis] + renewed[:, np.newaxis] * reads
         crew.calls += calls.sum(axis=0)
         crew.jacobians += np.where(w.exact, renewed.sum(), 0)

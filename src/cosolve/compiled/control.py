@@ -60,7 +60,6 @@ class ControlledChunks:
         chunks.wiring.exact[:] = 0
         if not all(native.save or len(native.state) for native in chunks.natives) and chunks.reason is None:
             chunks.reason = "steps of changing length are compiled only where they can be undone"
-        chunks.slots = np.zeros(max(1, int(chunks.wiring.state_start[-1])))
         return chunks.reason is None
 
     def take(self, count: int) -> Chunk | None:
@@ -91,7 +90,7 @@ class ControlledChunks:
             done, filled = controlled.run(
                 *(
                     self._kind,
-                    int(chunks.table.ctypes.data),
+                    chunks.wiring.address,
                     method.degree,
                     self._guess,
                     values,
@@ -99,7 +98,7 @@ class ControlledChunks:
                     state,
                     self._control,
                 ),
-                *(plan.z_nominal, windows.may_reject, chunks.slots, lapack_addresses(), size, self._settings),
+                *(plan.z_nominal, windows.may_reject, lapack_addresses(), size, self._settings),
                 *(plain, least, rows, Y, Z, R, N, norms),
             )
         finally:

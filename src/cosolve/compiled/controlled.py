@@ -79,7 +79,6 @@ def run(
     control,
     nominal,
     may_reject,
-    slots,
     lapack,
     size,
     settings,
@@ -132,12 +131,12 @@ def run(
         times[0], times[1] = t0, t1
         y, z, r, n = Y[s : s + 1], Z[s : s + 1], R[s : s + 1], N[s : s + 1]
         if kind == JACOBI:
-            done = explicit.jacobi(w, W, values, times, length, slots, y, z)
+            done = explicit.jacobi(w, W, values, times, length, True, y, z)
         elif kind == GAUSS_SEIDEL:
-            done = explicit.gauss_seidel(w, W, V, values, times, length, slots, y, z)
+            done = explicit.gauss_seidel(w, W, V, values, times, length, True, y, z)
         elif kind == SEMI_IMPLICIT:
             done = corrected.semi_implicit(
-                w, lapack, P, V, values, size, settings[0], settings[1] != 0.0, False, times, length, slots, y, z, r
+                w, lapack, P, V, values, size, settings[0], settings[1] != 0.0, False, times, length, y, z, r
             )
         else:
             if filled + settings[3] + 2 > len(norms):
@@ -158,7 +157,6 @@ def run(
                 False,
                 times,
                 length,
-                slots,
                 y,
                 z,
                 r,
@@ -179,11 +177,11 @@ def run(
             shrink = max(q_min, q * error ** (-1.0 / (guess + 1 if kind >= SEMI_IMPLICIT else order)))
             shorter = max(H_min, length * shrink)
             if _fit(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:  # the readable engine says what is wrong
-                restore_all(w, slots)
+                restore_all(w)
                 values[:] = before
                 break
             H, previous = shorter, np.nan
-            restore_all(w, slots)
+            restore_all(w)
             values[:] = before
             rejected += 1
             continue

@@ -21,16 +21,16 @@ from cosolve.compiled.interface import (
     predict,
     residual,
     solve,
-    sweep,
     workspace,
 )
-from cosolve.compiled.parts import GOOD, bare, copy, evaluate, push, restore_all, room, save_all
+from cosolve.compiled.parts import GOOD, bare, push, record, restore_all, save_all, sweep
+from cosolve.subsystem.native_calls import short_loop
 
 _LOST = 1e12  # as in method/implicit.py
 
 
 @njit(cache=True)
-def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R):
+def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, times, H, Y, Z, R):
     """Predictor (weights `P`), one Newton step, corrector (weights `V`); returns the number of steps taken.
 
     `steady` says that the interface Jacobian is the same in every step.
@@ -38,41 +38,36 @@ def semi_implicit(w, lapack, P, V, values, size, increment, update, steady, time
     n_z, n = values.shape[1], V.shape[0]
     coefficients, base, guess = np.empty((n, n_z)), np.zeros((n, n_z)), np.empty((P.shape[0], n_z))
     weight = np.ascontiguousarray(V[:, 0])
-    z, z_p, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z)
-    (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
-    u, arguments, out = room(w, n)
-    other = out.copy()
-    room_for = (coefficients, base, guess, weight, z, z_p, r, dz, u, arguments, out, other)
-    work_for = (y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
+    z, z_p, asked, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z)
+    (dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(Y.shape[1], n_z)
+    room_for = (coefficients, base, guess, weight, z, z_p, asked, r, dz)
+    work_for = (dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
     return _semi_implicit(
-        w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R, room_for, work_for
+        w, lapack, P, V, values, size, increment, update, steady, times, H, Y, Z, R, room_for, work_for
     )
 
 
 @bare
-def _semi_implicit(
-    w, lapack, P, V, values, size, increment, update, steady, times, H, slots, Y, Z, R, room_for, work_for
-):
-    coefficients, base, guess, weight, z, z_p, r, dz, u, arguments, out, other = room_for
-    y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
+def _semi_implicit(w, lapack, P, V, values, size, increment, update, steady, times, H, Y, Z, R, room_for, work_for):
+    coefficients, base, guess, weight, z, z_p, asked, r, dz = room_for
+    dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
     n_z, known = len(z), False
     for s in range(len(Y)):
         t0, t1 = times[s], times[s + 1]
-        if save_all(w, slots) != 0:
+        if save_all(w) != 0:
             return s
         bad = True
         while True:  # once; `break` means trouble
             predict(P, V, values, base, guess, z_p)
             end_in(base, weight, z_p, coefficients)
-            if sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
+            if sweep(w, t0, t1, H, len(weight), coefficients.ctypes.data, n_z) != GOOD:
                 break
-            if residual(w, z_p, y, r, arguments, out) != GOOD:
+            if residual(w, z_p, asked, r) != GOOD:
                 break
             if not (steady and known):
-                if output_partials(w, y, dr_dy, arguments, out, other) != GOOD:
+                if output_partials(w, dr_dy) != GOOD:
                     break
-                needed = (coefficients, u, moved, dr_dy, G)
-                if jacobian(w, z_p, y, base, weight, size, increment, t0, t1, H, slots, needed) != GOOD:
+                if jacobian(w, z_p, base, weight, size, increment, t0, t1, H, coefficients, dr_dy, G) != GOOD:
                     break
                 if factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates) != GOOD:
                     break
@@ -80,28 +75,25 @@ def _semi_implicit(
             if solve(lapack, scaled, pivots, rows, columns, integers, r, dz) != GOOD:
                 break
             for q in range(n_z):
+                short_loop()
                 z[q] = z_p[q] - dz[q]
             end_in(base, weight, z, coefficients)
-            if restore_all(w, slots) != 0 or sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
+            if restore_all(w) != 0 or sweep(w, t0, t1, H, len(weight), coefficients.ctypes.data, n_z) != GOOD:
                 break
             for q in range(n_z):
+                short_loop()
                 size[q] = max(size[q], abs(z[q]))
-            if residual(w, z, y, r, arguments, out) != GOOD:
+            if residual(w, z, asked, r) != GOOD:
                 break
-            left = 0.0
-            for q in range(n_z):
-                left = max(left, abs(r[q]))
-            R[s] = left
-            if update and evaluate(w, y, z, arguments, out) != GOOD:
-                break
+            R[s] = largest(r)
             bad = False
             break
         if bad:
-            restore_all(w, slots)
+            restore_all(w)
             return s
-        push(values, z)
-        copy(y, Y, s)
-        copy(z, Z, s)
+        newest = asked if update else z
+        push(values, newest)
+        record(w, newest, Y, Z, s)
     return len(Y)
 
 
@@ -122,7 +114,6 @@ def implicit(
     steady,
     times,
     H,
-    slots,
     Y,
     Z,
     R,
@@ -137,36 +128,32 @@ def implicit(
     n_z, n = values.shape[1], V.shape[0]
     coefficients, base, guess = np.empty((n, n_z)), np.zeros((n, n_z)), np.empty((P.shape[0], n_z))
     weight = np.ascontiguousarray(V[:, 0])
-    z, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z)
-    (y, moved, dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(w, n_z)
-    u, arguments, out = room(w, n)
-    other = out.copy()
-    room_for = (coefficients, base, guess, weight, z, r, dz, u, arguments, out, other)
-    work_for = (y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
+    z, asked, r, dz = np.empty(n_z), np.empty(n_z), np.empty(n_z), np.empty(n_z)
+    (dr_dy, G), (rows, columns, scaled), (pivots, integers), (work, rates) = workspace(Y.shape[1], n_z)
+    room_for = (coefficients, base, guess, weight, z, asked, r, dz)
+    work_for = (dr_dy, G, rows, columns, scaled, pivots, integers, work, rates)
     how = (increment, tol, most, every, steady)
-    return _implicit(
-        w, lapack, P, V, values, size, how, plain, least, times, H, slots, Y, Z, R, N, norms, room_for, work_for
-    )
+    return _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, Y, Z, R, N, norms, room_for, work_for)
 
 
 @bare
-def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, slots, Y, Z, R, N, norms, room_for, work_for):
-    coefficients, base, guess, weight, z, r, dz, u, arguments, out, other = room_for
-    y, moved, dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
+def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, Y, Z, R, N, norms, room_for, work_for):
+    coefficients, base, guess, weight, z, asked, r, dz = room_for
+    dr_dy, G, rows, columns, scaled, pivots, integers, work, rates = work_for
     increment, tol, most, every, steady = how
     n_z, filled, known = len(z), 0, False
     for s in range(len(Y)):
         t0, t1 = times[s], times[s + 1]
-        if filled + most + 2 > len(norms) or save_all(w, slots) != 0:
+        if filled + most + 2 > len(norms) or save_all(w) != 0:
             return s
         bad = True
         count = 0
         while True:  # once; `break` means trouble
             predict(P, V, values, base, guess, z)
             end_in(base, weight, z, coefficients)
-            if sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
+            if sweep(w, t0, t1, H, len(weight), coefficients.ctypes.data, n_z) != GOOD:
                 break
-            if residual(w, z, y, r, arguments, out) != GOOD:
+            if residual(w, z, asked, r) != GOOD:
                 break
             start = largest(size) + largest(z) + largest(r)
             norm = first = norm_of(z, r, size, plain, least, start)
@@ -179,10 +166,9 @@ def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, slots,
                     trouble = True
                     break
                 if (every and not steady) or not known:
-                    needed = (coefficients, u, moved, dr_dy, G)
                     if (
-                        output_partials(w, y, dr_dy, arguments, out, other) != GOOD
-                        or jacobian(w, z, y, base, weight, size, increment, t0, t1, H, slots, needed) != GOOD
+                        output_partials(w, dr_dy) != GOOD
+                        or jacobian(w, z, base, weight, size, increment, t0, t1, H, coefficients, dr_dy, G) != GOOD
                         or factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates) != GOOD
                     ):
                         trouble = True
@@ -192,12 +178,13 @@ def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, slots,
                     trouble = True
                     break
                 for q in range(n_z):
+                    short_loop()
                     z[q] = z[q] - dz[q]
                 end_in(base, weight, z, coefficients)
-                if restore_all(w, slots) != 0 or sweep(w, t0, t1, H, coefficients, u, y) != GOOD:
+                if restore_all(w) != 0 or sweep(w, t0, t1, H, len(weight), coefficients.ctypes.data, n_z) != GOOD:
                     trouble = True
                     break
-                if residual(w, z, y, r, arguments, out) != GOOD:
+                if residual(w, z, asked, r) != GOOD:
                     trouble = True
                     break
                 before, norm = norm, norm_of(z, r, size, plain, least, start)
@@ -209,18 +196,16 @@ def _implicit(w, lapack, P, V, values, size, how, plain, least, times, H, slots,
             if trouble:
                 break
             for q in range(n_z):
+                short_loop()
                 size[q] = max(size[q], abs(z[q]))
             R[s] = largest(r)
-            if evaluate(w, y, z, arguments, out) != GOOD:
-                break
             bad = False
             break
         if bad:
-            restore_all(w, slots)
+            restore_all(w)
             return s
         N[s] = count
         filled += count
-        push(values, z)
-        copy(y, Y, s)
-        copy(z, Z, s)
+        push(values, asked)
+        record(w, asked, Y, Z, s)
     return len(Y)

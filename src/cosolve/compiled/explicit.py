@@ -12,85 +12,77 @@ import numpy as np
 from numba import njit
 
 from cosolve.compiled.parts import (
+    FAILED,
     GOOD,
     bare,
+    begin,
     combine,
-    copy,
-    cross,
     evaluate,
     evaluate_law,
+    finish,
+    law,
     part,
     push,
+    record,
     restore_all,
-    room,
     save_all,
+    subsystem,
+    sweep,
 )
 from cosolve.compiled.wiring import (
-    COPY_FROM,
-    COPY_ROWS,
-    COUNTS,
+    COPIES,
     KNOWN,
-    KNOWN_START,
     LAW_ROWS,
-    LAW_ROWS_START,
     LAWS_KNOWN,
-    LAWS_KNOWN_START,
+    N_LAW_ROWS,
+    N_SUBSYSTEMS,
     ORDER,
-    SUBSYSTEMS,
-    Y_START,
+    OUTPUTS,
+    Y,
 )
 from cosolve.subsystem.native import ADVANCE
-from cosolve.subsystem.native_calls import word
+from cosolve.subsystem.native_calls import double_at, word_at
 
 
 @njit(cache=True)
-def jacobi(w, W, values, times, H, slots, Y, Z):
+def jacobi(w, W, values, times, H, undo, Y_rows, Z_rows):
     """All subsystems with extrapolated inputs; returns the number of steps taken."""
-    n = W.shape[0]
-    coefficients = np.empty((n, values.shape[1]))
-    z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
-    u, arguments, out = room(w, n)
-    return _jacobi(w, W, values, times, H, slots, Y, Z, coefficients, z, y, u, arguments, out)
+    coefficients, z = np.empty((W.shape[0], values.shape[1])), np.empty(values.shape[1])
+    return _jacobi(w, W, values, times, H, undo, Y_rows, Z_rows, coefficients, z)
 
 
 @bare
-def _jacobi(w, W, values, times, H, slots, Y, Z, coefficients, z, y, u, arguments, out):
-    for s in range(len(Y)):
-        if len(slots) and save_all(w, slots) != 0:
+def _jacobi(w, W, values, times, H, undo, Y_rows, Z_rows, coefficients, z):
+    n, n_z = coefficients.shape
+    held = n == 1  # then the newest values are the coefficients
+    given = values.ctypes.data if held else coefficients.ctypes.data
+    for s in range(len(Y_rows)):
+        if undo and save_all(w) != 0:
             return s
-        combine(W, values, coefficients)
-        bad = False
-        for i in range(word(w, COUNTS, SUBSYSTEMS)):
-            if cross(w, i, ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
-                bad = True
-                break
-        if bad or evaluate(w, y, z, arguments, out) != GOOD:
-            if len(slots):
-                restore_all(w, slots)
+        if not held:
+            combine(W, values, coefficients)
+        if sweep(w, times[s], times[s + 1], H, n, given, n_z) != GOOD or evaluate(w, z) != GOOD:
+            if undo:
+                restore_all(w)
             return s
         push(values, z)
-        copy(y, Y, s)
-        copy(z, Z, s)
-    return len(Y)
+        record(w, z, Y_rows, Z_rows, s)
+    return len(Y_rows)
 
 
 @njit(cache=True)
-def gauss_seidel(w, W, V, values, times, H, slots, Y, Z):
+def gauss_seidel(w, W, V, values, times, H, undo, Y_rows, Z_rows):
     """One after the other; what is known at the end of the step is interpolated (weights `V`) for those that follow."""
-    rows = max(W.shape[0], V.shape[0])
-    coefficients = np.empty((rows, values.shape[1]))
-    given, base = np.empty((W.shape[0], values.shape[1])), np.zeros((V.shape[0], values.shape[1]))
-    z, y = np.empty(values.shape[1]), np.empty(word(w, Y_START, word(w, COUNTS, SUBSYSTEMS)))
-    u, arguments, out = room(w, rows)
-    room_for = (coefficients, given, base, z, y, u, arguments, out)
-    return _gauss_seidel(w, W, V, values, times, H, slots, Y, Z, room_for)
+    n_z, rows = values.shape[1], max(W.shape[0], V.shape[0])
+    room = np.empty((rows, n_z)), np.empty((W.shape[0], n_z)), np.zeros((V.shape[0], n_z)), np.empty(n_z)
+    return _gauss_seidel(w, W, V, values, times, H, undo, Y_rows, Z_rows, room)
 
 
 @bare
-def _gauss_seidel(w, W, V, values, times, H, slots, Y, Z, room_for):
-    coefficients, given, base, z, y, u, arguments, out = room_for
-    for s in range(len(Y)):
-        if len(slots) and save_all(w, slots) != 0:
+def _gauss_seidel(w, W, V, values, times, H, undo, Y_rows, Z_rows, room):
+    coefficients, given, base, z = room
+    for s in range(len(Y_rows)):
+        if undo and save_all(w) != 0:
             return s
         combine(W, values, given)
         if V.shape[0] > 1:
@@ -99,31 +91,40 @@ def _gauss_seidel(w, W, V, values, times, H, slots, Y, Z, room_for):
             for q in range(coefficients.shape[1]):
                 coefficients[j, q] = given[j, q] if j < W.shape[0] else 0.0
         bad = False
-        for place in range(word(w, COUNTS, SUBSYSTEMS)):
-            if cross(w, word(w, ORDER, place), ADVANCE, times[s], times[s + 1], H, coefficients, u, y) != GOOD:
+        for place in range(word_at(w, N_SUBSYSTEMS)):
+            if _serial(w, place, times[s], times[s + 1], H, coefficients, base, V, z) != GOOD:
                 bad = True
                 break
-            for k in range(word(w, KNOWN_START, place), word(w, KNOWN_START, place + 1)):
-                row = word(w, COPY_ROWS, word(w, KNOWN, k))
-                z[row] = y[word(w, COPY_FROM, word(w, KNOWN, k))]
-                _replace(coefficients, base, V, row, z[row])
-            for k in range(word(w, LAWS_KNOWN_START, place), word(w, LAWS_KNOWN_START, place + 1)):
-                b = word(w, LAWS_KNOWN, k)
-                if evaluate_law(w, b, y, z, arguments, out) != GOOD:
-                    bad = True
-                    break
-                for m in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
-                    _replace(coefficients, base, V, word(w, LAW_ROWS, m), z[word(w, LAW_ROWS, m)])
-            if bad:
-                break
-        if bad or evaluate(w, y, z, arguments, out) != GOOD:
-            if len(slots):
-                restore_all(w, slots)
+        if bad or evaluate(w, z) != GOOD:
+            if undo:
+                restore_all(w)
             return s
         push(values, z)
-        copy(y, Y, s)
-        copy(z, Z, s)
-    return len(Y)
+        record(w, z, Y_rows, Z_rows, s)
+    return len(Y_rows)
+
+
+@part
+def _serial(w, place, t0, t1, H, coefficients, base, V, z):
+    """The subsystem at this place of the order crosses, and what it makes known replaces what was guessed."""
+    i = word_at(word_at(w, ORDER), place)
+    n, n_z = coefficients.shape
+    status = begin(w, i, ADVANCE, t0, t1, H, n, coefficients.ctypes.data, n_z)
+    if status == GOOD:
+        status = finish(w, i, ADVANCE, t0, t1, H, n, word_at(subsystem(w, i), OUTPUTS))
+    if status != GOOD:
+        return status
+    for k in range(word_at(word_at(w, KNOWN), place), word_at(word_at(w, KNOWN), place + 1)):
+        row = word_at(word_at(w, COPIES), 2 * k)
+        z[row] = double_at(word_at(w, Y), word_at(word_at(w, COPIES), 2 * k + 1))
+        _replace(coefficients, base, V, row, z[row])
+    for b in range(word_at(word_at(w, LAWS_KNOWN), place), word_at(word_at(w, LAWS_KNOWN), place + 1)):
+        if evaluate_law(w, b, z) != GOOD:
+            return FAILED
+        for m in range(word_at(law(w, b), N_LAW_ROWS)):
+            row = word_at(word_at(law(w, b), LAW_ROWS), m)
+            _replace(coefficients, base, V, row, z[row])
+    return GOOD
 
 
 @part

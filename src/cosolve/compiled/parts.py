@@ -10,43 +10,51 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from cosolve.compiled.wiring import (
+    ARGUMENTS,
+    BEGIN,
     COPIES,
-    COPY_FROM,
-    COPY_ROWS,
-    COUNTS,
     CROSS,
     DATA,
-    FACTOR,
+    INPUTS,
     LAW,
+    LAW_BYTES,
     LAW_READS,
-    LAW_READS_START,
     LAW_ROWS,
-    LAW_ROWS_START,
     LAWS,
-    OFFSET,
+    N_COPIES,
+    N_LAW_READS,
+    N_LAW_ROWS,
+    N_LAWS,
+    N_STATE,
+    N_SUBSYSTEMS,
+    OUTPUTS,
     RESTORE,
     SAVE,
-    SOURCE,
+    SIZE,
+    SLOT,
     STATE,
-    STATE_START,
+    SUBSYSTEM_BYTES,
     SUBSYSTEMS,
     TROUBLE,
-    U_START,
-    Y_START,
+    VALUES,
+    WIDTH,
+    U,
+    Y,
 )
+from cosolve.subsystem.native import ADVANCE
 from cosolve.subsystem.native_calls import (
     call_cross,
     call_one,
     call_two,
     double_at,
+    finite,
     put_double_at,
-    put_word,
-    real,
-    word,
+    put_word_at,
+    short_loop,
+    word_at,
 )
 
 GOOD, FAILED = 0, 1
@@ -63,138 +71,183 @@ def combine(W, values, coefficients):
     """`coefficients = W @ values`, row after row."""
     for j in range(W.shape[0]):
         for q in range(values.shape[1]):
+            short_loop()
             total = W[j, 0] * values[0, q]
             for k in range(1, W.shape[1]):
+                short_loop()
                 total += W[j, k] * values[k, q]
             coefficients[j, q] = total
 
 
 @part
-def cross(w, i, mode, t0, t1, H, coefficients, u, y):
-    """Subsystem `i` crosses the step; its outputs go to `y`."""
-    first, last = word(w, U_START, i), word(w, U_START, i + 1)
-    n, width = coefficients.shape[0], last - first
+def subsystem(w, i):
+    """The record of subsystem `i`."""
+    return word_at(w, SUBSYSTEMS) + SUBSYSTEM_BYTES * i
+
+
+@part
+def law(w, b):
+    """The record of law `b`."""
+    return word_at(w, LAWS) + LAW_BYTES * b
+
+
+@part
+def begin(w, i, mode, t0, t1, H, n, coefficients, n_z):
+    """Give subsystem `i` its inputs; `coefficients` is where `n` rows of `n_z` numbers are."""
+    s = subsystem(w, i)
+    u, width, inputs = word_at(s, U), word_at(s, WIDTH), word_at(s, INPUTS)
     for j in range(n):
+        row = coefficients + 8 * j * n_z
         for k in range(width):
-            source = word(w, SOURCE, first + k)
-            u[j * width + k] = 0.0 if source < 0 else coefficients[j, source] * real(w, FACTOR, first + k)
-    for k in range(width):
-        u[k] += real(w, OFFSET, first + k)
-    begin = word(w, Y_START, i)
-    status = call_cross(
-        word(w, CROSS, i), word(w, DATA, i), mode, t0, t1, H, n, u.ctypes.data, y.ctypes.data + 8 * begin
-    )
-    put_word(w, TROUBLE, 0, i)
-    put_word(w, TROUBLE, 1, status)
+            short_loop()
+            source = word_at(inputs, 3 * k)
+            value = 0.0 if source < 0 else double_at(row, source) * double_at(inputs, 3 * k + 1)
+            put_double_at(u, j * width + k, value + double_at(inputs, 3 * k + 2) if j == 0 else value)
+    if word_at(s, BEGIN) == 0:
+        return GOOD
+    status = call_cross(word_at(s, BEGIN), word_at(s, DATA), mode, t0, t1, H, n, u, word_at(s, OUTPUTS))
+    return GOOD if status == 0 else _failed(w, i, status)
+
+
+@part
+def finish(w, i, mode, t0, t1, H, n, outputs):
+    """Subsystem `i` crosses the step with the inputs it has; `outputs` is where its outputs go."""
+    s = subsystem(w, i)
+    status = call_cross(word_at(s, CROSS), word_at(s, DATA), mode, t0, t1, H, n, word_at(s, U), outputs)
     if status != 0:
-        return FAILED
-    for k in range(begin, word(w, Y_START, i + 1)):
-        if not np.isfinite(y[k]):
-            return FAILED
-    put_word(w, TROUBLE, 0, -1)
+        return _failed(w, i, status)
+    for k in range(word_at(s, SIZE)):
+        short_loop()
+        if not finite(double_at(outputs, k)):
+            return _failed(w, i, 0)
     return GOOD
 
 
 @part
-def law(w, b, arguments, values):
+def _failed(w, i, status):
+    """Note which subsystem failed (-1: a law)."""
+    put_word_at(word_at(w, TROUBLE), 0, i)
+    put_word_at(word_at(w, TROUBLE), 1, status)
+    return FAILED
+
+
+@part
+def sweep(w, t0, t1, H, n, coefficients, n_z):
+    """All subsystems cross the step; their outputs go to `Y`."""
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        if begin(w, i, ADVANCE, t0, t1, H, n, coefficients, n_z) != GOOD:
+            return FAILED
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        outputs = word_at(subsystem(w, i), OUTPUTS)
+        if finish(w, i, ADVANCE, t0, t1, H, n, outputs) != GOOD:
+            return FAILED
+    return GOOD
+
+
+@part
+def call_law(w, b, arguments, values):
     """The values of law `b` for given arguments."""
-    status = call_two(word(w, LAW, b), arguments.ctypes.data, values.ctypes.data)
-    if status != 0:
-        return FAILED
-    for k in range(word(w, LAW_ROWS_START, b + 1) - word(w, LAW_ROWS_START, b)):
-        if not np.isfinite(values[k]):
-            return FAILED
+    if call_two(word_at(law(w, b), LAW), arguments, values) != 0:
+        return _failed(w, -1, 0)
+    for k in range(word_at(law(w, b), N_LAW_ROWS)):
+        short_loop()
+        if not finite(double_at(values, k)):
+            return _failed(w, -1, 0)
     return GOOD
 
 
 @part
-def evaluate_law(w, b, y, z, arguments, values):
+def read_arguments(w, b, arguments):
+    """What law `b` reads of the outputs."""
+    reads, y = word_at(law(w, b), LAW_READS), word_at(w, Y)
+    for k in range(word_at(law(w, b), N_LAW_READS)):
+        short_loop()
+        put_double_at(arguments, k, double_at(y, word_at(reads, k)))
+
+
+@part
+def evaluate_law(w, b, z):
     """The rows of `z` that belong to law `b`, from the outputs."""
-    for k in range(word(w, LAW_READS_START, b), word(w, LAW_READS_START, b + 1)):
-        arguments[k - word(w, LAW_READS_START, b)] = y[word(w, LAW_READS, k)]
-    if law(w, b, arguments, values) != GOOD:
+    arguments, values, rows = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(law(w, b), LAW_ROWS)
+    read_arguments(w, b, arguments)
+    if call_law(w, b, arguments, values) != GOOD:
         return FAILED
-    for k in range(word(w, LAW_ROWS_START, b), word(w, LAW_ROWS_START, b + 1)):
-        z[word(w, LAW_ROWS, k)] = values[k - word(w, LAW_ROWS_START, b)]
+    for k in range(word_at(law(w, b), N_LAW_ROWS)):
+        short_loop()
+        put_double_at(z.ctypes.data, word_at(rows, k), double_at(values, k))
     return GOOD
 
 
 @part
-def evaluate(w, y, z, arguments, values):
+def evaluate(w, z):
     """The coupling variables that the outputs ask for."""
-    for k in range(word(w, COUNTS, COPIES)):
-        z[word(w, COPY_ROWS, k)] = y[word(w, COPY_FROM, k)]
-    for b in range(word(w, COUNTS, LAWS)):
-        if evaluate_law(w, b, y, z, arguments, values) != GOOD:
+    copies, y = word_at(w, COPIES), word_at(w, Y)
+    for k in range(word_at(w, N_COPIES)):
+        short_loop()
+        put_double_at(z.ctypes.data, word_at(copies, 2 * k), double_at(y, word_at(copies, 2 * k + 1)))
+    for b in range(word_at(w, N_LAWS)):
+        if evaluate_law(w, b, z) != GOOD:
             return FAILED
     return GOOD
 
 
 @part
-def save(w, i, slots):
+def save(w, i):
     """Keep the state of subsystem `i`."""
-    if word(w, SAVE, i) != 0:
-        return call_one(word(w, SAVE, i), word(w, DATA, i))
-    first = word(w, STATE_START, i)
-    for k in range(word(w, STATE_START, i + 1) - first):
-        slots[first + k] = double_at(word(w, STATE, i), k)
+    s = subsystem(w, i)
+    if word_at(s, SAVE) != 0:
+        return call_one(word_at(s, SAVE), word_at(s, DATA))
+    _copy(word_at(s, STATE), word_at(s, SLOT), word_at(s, N_STATE))
     return 0
 
 
 @part
-def restore(w, i, slots):
+def restore(w, i):
     """Subsystem `i` back to the state that was kept."""
-    if word(w, RESTORE, i) != 0:
-        return call_one(word(w, RESTORE, i), word(w, DATA, i))
-    first = word(w, STATE_START, i)
-    for k in range(word(w, STATE_START, i + 1) - first):
-        put_double_at(word(w, STATE, i), k, slots[first + k])
+    s = subsystem(w, i)
+    if word_at(s, RESTORE) != 0:
+        return call_one(word_at(s, RESTORE), word_at(s, DATA))
+    _copy(word_at(s, SLOT), word_at(s, STATE), word_at(s, N_STATE))
     return 0
 
 
 @part
-def save_all(w, slots):
+def _copy(source, target, count):
+    for k in range(count):
+        short_loop()
+        put_double_at(target, k, double_at(source, k))
+
+
+@part
+def save_all(w):
     """Keep all states."""
     status = 0
-    for i in range(word(w, COUNTS, SUBSYSTEMS)):
-        status |= save(w, i, slots)
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        status |= save(w, i)
     return status
 
 
 @part
-def restore_all(w, slots):
+def restore_all(w):
     """All subsystems back to the states that were kept."""
     status = 0
-    for i in range(word(w, COUNTS, SUBSYSTEMS)):
-        status |= restore(w, i, slots)
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        status |= restore(w, i)
     return status
 
 
 @part
-def copy(values, rows, s):
-    """Write a row."""
-    for q in range(len(values)):
-        rows[s, q] = values[q]
+def record(w, z, Y_rows, Z_rows, s):
+    """Write the row of step `s`."""
+    _copy(word_at(w, Y), Y_rows.ctypes.data + 8 * s * Y_rows.shape[1], Y_rows.shape[1])
+    _copy(z.ctypes.data, Z_rows.ctypes.data + 8 * s * Z_rows.shape[1], Z_rows.shape[1])
 
 
 @part
 def push(values, z):
     """The newest values come first."""
-    for k in range(values.shape[0] - 1, 0, -1):
-        for q in range(values.shape[1]):
-            values[k, q] = values[k - 1, q]
-    for q in range(values.shape[1]):
-        values[0, q] = z[q]
-
-
-@njit(cache=True)
-def room(w, rows):
-    """Inputs, law arguments and law values of the largest subsystem or law."""
-    width = 1
-    for i in range(word(w, COUNTS, SUBSYSTEMS)):
-        width = max(width, word(w, U_START, i + 1) - word(w, U_START, i))
-    reads, size = 1, 1
-    for b in range(word(w, COUNTS, LAWS)):
-        reads = max(reads, word(w, LAW_READS_START, b + 1) - word(w, LAW_READS_START, b))
-        size = max(size, word(w, LAW_ROWS_START, b + 1) - word(w, LAW_ROWS_START, b))
-    return np.zeros(rows * width), np.zeros(reads), np.zeros(size)
+    n_z, at = values.shape[1], values.ctypes.data
+    for k in range((values.shape[0] - 1) * n_z - 1, -1, -1):
+        short_loop()
+        put_double_at(at, k + n_z, double_at(at, k))
+    _copy(z.ctypes.data, at, n_z)

@@ -1,9 +1,10 @@
-"""A plan as plain arrays and addresses: everything that compiled loops need to know, and why there may be none."""
+"""A plan as records of words and addresses: what compiled loops need to know, and why there may be none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,140 +20,135 @@ Integers = npt.NDArray[np.int64]
 _LARGEST = 64
 
 
-class Wiring(NamedTuple):
-    """Subsystems and connections for compiled loops. `x_start[i]` to `x_start[i + 1]` is the part of subsystem `i`."""
+# The words of the plan's own record, as compiled code reads them. Names in capitals are places; addresses unless said.
+(
+    N_SUBSYSTEMS,
+    SUBSYSTEMS,
+    N_COPIES,
+    COPIES,  # pairs: row of z, entry of y
+    N_LAWS,
+    LAWS,
+    Y,
+    N_Y,
+    ARGUMENTS,
+    VALUES,
+    OTHER,
+    TROUBLE,
+    ORDER,  # of a serial sweep
+    KNOWN,  # the copies that are known after each place of it begin there; they, and the laws, come in this order
+    LAWS_KNOWN,
+    _PLAN_WORDS,
+) = range(16)
 
-    cross: Integers  # addresses, see subsystem/native.py
-    data: Integers
-    save: Integers
-    restore: Integers
-    state: Integers
-    state_start: Integers
-    u_start: Integers
-    y_start: Integers
-    source: Integers  # per input: entry of z, -1 for a constant
-    factor: Vector
-    offset: Vector
-    reads_start: Integers
-    reads: Integers
-    copy_rows: Integers
-    copy_from: Integers
-    law: Integers  # addresses
-    law_rows_start: Integers
-    law_rows: Integers
-    law_reads_start: Integers
-    law_reads: Integers
-    law_nominal: Vector
-    exact: Integers  # 1 for subsystems with a constant Jacobian
-    noise: Vector
-    response_start: Integers
-    response: Vector  # per subsystem: d outputs / d coupling variables it reads, row by row
-    order: Integers  # of a serial sweep, and what is known after each place of it
-    known_start: Integers
-    known: Integers
-    laws_known_start: Integers
-    laws_known: Integers
-    trouble: Integers  # the subsystem that failed last, and its status (0: an output that is not finite)
-    counts: Integers  # subsystems, connections, laws
-
-    def table(self) -> Integers:
-        """The addresses of all these arrays: what compiled functions get (an address costs nothing to hand on)."""
-        return np.array([array.ctypes.data for array in self], dtype=np.int64)
-
-
-# the fields of the table, for compiled code
+# Of a subsystem's record.
 (
     CROSS,
+    BEGIN,
     DATA,
+    U,
+    WIDTH,
+    INPUTS,  # triples: entry of z or -1, factor, offset
+    OUTPUTS,  # its part of y
+    OUTPUTS_MOVED,  # the same for a crossing that is tried for a difference
+    FIRST,  # entry of y
+    SIZE,
     SAVE,
     RESTORE,
     STATE,
-    STATE_START,
-    U_START,
-    Y_START,
-    SOURCE,
-    FACTOR,
-    OFFSET,
-    READS_START,
-    READS,
-    COPY_ROWS,
-    COPY_FROM,
-    LAW,
-    LAW_ROWS_START,
-    LAW_ROWS,
-    LAW_READS_START,
-    LAW_READS,
-    LAW_NOMINAL,
-    EXACT,
-    NOISE,
-    RESPONSE_START,
-    RESPONSE,
-    ORDER,
-    KNOWN_START,
-    KNOWN,
-    LAWS_KNOWN_START,
-    LAWS_KNOWN,
-    TROUBLE,
-    COUNTS,
-) = range(32)
-SUBSYSTEMS, COPIES, LAWS = range(3)
+    SLOT,
+    N_STATE,
+    EXACT,  # 1: its Jacobian is constant
+    NOISE,  # a double
+    READS,  # entries of z
+    N_READS,
+    RESPONSE,  # d outputs / d coupling variables it reads, row by row
+    _SUBSYSTEM_WORDS,
+) = range(21)
+
+# Of a law's.
+LAW, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(7)
+
+SUBSYSTEM_BYTES, LAW_BYTES = 8 * _SUBSYSTEM_WORDS, 8 * _LAW_WORDS
 
 
-def starts(lengths: list[int]) -> Integers:
-    """Where consecutive parts of these lengths begin, and where the last one ends."""
-    return np.cumsum([0, *lengths]).astype(np.int64)
+@dataclass
+class Wiring:
+    """Subsystems and connections for compiled loops: records of words that hold numbers and addresses.
+
+    Compiled functions get `address`, that of the plan's record; everything else is found from there. `keep` holds what
+    the addresses lead to.
+    """
+
+    plan: Integers
+    subsystems: Integers
+    laws: Integers
+    responses: list[Vector]  # per subsystem
+    reads: Integers  # how many coupling variables each subsystem reads
+    trouble: Integers  # the subsystem that failed last (-1: a law), and its status (0: an output that is not finite)
+    keep: list[Any]
+
+    @property
+    def address(self) -> int:
+        """Of the plan's record."""
+        return int(self.plan.ctypes.data)
+
+    @property
+    def exact(self) -> Integers:
+        """1 for subsystems with a constant Jacobian; may be written."""
+        return self.subsystems[:, EXACT]
 
 
-def _flat(parts: list[Any]) -> Integers:
-    return np.concatenate([np.zeros(0), *parts]).astype(np.int64)
+def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int], rows: int) -> Wiring:
+    """The records for subsystems and laws that have their addresses, with inputs of `rows` coefficients."""
+    keep: list[Any] = []
 
+    def at(array: Any) -> int:
+        keep.append(array)
+        return int(array.ctypes.data)
 
-def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int]) -> Wiring:
-    """The arrays for subsystems and laws that have their addresses."""
-    blocks = plan.blocks
+    def words(values: Any) -> int:
+        return at(np.array(values, dtype=np.int64).reshape(-1))
+
     count = plan.n_subsystems
-    reads = [plan.reads(i) for i in range(count)]
-    sizes = [plan.output_ports[i].length * len(reads[i]) for i in range(count)]
+    inputs = np.zeros((len(plan.u_source), 3))
+    inputs.view(np.int64)[:, 0] = plan.u_source
+    inputs[:, 1], inputs[:, 2] = np.where(plan.u_source >= 0, plan.u_factor, 0.0), plan.u_offset
+    y, moved = np.zeros(plan.n_y), np.zeros(plan.n_y)
+    records, responses = np.zeros((count, _SUBSYSTEM_WORDS), np.int64), []
+    for i, native in enumerate(natives):
+        width, reads = plan.input_ports[i].length, plan.reads(i)
+        first, size = plan.y_slices[i].start, plan.output_ports[i].length
+        responses.append(np.zeros(size * len(reads)))
+        record = records[i]
+        record[[CROSS, BEGIN, DATA]] = native.cross, native.begin, native.data
+        record[[U, WIDTH]] = at(np.zeros(max(1, rows * width))), width
+        record[INPUTS] = at(inputs) + inputs.strides[0] * plan.u_slices[i].start
+        record[[OUTPUTS, OUTPUTS_MOVED, FIRST, SIZE]] = at(y) + 8 * first, at(moved) + 8 * first, first, size
+        record[[SAVE, RESTORE, STATE, N_STATE]] = native.save, native.restore, at(native.state), len(native.state)
+        record[SLOT] = at(np.zeros(max(1, len(native.state))))
+        record.view(np.float64)[NOISE] = (
+            0.0 if has_capability(plan.subsystems[i], "replay") else plan.subsystems[i].noise ** 0.5
+        )
+        record[[READS, N_READS, RESPONSE]] = words(reads), len(reads), at(responses[i])
     place = {i: k for k, i in enumerate(order)}
-    copies = [place[int(i)] for i in plan.y_owner[plan.copy_from]]
-    known = [[k for k, at in enumerate(copies) if at == p] for p in range(count)]
-    last = [max((place[i] for i in plan.owners(block)), default=0) for block in blocks]
-    laws_known = [[b for b, at in enumerate(last) if at == p] for p in range(count)]
-    fed = plan.u_source >= 0
-    return Wiring(
-        cross=np.array([n.cross for n in natives], dtype=np.int64),
-        data=np.array([n.data for n in natives], dtype=np.int64),
-        save=np.array([n.save for n in natives], dtype=np.int64),
-        restore=np.array([n.restore for n in natives], dtype=np.int64),
-        state=np.array([n.state.ctypes.data for n in natives], dtype=np.int64),
-        state_start=starts([len(n.state) for n in natives]),
-        u_start=starts([p.length for p in plan.input_ports]),
-        y_start=starts([p.length for p in plan.output_ports]),
-        source=plan.u_source.astype(np.int64),
-        factor=np.where(fed, plan.u_factor, 0.0),
-        offset=plan.u_offset.copy(),
-        reads_start=starts([len(r) for r in reads]),
-        reads=_flat(reads),
-        copy_rows=plan.copy_rows.astype(np.int64),
-        copy_from=plan.copy_from.astype(np.int64),
-        law=np.array(laws, dtype=np.int64),
-        law_rows_start=starts([len(b.rows) for b in blocks]),
-        law_rows=_flat([b.rows for b in blocks]),
-        law_reads_start=starts([len(b.y_index) for b in blocks]),
-        law_reads=_flat([b.y_index for b in blocks]),
-        law_nominal=np.concatenate([np.zeros(0), *(b.y_nominal for b in blocks)]),
-        exact=np.zeros(count, dtype=np.int64),
-        noise=np.array([0.0 if has_capability(s, "replay") else s.noise**0.5 for s in plan.subsystems]),
-        response_start=starts(sizes),
-        response=np.zeros(sum(sizes)),
-        order=np.array(order, dtype=np.int64),
-        known_start=starts([len(k) for k in known]),
-        known=_flat(known),
-        laws_known_start=starts([len(k) for k in laws_known]),
-        laws_known=_flat(laws_known),
-        trouble=np.zeros(2, dtype=np.int64),
-        counts=np.array([count, len(plan.copy_rows), len(blocks)], dtype=np.int64),
-    )
+    copied = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], np.int64)
+    copies = np.argsort(copied, kind="stable")
+    found = [max((place[i] for i in plan.owners(block)), default=0) for block in plan.blocks]
+    blocks = [(plan.blocks[b], laws[b]) for b in np.argsort(np.array(found, np.int64), kind="stable")]
+    of_laws = np.zeros((len(blocks), _LAW_WORDS), np.int64)
+    for record, (block, address) in zip(of_laws, blocks, strict=True):
+        record[[LAW, LAW_READS, N_LAW_READS]] = address, words(block.y_index), len(block.y_index)
+        record[[LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL]] = words(block.rows), len(block.rows), at(block.y_nominal)
+    largest = max((max(len(b.y_index), len(b.rows)) for b, _ in blocks), default=1)
+    trouble, head = np.zeros(2, np.int64), np.zeros(_PLAN_WORDS, np.int64)
+    head[[N_SUBSYSTEMS, SUBSYSTEMS, N_LAWS, LAWS]] = count, at(records), len(blocks), at(of_laws)
+    head[[N_COPIES, COPIES]] = len(copies), words(np.column_stack([plan.copy_rows, plan.copy_from])[copies])
+    head[[Y, N_Y, TROUBLE, ORDER]] = at(y), plan.n_y, at(trouble), words(order)
+    head[[ARGUMENTS, VALUES, OTHER]] = [at(np.zeros(max(1, largest))) for _ in range(3)]
+    head[[KNOWN, LAWS_KNOWN]] = [
+        words(np.searchsorted(np.sort(at_place), range(count + 1))) for at_place in (copied, found)
+    ]
+    return Wiring(head, records, of_laws, responses, records[:, N_READS].copy(), trouble, keep)
 
 
 def obstacle(plan: Plan) -> str | None:

@@ -4,6 +4,9 @@
 belongs to the subsystem, `coefficients` the address of `n` rows of input coefficients, `outputs` where the outputs go.
 `mode` 0 advances, `mode` 1 repeats on the internal grid of the last advance (noise-free differences). Status 0 is good;
 anything else makes the readable engine take the step, which finds the words for what is wrong.
+
+A subsystem may take its inputs ahead: where there is a `begin`, with the arguments of `cross`, it is called first, and
+`cross` goes on from there. A parallel sweep begins with all subsystems before it goes on with the first.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ class Native:
     state: Vector = field(default_factory=lambda: np.zeros(0))
     save: int = 0
     restore: int = 0
+    begin: int = 0
     enter: Callable[[], None] = _nothing
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None

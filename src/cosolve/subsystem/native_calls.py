@@ -126,74 +126,68 @@ def call_step_3(typing, address, instance, t, h, flag, a, b, c, d):
     return signature, _call(_I32, [_I64, _F64, _F64, _I8, *[_I64] * 4])
 
 
-# -- tables: words that are addresses of arrays, so that compiled functions hand on one number ------------------------
+# -- numbers by the address of their array, so that compiled functions hand on one number -----------------------------
 
 
-def _element(builder, values, kind):
-    """Where element `values[2]` of the array in field `values[1]` of the table at `values[0]` is."""
-    fields = builder.inttoptr(values[0], _I64.as_pointer())
-    start = builder.load(builder.gep(fields, [values[1]]))
-    return builder.gep(builder.inttoptr(start, kind.as_pointer()), [values[2]])
-
-
-@intrinsic
-def word(typing, table, field, index):
-    """A whole number of a table's array."""
-
+def _load(kind):
     def generate(context, builder, signature, values):
-        return builder.load(_element(builder, values, _I64))
+        return builder.load(builder.gep(builder.inttoptr(values[0], kind.as_pointer()), [values[1]]))
 
-    return types.int64(*[types.int64] * 3), generate
+    return generate
 
 
-@intrinsic
-def real(typing, table, field, index):
-    """A double of a table's array."""
-
+def _store(kind):
     def generate(context, builder, signature, values):
-        return builder.load(_element(builder, values, _F64))
-
-    return types.float64(*[types.int64] * 3), generate
-
-
-@intrinsic
-def put_word(typing, table, field, index, value):
-    """Set a whole number of a table's array."""
-
-    def generate(context, builder, signature, values):
-        builder.store(values[3], _element(builder, values, _I64))
+        builder.store(values[2], builder.gep(builder.inttoptr(values[0], kind.as_pointer()), [values[1]]))
         return context.get_dummy_value()
 
-    return types.void(*[types.int64] * 4), generate
+    return generate
 
 
 @intrinsic
-def put_real(typing, table, field, index, value):
-    """Set a double of a table's array."""
+def word_at(typing, address, index):
+    """A whole number."""
+    return types.int64(types.int64, types.int64), _load(_I64)
 
-    def generate(context, builder, signature, values):
-        builder.store(values[3], _element(builder, values, _F64))
-        return context.get_dummy_value()
 
-    return types.void(*[types.int64] * 3, types.float64), generate
+@intrinsic
+def put_word_at(typing, address, index, value):
+    """Set a whole number."""
+    return types.void(types.int64, types.int64, types.int64), _store(_I64)
 
 
 @intrinsic
 def double_at(typing, address, index):
-    """A double by the address of its array."""
-
-    def generate(context, builder, signature, values):
-        return builder.load(builder.gep(builder.inttoptr(values[0], _F64.as_pointer()), [values[1]]))
-
-    return types.float64(types.int64, types.int64), generate
+    """A double."""
+    return types.float64(types.int64, types.int64), _load(_F64)
 
 
 @intrinsic
 def put_double_at(typing, address, index, value):
-    """Set a double by the address of its array."""
+    """Set a double."""
+    return types.void(types.int64, types.int64, types.float64), _store(_F64)
+
+
+@intrinsic
+def finite(typing, x):
+    """False for NaN and infinities: only of finite numbers the difference to themselves is 0."""
 
     def generate(context, builder, signature, values):
-        builder.store(values[2], builder.gep(builder.inttoptr(values[0], _F64.as_pointer()), [values[1]]))
+        return builder.fcmp_ordered("==", builder.fsub(values[0], values[0]), ir.Constant(_F64, 0.0))
+
+    return types.boolean(types.float64), generate
+
+
+@intrinsic
+def short_loop(typing):
+    """Keeps the loop it stands in as it is written: unrolling and vectorising cost more than a few numbers take.
+
+    No machine code comes of it, but a convergent call must not be copied.
+    """
+
+    def generate(context, builder, signature, values):
+        call = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+        call.attributes.add("convergent")
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64, types.float64), generate
+    return types.void(), generate

@@ -11,7 +11,7 @@ from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
+from numba import cfunc, njit, types  # type: ignore[attr-defined]
 
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.native import Native
@@ -22,8 +22,10 @@ from cosolve.subsystem.native_calls import (
     call_status_5,
     call_step_2,
     call_step_3,
-    doubles_at,
-    words_at,
+    double_at,
+    put_double_at,
+    put_word_at,
+    word_at,
 )
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -40,79 +42,90 @@ _WORDS = 24
 _UNUSUAL = 100
 
 
-@njit(cache=True)
-def _write(w):
-    """Set the inputs to what stands in the FMU's room for them."""
-    if w[N_IN] == 0:
+_part: Any = njit(cache=True, forceinline=True)  # type: ignore[call-overload]
+
+
+@_part
+def _write(w, values):
+    """Set the inputs."""
+    if word_at(w, N_IN) == 0:
         return types.int32(0)
-    if w[VERSION] == 2:
-        return call_status_4(w[SET], w[COMPONENT], w[IN], w[N_IN], w[U])
-    return call_status_5(w[SET], w[COMPONENT], w[IN], w[REFS_IN], w[U], w[N_IN])
+    if word_at(w, VERSION) == 2:
+        return call_status_4(word_at(w, SET), word_at(w, COMPONENT), word_at(w, IN), word_at(w, N_IN), values)
+    refs = word_at(w, REFS_IN)
+    return call_status_5(word_at(w, SET), word_at(w, COMPONENT), word_at(w, IN), refs, values, word_at(w, N_IN))
 
 
 @cfunc(types.int64(types.intp), cache=True)
-def _save(data):
-    w = carray(words_at(data), _WORDS)
-    return call_status_2(w[GET_STATE], w[COMPONENT], data + 8 * STATE)
+def _save(w):
+    return call_status_2(word_at(w, GET_STATE), word_at(w, COMPONENT), w + 8 * STATE)
 
 
 @cfunc(types.int64(types.intp), cache=True)
-def _restore(data):
-    w = carray(words_at(data), _WORDS)
-    return call_status_2(w[SET_STATE], w[COMPONENT], w[STATE])
+def _restore(w):
+    return call_status_2(word_at(w, SET_STATE), word_at(w, COMPONENT), word_at(w, STATE))
 
 
 @cfunc(CROSS, cache=True)
-def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
-    w = carray(words_at(data), _WORDS)
-    width = w[N_IN]
-    c, u = carray(doubles_at(coefficients), n * width), carray(doubles_at(w[U]), width)
+def _begin(w, mode, t0, t1, H, n, c, outputs):
+    """Set inputs, and their derivatives where the FMU takes them."""
+    if n == 1:
+        status = _write(w, c)
+        return status if status > 1 else 0
+    width, u = word_at(w, N_IN), word_at(w, U)
     for k in range(width):
-        if w[DERIVE] != 0:  # the FMU gets derivatives too
-            u[k] = c[k]
-        else:  # held at the middle of the step
-            value = c[(n - 1) * width + k]
+        value = double_at(c, k)
+        if word_at(w, DERIVE) == 0:  # held at the middle of the step
+            value = double_at(c, (n - 1) * width + k)
             for j in range(n - 2, -1, -1):
-                value = value * 0.5 + c[j * width + k]
-            u[k] = value
-    status = _write(w)
-    if status > 1:
-        return status
-    if w[DERIVE] != 0 and n > 1:
-        slopes, factorial_of = carray(doubles_at(w[SLOPES]), width * (n - 1)), carray(doubles_at(w[FACTORIALS]), n - 1)
-        for k in range(width):
-            for j in range(1, n):
-                slopes[k * (n - 1) + j - 1] = c[j * width + k] * (factorial_of[j - 1] / H ** float(j))
-        status = call_status_5(w[DERIVE], w[COMPONENT], w[D_IN], width * (n - 1), w[ORDERS], w[SLOPES])
-        if status > 1:
-            return status
-    if w[VERSION] == 2:
-        status = call_step_2(w[STEP], w[COMPONENT], t0, H, types.int32(w[NO_RETURN]))
+                value = value * 0.5 + double_at(c, j * width + k)
+        put_double_at(u, k, value)
+    status = _write(w, u)
+    if status > 1 or word_at(w, DERIVE) == 0:
+        return status if status > 1 else 0
+    for k in range(width):
+        for j in range(1, n):
+            slope = double_at(c, j * width + k) * (double_at(word_at(w, FACTORIALS), j - 1) / H ** float(j))
+            put_double_at(word_at(w, SLOPES), k * (n - 1) + j - 1, slope)
+    count, orders, slopes = width * (n - 1), word_at(w, ORDERS), word_at(w, SLOPES)
+    status = call_status_5(word_at(w, DERIVE), word_at(w, COMPONENT), word_at(w, D_IN), count, orders, slopes)
+    return status if status > 1 else 0
+
+
+@cfunc(CROSS, cache=True)
+def _cross(w, mode, t0, t1, H, n, c, outputs):
+    """Step, and read the outputs."""
+    component = word_at(w, COMPONENT)
+    if word_at(w, VERSION) == 2:
+        status = call_step_2(word_at(w, STEP), component, t0, H, types.int32(word_at(w, NO_RETURN)))
     else:
-        flags = carray(words_at(w[FLAGS]), 4)
-        flags[0] = flags[1] = flags[2] = 0
-        at = w[FLAGS]
-        status = call_step_3(w[STEP], w[COMPONENT], t0, H, types.int8(w[NO_RETURN]), at, at + 8, at + 16, at + 24)
-        if flags[0] & 255 != 0 or flags[1] & 255 != 0 or flags[2] & 255 != 0:
+        flags = word_at(w, FLAGS)
+        for k in range(3):
+            put_word_at(flags, k, 0)
+        no_return = types.int8(word_at(w, NO_RETURN))
+        status = call_step_3(word_at(w, STEP), component, t0, H, no_return, flags, flags + 8, flags + 16, flags + 24)
+        if (word_at(flags, 0) | word_at(flags, 1) | word_at(flags, 2)) & 255 != 0:
             return _UNUSUAL
     if status > 1:
         return status
-    if w[THROUGH] != 0:  # outputs react to the inputs at the end
+    if word_at(w, THROUGH) != 0 and n > 1:  # outputs react to the inputs at the end
+        width, u = word_at(w, N_IN), word_at(w, U)
         for k in range(width):
-            total = c[k]
+            total = double_at(c, k)
             for j in range(1, n):
-                total += c[j * width + k]
-            u[k] = total
-        status = _write(w)
+                total += double_at(c, j * width + k)
+            put_double_at(u, k, total)
+        status = _write(w, u)
         if status > 1:
             return status
-    carray(doubles_at(data + 8 * TIME), 1)[0] = t1
-    if w[N_OUT] == 0:
+    put_double_at(w, TIME, t1)
+    count = word_at(w, N_OUT)
+    if count == 0:
         return 0
-    if w[VERSION] == 2:
-        status = call_status_4(w[GET], w[COMPONENT], w[OUT], w[N_OUT], outputs)
+    if word_at(w, VERSION) == 2:
+        status = call_status_4(word_at(w, GET), component, word_at(w, OUT), count, outputs)
     else:
-        status = call_status_5(w[GET], w[COMPONENT], w[OUT], w[REFS_OUT], outputs, w[N_OUT])
+        status = call_status_5(word_at(w, GET), component, word_at(w, OUT), word_at(w, REFS_OUT), outputs, count)
     return status if status > 1 else 0
 
 
@@ -143,6 +156,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     w[THROUGH] = fmu._pattern is not None and bool(fmu._pattern.any())
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
     native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
+    native.begin = _begin.address or 0
     if hasattr(fmu, "save"):
         saved = fmu.save()  # memory of the FMU that is written again and again
         w[GET_STATE], w[SET_STATE], w[STATE] = (
