@@ -173,7 +173,7 @@ class _Run:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
                 pending = np.append(crew.calls - calls, core.rejected - rejected)
-                unwritten = self._record(chunk, pending - np.append(chunk.calls.sum(axis=0), chunk.rejected.sum()))
+                unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
                 calls, seconds = crew.calls - unwritten[:-1], crew.seconds.copy()
                 rejected = core.rejected - int(unwritten[-1])
                 if chunk.failure is not None:
@@ -219,7 +219,7 @@ class _Run:
     def _compiled(self, chunks: Chunks) -> Chunk | None:
         """As many steps as compiled code takes at once."""
         began = perf_counter()
-        chunk = chunks.take()
+        chunk = chunks.take(self.recorder.room if self.every == 1 and self.selection.everything else None)
         if self.compiled and chunks.reason is not None:
             raise SetupError(f"compiled=True: {chunks.reason}")
         if chunk is not None:
@@ -232,9 +232,9 @@ class _Run:
         """Rows of compiled steps, thinned out where not every one is wanted; calls of steps not recorded yet."""
         before = self.stats.steps
         self.stats.steps += len(chunk)
-        self.stats.iterations += int(chunk.iterations.sum())
-        if len(chunk.residual) and chunk.residual[-1] == chunk.residual[-1]:
-            self._residuals = max(self._residuals, float(chunk.residual.max()))
+        self.stats.iterations += int(chunk.total("iterations"))
+        if np.ndim(chunk.residual):
+            self._residuals = max(self._residuals, float(np.max(chunk.residual)))
             self.stats.max_residual = self._residuals
         self.stats.over_tolerance += int(np.sum(chunk.error > 1.0))
         block = {
@@ -261,7 +261,9 @@ class _Run:
         rows = np.flatnonzero((np.arange(length) + before + 1) % self.every == 0)
         if self.core.done and (not len(rows) or rows[-1] != length - 1):
             rows = np.append(rows, length - 1)
-        totals = unwritten + np.column_stack([block["calls"], block["rejected"]]).cumsum(axis=0)
+        calls = np.broadcast_to(block["calls"], (length, len(unwritten) - 1))
+        rejected = np.broadcast_to(block["rejected"], length)
+        totals = unwritten + np.column_stack([calls, rejected]).cumsum(axis=0)
         if not len(rows):
             return totals[-1]
         norms = block["norms"]
@@ -269,7 +271,10 @@ class _Run:
             ends = np.cumsum(counts)
             norms = np.concatenate([norms[ends[k] - counts[k] : ends[k]] for k in rows])
             counts = counts[rows]
-        block = {name: value[rows] if np.ndim(value) and name != "norms" else value for name, value in block.items()}
+        block = {
+            name: value[rows] if len(np.shape(value)) and name not in ("norms", "calls") else value
+            for name, value in block.items()
+        }
         counted = np.diff(totals[rows], axis=0, prepend=np.zeros((1, totals.shape[1]), np.int64))
         block |= {"calls": counted[:, :-1], "rejected": counted[:, -1], "norms": norms}
         self.recorder.extend(block, counts)

@@ -8,7 +8,7 @@ the same state with the same bits; so it takes every step that is out of the ord
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -37,29 +37,36 @@ _WORTH_RUNNING, _WORTH_LOADING = 20_000, 100_000
 #: Chunks in a row without a step after which a run stays with the readable engine.
 _FAILURES = 3
 
-#: Rows that a chunk writes at most, and numbers in them.
-_ROWS, _NUMBERS = 4096, 1 << 20
+#: Rows of the first chunk, and of any at most; numbers in them at most. Chunks double as long as they take less than so
+#: many seconds: Ctrl-C and the progress bar must not wait for long.
+_FIRST, _ROWS, _NUMBERS, _SECONDS = 512, 1 << 16, 1 << 20, 5e-3
 
 
 @dataclass
 class Chunk:
-    """Rows of macro steps crossed by compiled code."""
+    """Rows of macro steps crossed by compiled code; what is the same in all of them is one row."""
 
     t: Vector
     y: Matrix
     z: Matrix
     H: Vector | float
-    iterations: npt.NDArray[np.int32]
-    residual: Vector
+    iterations: npt.NDArray[np.int32] | int
+    residual: Vector | float
     calls: npt.NDArray[np.int64]  # per step and subsystem
-    rejected: npt.NDArray[np.int64]
-    error: Vector | np.float64
+    rejected: npt.NDArray[np.int64] | int
+    error: Vector | float
     norms: Vector = field(default_factory=lambda: np.zeros(0))
     counts: npt.NDArray[np.int64] | None = None  # norms per row
     failure: SimulationError | None = None  # what ended it, where the readable engine cannot take the step again
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def total(self, name: str) -> Any:
+        """The sum over all rows of `calls`, `iterations` or `rejected`."""
+        value = np.asarray(getattr(self, name))
+        same = value.ndim < (2 if name == "calls" else 1)
+        return value * len(self) if same else value.sum(axis=0)
 
 
 def why_not_compiled(system: System, method: Method, step: object = None) -> str | None:
@@ -134,16 +141,20 @@ class Chunks:
         self._steps: Any = None  # of controlled runs
         self._failures = 0  # chunks in a row that took no step
         self.loading = 0.0  # seconds of the last `take` that went into compiling
-        self._rows = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
+        self._most = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
+        self._rows = min(_FIRST, self._most)
 
-    def take(self) -> Chunk | None:
-        """Cross many steps from where the run stands; None when the readable engine must take the next one."""
+    def take(self, room: Callable[[int], Mapping[str, Any]] | None = None) -> Chunk | None:
+        """Cross many steps from where the run stands; None when the readable engine must take the next one.
+
+        `room(rows)` gives arrays `y`, `z` and `residual` to write the rows to.
+        """
         core, windows = self.core, self.core.windows
         history = core.history
         if self.reason is not None or len(history.values) <= core.method.depth or windows.done:
             return None
         if isinstance(windows, Controlled):
-            return self._controlled(windows)
+            return self._timed(self._controlled, windows)
         assert isinstance(windows, Uniform)
         if any(step != windows.H for step in history.steps):
             return None
@@ -154,9 +165,17 @@ class Chunks:
         if self._loop is None:
             if not self._prepare(windows.H) or self.reason is not None:
                 return None
-            self._cross(times[:1])  # compiles, or reads from the cache
+            self._cross(times[:1], None)  # compiles, or reads from the cache
         self.loading = perf_counter() - began
-        return self._cross(times)
+        return self._timed(self._cross, times, room)
+
+    def _timed(self, cross: Callable[..., Chunk | None], *arguments: Any) -> Chunk | None:
+        """A chunk; the next is larger where this one took no time."""
+        began = perf_counter()
+        chunk = cross(*arguments)
+        if perf_counter() - began < _SECONDS:
+            self._rows = min(2 * self._rows, self._most)
+        return chunk
 
     def _controlled(self, windows: Controlled) -> Chunk | None:
         """Error-controlled steps."""
@@ -253,12 +272,13 @@ class Chunks:
             w.exact[i] = 1
         return True
 
-    def _cross(self, times: Vector) -> Chunk | None:
+    def _cross(self, times: Vector, room: Callable[[int], Mapping[str, Any]] | None) -> Chunk | None:
         core, method = self.core, self.core.method
-        plan, count = core.plan, len(times) - 1
-        Y, Z, R = np.empty((count, plan.n_y)), np.empty((count, plan.n_z)), np.full(count, np.nan)
+        count = len(times) - 1
+        rows = self._scratch(count) if room is None or not count else room(count)
+        Y, Z, R = rows["y"], rows["z"], rows["residual"]
         most = int(method.max_iterations) + 2 if isinstance(method, Implicit) else 0
-        N, norms = np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)) if most else 0)
+        N, norms = np.zeros(count if most else 0, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
         values = np.array(core.history.values[: method.depth + 1])
         for native in self.natives:
             native.enter()
@@ -274,14 +294,11 @@ class Chunks:
             if failure is not None:
                 raise failure
             return None
-        iterations = np.ones(done, np.int32) if isinstance(method, SemiImplicit) else np.zeros(done, np.int32)
-        if most:
-            iterations = (N[:done] - 1).astype(np.int32)
-        calls = self._account(iterations)
-        nothing, unknown = np.zeros(done, np.int64), np.float64(np.nan)
-        chunk = Chunk(
-            *(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, R[:done], calls, nothing, unknown)
-        )
+        explicit = isinstance(method, (Jacobi, GaussSeidel))
+        iterations: Any = (N[:done] - 1).astype(np.int32) if most else 0 if explicit else 1
+        residual = np.nan if explicit else R[:done]
+        calls = self._account(done, iterations)
+        chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, residual, calls, 0, np.nan)
         chunk.failure = failure
         if most:
             chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
@@ -309,28 +326,32 @@ class Chunks:
         what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
         return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
 
-    def _account(self, iterations: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def _scratch(self, count: int) -> Mapping[str, Any]:
+        """Room for rows that are only passing through."""
+        plan = self.core.plan
+        return {"y": np.empty((count, plan.n_y)), "z": np.empty((count, plan.n_z)), "residual": np.empty(count)}
+
+    def _account(self, steps: int, iterations: Any) -> npt.NDArray[np.int64]:
         """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
         method = self.core.method
         if isinstance(method, (Jacobi, GaussSeidel)):
-            self.core.crew.calls += len(iterations)
-            return np.broadcast_to(np.int64(1), (len(iterations), self.core.plan.n_subsystems))
-        sweeps = iterations.astype(np.int64) + 1
-        renewed = np.zeros_like(sweeps)  # interface Jacobians per step
+            return self.count(steps, np.int64(1), np.int64(0))
         if isinstance(method, SemiImplicit):
-            renewed = np.ones_like(sweeps)
-        elif isinstance(method, Implicit):
-            assert isinstance(method.corrector, Newton)
-            renewed = sweeps - 1 if method.corrector.refresh == "iteration" else (iterations > 0).astype(np.int64)
-        return self.count(sweeps, renewed)
+            return self.count(steps, np.int64(2), np.int64(1))
+        assert isinstance(method, Implicit)
+        assert isinstance(method.corrector, Newton)
+        every = method.corrector.refresh == "iteration"
+        renewed = iterations if every else iterations > 0
+        return self.count(steps, iterations.astype(np.int64) + 1, renewed.astype(np.int64))
 
-    def count(self, sweeps: npt.NDArray[np.int64], renewed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Calls per step and subsystem for so many sweeps and interface Jacobians; the crew's books are kept."""
+    def count(self, steps: int, sweeps: Any, renewed: Any) -> npt.NDArray[np.int64]:
+        """Calls per subsystem (and step) for so many sweeps and interface Jacobians; the crew's books are kept."""
         crew, w = self.core.crew, self.wiring
         reads = np.where(w.exact, 0, w.reads)
-        calls: npt.NDArray[np.int64] = sweeps[:, np.newaxis] + renewed[:, np.newaxis] * reads
-        crew.calls += calls.sum(axis=0)
-        crew.jacobians += np.where(w.exact, renewed.sum(), 0)
+        calls: npt.NDArray[np.int64] = sweeps[..., np.newaxis] + renewed[..., np.newaxis] * reads
+        same = calls.ndim == 1
+        crew.calls += calls * steps if same else calls.sum(axis=0)
+        crew.jacobians += np.where(w.exact, renewed * steps if same else renewed.sum(), 0)
         return calls
 
 

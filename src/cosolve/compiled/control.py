@@ -82,7 +82,7 @@ class ControlledChunks:
         plain, least = (books.plain, books.least) if implicit else (np.zeros(plan.n_z, bool), np.zeros(plan.n_z))
         most = int(self._settings[3]) + 2 if implicit else 0
         rows, Y, Z = np.zeros((count, 6)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
-        R, N, norms = np.full(count, np.nan), np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
+        R, N, norms = np.empty(count), np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
         rejected_before = core.rejected
         for native in chunks.natives:
             native.enter()
@@ -109,12 +109,12 @@ class ControlledChunks:
             return None
         chunks.note_failure(False)
         rows, sweeps, renewed = rows[:done], rows[:done, 4].astype(np.int64), rows[:done, 5].astype(np.int64)
-        calls, rejected = chunks.count(sweeps, renewed), rows[:, 3].astype(np.int64)
-        iterations = np.full(done, int(isinstance(method, SemiImplicit)), np.int32)
-        if implicit:
-            iterations = (N[:done] - 1).astype(np.int32)
+        calls, rejected = chunks.count(done, sweeps, renewed), rows[:, 3].astype(np.int64)
+        corrected = isinstance(method, (SemiImplicit, Implicit))
+        iterations: Any = (N[:done] - 1).astype(np.int32) if implicit else int(corrected)
+        residual = R[:done] if corrected else np.nan
         chunk = Chunk(
-            *(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), iterations, R[:done], calls, rejected),
+            *(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), iterations, residual, calls, rejected),
             rows[:, 2].copy(),
         )
         if implicit:

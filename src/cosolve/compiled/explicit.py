@@ -47,7 +47,7 @@ from cosolve.subsystem.native_calls import double_at, word_at
 @njit(cache=True)
 def jacobi(w, W, values, times, H, undo, Y_rows, Z_rows):
     """All subsystems with extrapolated inputs; returns the number of steps taken."""
-    coefficients, z = np.empty((W.shape[0], values.shape[1])), np.empty(values.shape[1])
+    coefficients, z = np.empty((W.shape[0], values.shape[1])), values[0].copy()
     return _jacobi(w, W, values, times, H, undo, Y_rows, Z_rows, coefficients, z)
 
 
@@ -55,7 +55,7 @@ def jacobi(w, W, values, times, H, undo, Y_rows, Z_rows):
 def _jacobi(w, W, values, times, H, undo, Y_rows, Z_rows, coefficients, z):
     n, n_z = coefficients.shape
     held = n == 1  # then the newest values are the coefficients
-    given = values.ctypes.data if held else coefficients.ctypes.data
+    given = z.ctypes.data if held else coefficients.ctypes.data
     for s in range(len(Y_rows)):
         if undo and save_all(w) != 0:
             return s

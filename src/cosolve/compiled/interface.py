@@ -97,19 +97,37 @@ def residual(w, z, asked, r):
 
 
 @part
+def _clear(at, count):
+    for k in range(count):
+        short_loop()
+        put_double_at(at, k, 0.0)
+
+
+@part
+def _add(at, index, value):
+    put_double_at(at, index, double_at(at, index) + value)
+
+
+@part
 def output_partials(w, dr_dy):
     """`dr/dy`: -1 for connections, minus central differences for laws."""
-    dr_dy[:] = 0.0
+    into, n_y = dr_dy.ctypes.data, dr_dy.shape[1]
+    _clear(into, dr_dy.size)
     for k in range(word_at(w, N_COPIES)):
         short_loop()
         pair = word_at(w, COPIES) + 16 * k
-        dr_dy[word_at(pair, 0), word_at(pair, 1)] += -1.0
+        _add(into, word_at(pair, 0) * n_y + word_at(pair, 1), -1.0)
     arguments, values, other = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(w, OTHER)
     for b in range(word_at(w, N_LAWS)):
+        reads, rows, nominal = (
+            word_at(law(w, b), LAW_READS),
+            word_at(law(w, b), LAW_ROWS),
+            word_at(law(w, b), LAW_NOMINAL),
+        )
         read_arguments(w, b, arguments)
         for k in range(word_at(law(w, b), N_LAW_READS)):
             x = double_at(arguments, k)
-            step = _LAW_INCREMENT * max(double_at(word_at(law(w, b), LAW_NOMINAL), k), abs(x))
+            step = _LAW_INCREMENT * max(double_at(nominal, k), abs(x))
             plus, minus = x + step, x - step
             put_double_at(arguments, k, plus)
             if call_law(w, b, arguments, values) != GOOD:
@@ -118,64 +136,104 @@ def output_partials(w, dr_dy):
             if call_law(w, b, arguments, other) != GOOD:
                 return FAILED
             put_double_at(arguments, k, x)
-            column = word_at(word_at(law(w, b), LAW_READS), k)
             for m in range(word_at(law(w, b), N_LAW_ROWS)):
                 short_loop()
                 slope = (double_at(values, m) - double_at(other, m)) / (plus - minus)
-                dr_dy[word_at(word_at(law(w, b), LAW_ROWS), m), column] += -slope
+                _add(into, word_at(rows, m) * n_y + word_at(reads, k), -slope)
     return GOOD
 
 
 @part
 def jacobian(w, z, base, weight, size, increment, t0, t1, H, coefficients, dr_dy, G):
     """`G = dr/dz + dr/dy dy/dz`, by constant responses where there are some and by differences elsewhere."""
-    G[:] = 0.0
-    for m in range(len(z)):
+    n_z, n_y = dr_dy.shape
+    most = 0
+    for i in range(word_at(w, N_SUBSYSTEMS)):
         short_loop()
-        G[m, m] = 1.0
+        most = max(most, _columns(w, i))
+    for k in range(most):  # one column of each subsystem at a time, so that they may work side by side
+        for i in range(word_at(w, N_SUBSYSTEMS)):
+            if (
+                k < _columns(w, i)
+                and _shift(w, i, k, z, base, weight, size, increment, t0, t1, H, coefficients) != GOOD
+            ):
+                return FAILED
+        for i in range(word_at(w, N_SUBSYSTEMS)):
+            if k < _columns(w, i) and _differ(w, i, k, z, size, increment, t0, t1, H, len(weight)) != GOOD:
+                return FAILED
+    into, of = G.ctypes.data, dr_dy.ctypes.data
+    _clear(into, n_z * n_z)
+    for m in range(n_z):
+        short_loop()
+        put_double_at(into, m * n_z + m, 1.0)
     for i in range(word_at(w, N_SUBSYSTEMS)):
         s = subsystem(w, i)
-        exact = word_at(s, EXACT) != 0
-        if not exact and _differences(w, i, z, base, weight, size, increment, t0, t1, H, coefficients) != GOOD:
-            return FAILED
         first, count, width, response = word_at(s, FIRST), word_at(s, SIZE), word_at(s, N_READS), word_at(s, RESPONSE)
         if count == 0:
             continue
-        for row in range(len(z)):
+        for row in range(n_z):
             for k in range(width):
-                total = dr_dy[row, first] * double_at(response, k)
+                total = double_at(of, row * n_y + first) * double_at(response, k)
                 for q in range(1, count):
                     short_loop()
-                    total += dr_dy[row, first + q] * double_at(response, q * width + k)
-                G[row, word_at(word_at(s, READS), k)] += total
+                    total += double_at(of, row * n_y + first + q) * double_at(response, q * width + k)
+                _add(into, row * n_z + word_at(word_at(s, READS), k), total)
     return GOOD
 
 
 @part
-def _differences(w, i, z, base, weight, size, increment, t0, t1, H, coefficients):
-    """How the outputs of subsystem `i` respond to each coupling variable that it reads."""
+def _columns(w, i):
+    """How many differences the Jacobian of subsystem `i` takes."""
+    return 0 if word_at(subsystem(w, i), EXACT) != 0 else word_at(subsystem(w, i), N_READS)
+
+
+@part
+def _shifted(s, k, z, size, increment):
+    """The coupling variable that column `k` of the subsystem at `s` is about, moved a little."""
+    m = word_at(word_at(s, READS), k)
+    known, largest = double_at(z.ctypes.data, m), double_at(size.ctypes.data, m)
+    return known + max(increment, double_at(s, NOISE)) * max(largest, abs(known))
+
+
+@part
+def _shift(w, i, k, z, base, weight, size, increment, t0, t1, H, coefficients):
+    """Give subsystem `i`, back at the start of the step, its inputs with the moved variable of column `k`."""
     s = subsystem(w, i)
-    y, moved, response = word_at(s, OUTPUTS), word_at(s, OUTPUTS_MOVED), word_at(s, RESPONSE)
-    width = word_at(s, N_READS)
-    for k in range(width):
-        m = word_at(word_at(s, READS), k)
-        shifted = z[m] + max(increment, double_at(s, NOISE)) * max(size[m], abs(z[m]))
-        for j in range(len(weight)):
-            short_loop()
-            coefficients[j, m] = base[j, m] + weight[j] * shifted
-        if restore(w, i) != 0:
-            return FAILED
-        if begin(w, i, REPLAY, t0, t1, H, len(weight), coefficients.ctypes.data, len(z)) != GOOD:
-            return FAILED
-        if finish(w, i, REPLAY, t0, t1, H, len(weight), moved) != GOOD:
-            return FAILED
-        for j in range(len(weight)):
-            short_loop()
-            coefficients[j, m] = base[j, m] + weight[j] * z[m]
-        for q in range(word_at(s, SIZE)):
-            short_loop()
-            slope = (double_at(moved, q) - double_at(y, q)) / (shifted - z[m])
-            put_double_at(response, q * width + k, slope)
+    m, n_z = word_at(word_at(s, READS), k), len(z)
+    _end_one(base, weight, m, _shifted(s, k, z, size, increment), coefficients)
+    if restore(w, i) != 0:
+        return FAILED
+    status = begin(w, i, REPLAY, t0, t1, H, len(weight), coefficients.ctypes.data, n_z)
+    _end_one(base, weight, m, double_at(z.ctypes.data, m), coefficients)
+    return status
+
+
+@part
+def _end_one(base, weight, m, value, coefficients):
+    """The signal of coupling variable `m` ends in `value`."""
+    n_z = base.shape[1]
+    for j in range(len(weight)):
+        short_loop()
+        at = j * n_z + m
+        put_double_at(coefficients.ctypes.data, at, double_at(base.ctypes.data, at) + weight[j] * value)
+
+
+@part
+def _differ(w, i, k, z, size, increment, t0, t1, H, n):
+    """How the outputs of subsystem `i` respond to that."""
+    s = subsystem(w, i)
+    y, moved, response, width = (
+        word_at(s, OUTPUTS),
+        word_at(s, OUTPUTS_MOVED),
+        word_at(s, RESPONSE),
+        word_at(s, N_READS),
+    )
+    if finish(w, i, REPLAY, t0, t1, H, n, moved) != GOOD:
+        return FAILED
+    by = _shifted(s, k, z, size, increment) - double_at(z.ctypes.data, word_at(word_at(s, READS), k))
+    for q in range(word_at(s, SIZE)):
+        short_loop()
+        put_double_at(response, q * width + k, (double_at(moved, q) - double_at(y, q)) / by)
     return GOOD
 
 

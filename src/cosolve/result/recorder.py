@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ NORMS = "norms"
 _FIRST_ROWS = 1024
 _FIRST_NUMBERS = 1 << 20
 _RESERVED_BYTES = 256 << 20
+_ALIGNED = 64  # bytes: a cache line
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Recorder(Protocol):
     """Where rows go. `columns()` gives everything recorded so far."""
 
     def append(self, row: Row) -> None: ...
+    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]: ...
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None: ...
     def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
     def finish(self, stats: Stats, error: str | None) -> None: ...
@@ -79,24 +82,43 @@ class Recorder(Protocol):
 
 
 class Memory:
-    """Rows in growing arrays."""
+    """Rows in growing arrays, all in one block of memory.
+
+    What is the same in many rows (the length of equal steps, say) is kept as one value until somebody looks.
+    """
 
     def __init__(self, layout: Layout) -> None:
+        self._widths = layout.columns()
         rows = max(16, min(_FIRST_ROWS, _FIRST_NUMBERS // (1 + layout.n_y + layout.n_z)))  # few of wide fields
-        self._data: dict[str, npt.NDArray[Any]] = {
-            name: np.empty((rows,) if width is None else (rows, width), dtype)
-            for name, (width, dtype) in layout.columns().items()
-        }
+        self._data, self._rows = self._cut(rows), rows
+        self._same: dict[str, list[tuple[int, int, Any]]] = {name: [] for name in self._data}  # first, last + 1, value
         self._count = 0
-        self._norms: list[float] = []
+        self._norms = array("d")
         self._norms_before = 0  # those of rows that were cleared
+
+    def _cut(self, rows: int) -> dict[str, npt.NDArray[Any]]:
+        """Columns of so many rows, cut from one block: large blocks come in large pages, which are much cheaper."""
+        sizes = {n: rows * (1 if w is None else w) * np.dtype(d).itemsize for n, (w, d) in self._widths.items()}
+        block, at = np.empty(sum(sizes.values()) + _ALIGNED * len(sizes), np.uint8), 0
+        columns = {}
+        for name, (width, dtype) in self._widths.items():
+            part: npt.NDArray[Any] = block[at : at + sizes[name]].view(dtype)
+            columns[name] = part if width is None else part.reshape(rows, width)
+            at += -(-sizes[name] // _ALIGNED) * _ALIGNED
+        return columns
+
+    def _grow(self, rows: int) -> None:
+        grown = self._cut(rows)
+        for name, old in self._data.items():
+            grown[name][: self._count] = old[: self._count]
+        self._data, self._rows = grown, rows
 
     def append(self, row: Row) -> None:
         """Add a macro point."""
         n = self._count
+        if n == self._rows:
+            self._grow(2 * n)
         data = self._data
-        if n == len(data["t"]):
-            self._data = data = {name: np.concatenate([a, np.empty_like(a)]) for name, a in data.items()}
         data["t"][n] = row.t
         data["y"][n] = row.y
         data["z"][n] = row.z
@@ -107,45 +129,83 @@ class Memory:
         data["rejected"][n] = row.rejected
         data["calls"][n] = 0 if row.calls is None else row.calls
         data["seconds"][n] = 0.0 if row.seconds is None else row.seconds
-        self._norms += row.norms
+        self._norms.extend(row.norms)
         data["norms_end"][n] = self._norms_before + len(self._norms)
         self._count = n + 1
 
     def reserve(self, rows: float) -> None:
         """Make room for about so many rows to come, within reason."""
-        row_bytes = sum(array[:1].nbytes for array in self._data.values())
-        more = int(min(rows, _RESERVED_BYTES // row_bytes)) - (len(self._data["t"]) - self._count)
-        if more > 0:
-            grown = {name: np.empty((len(a) + more, *a.shape[1:]), a.dtype) for name, a in self._data.items()}
-            for name, array in self._data.items():
-                grown[name][: self._count] = array[: self._count]
-            self._data = grown
+        row_bytes = sum(column[:1].nbytes for column in self._data.values())
+        wanted = self._count + int(min(rows, _RESERVED_BYTES // row_bytes))
+        if wanted > self._rows:
+            self._grow(wanted)
+
+    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Where the next rows will be: what is written there need not be copied by `extend`."""
+        if self._count + rows > self._rows:
+            self._grow(max(2 * self._rows, self._count + rows))
+        return {name: column[self._count : self._count + rows] for name, column in self._data.items()}
 
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
-        """Add many macro points at once: columns (or one value for all rows), `norms` with their `counts` per row."""
+        """Add many macro points at once: columns, or one row for all of them; `norms` with their `counts` per row."""
         rows = len(block["t"])
-        while self._count + rows > len(self._data["t"]):
-            self._data = {name: np.concatenate([a, np.empty_like(a)]) for name, a in self._data.items()}
-        part = slice(self._count, self._count + rows)
         ends = self._norms_before + len(self._norms) + (0 if counts is None else np.cumsum(counts))
-        for name, array in self._data.items():
-            array[part] = ends if name == "norms_end" else block[name]
-        self._norms += list(block[NORMS])
+        for name, target in self.room(rows).items():
+            value: Any = ends if name == "norms_end" else block[name]
+            if np.ndim(value) < target.ndim:
+                self._note_same(name, rows, value)
+            elif value.ctypes.data != target.ctypes.data:
+                target[:] = value
+        self._norms.frombytes(np.ascontiguousarray(block[NORMS], np.float64).tobytes())
         self._count += rows
+
+    def _note_same(self, name: str, rows: int, value: Any) -> None:
+        same, first = self._same[name], self._count
+        if same and same[-1][1] == first and np.array_equal(same[-1][2], value, equal_nan=True):
+            first = same.pop()[0]
+        same.append((first, self._count + rows, value))
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Views of what is there."""
-        rows = {name: array[: self._count] for name, array in self._data.items()}
-        return {**rows, NORMS: np.array(self._norms, dtype=np.float64)}
+        return _Columns(self._column, (*self._data, NORMS))
+
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        if name == NORMS:
+            return np.array(self._norms, dtype=np.float64)
+        column = self._data[name]
+        for first, end, value in self._same[name]:
+            column[first:end] = value
+        self._same[name].clear()
+        return column[: self._count]
 
     def clear(self) -> None:
         """Forget the rows (a stream does so after writing a block)."""
         self._count = 0
+        for same in self._same.values():
+            same.clear()
         self._norms_before += len(self._norms)
-        self._norms.clear()
+        del self._norms[:]
 
     def finish(self, stats: Stats, error: str | None) -> None:
         """The run has ended; memory needs no last words."""
 
     def close(self) -> None:
         """Nothing to do."""
+
+
+class _Columns(Mapping[str, npt.NDArray[Any]]):
+    """Columns that are put together when they are asked for."""
+
+    def __init__(self, read: Callable[[str], npt.NDArray[Any]], names: tuple[str, ...]) -> None:
+        self._read, self._names = read, names
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

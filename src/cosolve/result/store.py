@@ -92,6 +92,10 @@ class Stream:
                 time=t,
             )
 
+    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Where the next rows will be."""
+        return self._block.room(rows)
+
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
         """Add many macro points at once; they go to the file when a block is full."""
         self._block.extend(block, counts)

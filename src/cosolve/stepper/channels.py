@@ -73,6 +73,8 @@ class Selection:
             }
             widths = [len(self._y), len(self._z)]
         self.layout = Layout(widths[0], widths[1], plan.n_subsystems)
+        #: True when nothing is left out
+        self.everything = names is None
 
     def y(self, y: Vector) -> Vector:
         """The outputs that are written down."""

@@ -3,7 +3,7 @@
 For FMUs whose ports are all floats, that take the step in one piece and need no events or intermediate updates.
 """
 
-# mypy: disable-error-code="call-arg, no-untyped-def"
+# mypy: disable-error-code="call-arg, no-untyped-def, var-annotated"
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cfunc, njit, types  # type: ignore[attr-defined]
+from numba import cfunc, njit, types
 
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.native import Native
@@ -42,18 +42,17 @@ _WORDS = 24
 _UNUSUAL = 100
 
 
-_part: Any = njit(cache=True, forceinline=True)  # type: ignore[call-overload]
+_part: Any = njit(cache=True, forceinline=True)
+_seldom: Any = njit(cache=True)  # not worth being copied into the crossing
 
 
 @_part
 def _write(w, values):
     """Set the inputs."""
-    if word_at(w, N_IN) == 0:
-        return types.int32(0)
+    component, count = word_at(w, COMPONENT), word_at(w, N_IN)
     if word_at(w, VERSION) == 2:
-        return call_status_4(word_at(w, SET), word_at(w, COMPONENT), word_at(w, IN), word_at(w, N_IN), values)
-    refs = word_at(w, REFS_IN)
-    return call_status_5(word_at(w, SET), word_at(w, COMPONENT), word_at(w, IN), refs, values, word_at(w, N_IN))
+        return call_status_4(word_at(w, SET), component, word_at(w, IN), count, values)
+    return call_status_5(word_at(w, SET), component, word_at(w, IN), word_at(w, REFS_IN), values, count)
 
 
 @cfunc(types.int64(types.intp), cache=True)
@@ -66,60 +65,74 @@ def _restore(w):
     return call_status_2(word_at(w, SET_STATE), word_at(w, COMPONENT), word_at(w, STATE))
 
 
-@cfunc(CROSS, cache=True)
-def _begin(w, mode, t0, t1, H, n, c, outputs):
-    """Set inputs, and their derivatives where the FMU takes them."""
-    if n == 1:
-        status = _write(w, c)
-        return status if status > 1 else 0
+@_seldom
+def _write_signal(w, H, n, c):
+    """Set inputs that change during the step: by derivatives, or held at their middle."""
     width, u = word_at(w, N_IN), word_at(w, U)
     for k in range(width):
         value = double_at(c, k)
-        if word_at(w, DERIVE) == 0:  # held at the middle of the step
+        if word_at(w, DERIVE) == 0:
             value = double_at(c, (n - 1) * width + k)
             for j in range(n - 2, -1, -1):
                 value = value * 0.5 + double_at(c, j * width + k)
         put_double_at(u, k, value)
     status = _write(w, u)
     if status > 1 or word_at(w, DERIVE) == 0:
-        return status if status > 1 else 0
+        return status
     for k in range(width):
         for j in range(1, n):
             slope = double_at(c, j * width + k) * (double_at(word_at(w, FACTORIALS), j - 1) / H ** float(j))
             put_double_at(word_at(w, SLOPES), k * (n - 1) + j - 1, slope)
     count, orders, slopes = width * (n - 1), word_at(w, ORDERS), word_at(w, SLOPES)
-    status = call_status_5(word_at(w, DERIVE), word_at(w, COMPONENT), word_at(w, D_IN), count, orders, slopes)
+    return call_status_5(word_at(w, DERIVE), word_at(w, COMPONENT), word_at(w, D_IN), count, orders, slopes)
+
+
+@_seldom
+def _write_end(w, n, c):
+    """Set the inputs to what they are at the end, for outputs that react to them."""
+    width, u = word_at(w, N_IN), word_at(w, U)
+    for k in range(width):
+        total = double_at(c, k)
+        for j in range(1, n):
+            total += double_at(c, j * width + k)
+        put_double_at(u, k, total)
+    return _write(w, u)
+
+
+@_seldom
+def _step_3(w, t0, H):
+    """`fmi3DoStep`."""
+    flags = word_at(w, FLAGS)
+    for k in range(3):
+        put_word_at(flags, k, 0)
+    no_return = types.int8(word_at(w, NO_RETURN))
+    component = word_at(w, COMPONENT)
+    status = call_step_3(word_at(w, STEP), component, t0, H, no_return, flags, flags + 8, flags + 16, flags + 24)
+    if (word_at(flags, 0) | word_at(flags, 1) | word_at(flags, 2)) & 255 != 0:
+        return types.int32(_UNUSUAL)
+    return status
+
+
+@cfunc(CROSS, cache=True)
+def _begin(w, mode, t0, t1, H, n, c, outputs):
+    """Set inputs, and their derivatives where the FMU takes them."""
+    status = _write(w, c) if n == 1 else _write_signal(w, H, n, c)
     return status if status > 1 else 0
 
 
 @cfunc(CROSS, cache=True)
 def _cross(w, mode, t0, t1, H, n, c, outputs):
     """Step, and read the outputs."""
-    component = word_at(w, COMPONENT)
     if word_at(w, VERSION) == 2:
-        status = call_step_2(word_at(w, STEP), component, t0, H, types.int32(word_at(w, NO_RETURN)))
+        status = call_step_2(word_at(w, STEP), word_at(w, COMPONENT), t0, H, types.int32(word_at(w, NO_RETURN)))
     else:
-        flags = word_at(w, FLAGS)
-        for k in range(3):
-            put_word_at(flags, k, 0)
-        no_return = types.int8(word_at(w, NO_RETURN))
-        status = call_step_3(word_at(w, STEP), component, t0, H, no_return, flags, flags + 8, flags + 16, flags + 24)
-        if (word_at(flags, 0) | word_at(flags, 1) | word_at(flags, 2)) & 255 != 0:
-            return _UNUSUAL
+        status = _step_3(w, t0, H)
+    if status <= 1 and n > 1 and word_at(w, THROUGH) != 0:
+        status = _write_end(w, n, c)
     if status > 1:
         return status
-    if word_at(w, THROUGH) != 0 and n > 1:  # outputs react to the inputs at the end
-        width, u = word_at(w, N_IN), word_at(w, U)
-        for k in range(width):
-            total = double_at(c, k)
-            for j in range(1, n):
-                total += double_at(c, j * width + k)
-            put_double_at(u, k, total)
-        status = _write(w, u)
-        if status > 1:
-            return status
     put_double_at(w, TIME, t1)
-    count = word_at(w, N_OUT)
+    component, count = word_at(w, COMPONENT), word_at(w, N_OUT)
     if count == 0:
         return 0
     if word_at(w, VERSION) == 2:
@@ -156,7 +169,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     w[THROUGH] = fmu._pattern is not None and bool(fmu._pattern.any())
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
     native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
-    native.begin = _begin.address or 0
+    native.begin = (_begin.address or 0) if inputs.length else 0
     if hasattr(fmu, "save"):
         saved = fmu.save()  # memory of the FMU that is written again and again
         w[GET_STATE], w[SET_STATE], w[STATE] = (
