@@ -1,5 +1,8 @@
 """The compiled loop and the readable engine give the same bits, whatever the method and the system."""
 
+import ctypes
+import ctypes.util
+
 import numba
 import numpy as np
 import pytest
@@ -129,3 +132,49 @@ def test_a_run_goes_on_from_a_saved_state_in_either_engine(tmp_path) -> None:
             stepper.save_file(tmp_path / "half.state")
         rest = cs.simulate(pendulums("auto"), **run, t_end=0.1, compiled=first, resume=tmp_path / "half.state")
         np.testing.assert_array_equal(rest["one.x"], whole["one.x"][50:])
+
+
+@numba.cfunc("float64(float64, float64)")
+def stiffness(a, b):
+    return 40.0 * (b - a)
+
+
+library = ctypes.CDLL(ctypes.util.find_library("m"))
+library.hypot.restype, library.hypot.argtypes = ctypes.c_double, [ctypes.c_double] * 2
+
+
+@pytest.mark.parametrize("law", [stiffness, library.hypot], ids=["cfunc", "C function"])
+def test_laws_given_as_compiled_functions(law) -> None:
+    system = pendulums("ode4", 4e-3, law=numba.njit(lambda x1, v1, x2, v2: 0.0))
+    system = cs.System({name: system.subsystems[name] for name in ("one", "two")})
+    system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "two.x"])
+    run = {"method": cs.SemiImplicit(1), "step": 1e-3, "t_end": 0.06}
+    ours, theirs = cs.simulate(system, **run, compiled=True), cs.simulate(system, **run, compiled=False)
+    same(ours, theirs)
+
+
+def test_c_functions_of_something_else_are_left_to_the_readable_engine() -> None:
+    system = pendulums("ode4", 4e-3)
+    system = cs.System({name: system.subsystems[name] for name in ("one", "two")})
+    system.law({"one.f": 1, "two.f": -1}, ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_float)(abs), of="one.x")
+    assert "plain Python function" in str(cs.why_not_compiled(system, cs.Jacobi(0), 1e-3))
+
+
+@numba.njit
+def pendulum_in_c(t, x, u):
+    slope = np.empty(2)
+    slope[0] = x[1]
+    slope[1] = -9.81 * library_sin(x[0]) + u[0]
+    return slope
+
+
+library_sin = library.sin
+library_sin.restype, library_sin.argtypes = ctypes.c_double, [ctypes.c_double]
+
+
+def test_an_ode_that_calls_a_c_library() -> None:
+    ode = {k: cs.Ode(pendulum_in_c, motion, x0=[k, 0.0], inputs=["f"], outputs=["x", "v"]) for k in (0.5, 1.0)}
+    system = cs.System({"one": ode[0.5], "two": ode[1.0]})
+    system.law({"one.f": 1, "two.f": -1}, bush, of=["one.x", "one.v", "two.x", "two.v"])
+    run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.06}
+    same(cs.simulate(system, **run, compiled=True), cs.simulate(system, **run, compiled=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -163,15 +164,22 @@ def obstacle(plan: Plan) -> str | None:
     for block in plan.blocks:
         if block.implicit:
             return f"{block.label} is solved by the readable engine"
-        if not is_jitted(block.function):
+        if not is_compiled(block.function):
             return f"{block.label} is a plain Python function; decorate it with numba.njit"
         if block.jacobian is not None:
             return f"{block.label} has a Jacobian of its own, which the readable engine calls"
     return None
 
 
-def is_jitted(function: object) -> bool:
-    """True for functions jitted by numba."""
+def is_compiled(function: object) -> bool:
+    """True for functions jitted by numba, and for C functions (`ctypes`) of doubles that return a double.
+
+    >>> is_compiled(lambda x: x)
+    False
+    """
+    takes = getattr(function, "argtypes", None)
+    if takes is not None:
+        return all(kind is ctypes.c_double for kind in (getattr(function, "restype", None), *takes))
     return hasattr(function, "py_func") and hasattr(function, "nopython_signatures")
 
 

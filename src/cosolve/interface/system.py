@@ -142,7 +142,10 @@ class System:
         its reaction are one coupling variable, `{"one.f": 1, "two.f": -1}`. `name` gives that variable a name in the
         result. `jacobian(*values)` may return the derivative of the value(s) by all arguments, as a matrix (flat, or
         scipy-sparse for fields).
+
+        Functions jitted by numba, and C functions of doubles (`ctypes`, or numba's `cfunc`), run in the compiled loop.
         """
+        function = getattr(function, "ctypes", function)  # of a cfunc: the machine code, not the Python function
         of = [of] if isinstance(of, str) else list(of)
         for source in of:
             self.port(source, "output", "law")
