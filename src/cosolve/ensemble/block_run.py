@@ -79,7 +79,7 @@ class BlockRun:
         self._workers, self._propagate = workers, propagate or self._series
         self._made: dict[tuple[float, int], list[Matrix]] = {}
         self.propagator_seconds = 0.0
-        self.alone = np.zeros(ensemble.count, dtype=bool)
+        self.alone = ensemble.odd.copy()
         self.clock = UniformClock(wanted.t_start, wanted.t_end, wanted.step)
         count = self.clock.count
         self.points = self.clock.times(0, count)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from cosolve.ensemble.program import (
-    Matrices,
-)
+from cosolve.ensemble.program import Matrices
 from cosolve.interface import Plan, System
 from cosolve.subsystem import Linear
 from cosolve.subsystem.port import Matrix, Vector
@@ -37,12 +36,7 @@ class Ensemble:
     count: int
     parts: list[Matrices]
     offsets: list[Any]  # per input: a number for all variants, or one for each
-
-    def some(self, chosen: slice) -> Ensemble:
-        """A part of the variants."""
-        parts = [Matrices(*(a[..., chosen] for a in (m.A, m.B, m.C, m.D, m.x0))) for m in self.parts]
-        offsets = [o[chosen] if isinstance(o, np.ndarray) else o for o in self.offsets]
-        return Ensemble(len(range(*chosen.indices(self.count))), parts, offsets)
+    odd: npt.NDArray[np.bool_]  # variants with a NaN or an infinity, which others need not suffer from
 
 
 def gather(systems: Sequence[System]) -> Ensemble:
@@ -63,7 +57,7 @@ def gather(systems: Sequence[System]) -> Ensemble:
         values = np.array([s._constants[target] for s in systems])
         for k in range(values.shape[1]):
             offsets[first + k] = values[:, k].copy()
-    return Ensemble(len(systems), parts, offsets)
+    return Ensemble(len(systems), parts, offsets, np.zeros(len(systems), dtype=bool))
 
 
 def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list[Vector], list[Vector]] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import why_not_compiled
-from cosolve.ensemble.job import Case, Collected, Item, Job, Sink, recorded_rows, reduce_result
+from cosolve.ensemble.job import Case, Collected, Item, Items, Job, Sink, recorded_rows, reduce_result
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.simulate import simulate
@@ -75,7 +75,7 @@ def _simulate(job: Job, system: System, m: int, s: int, compiled: bool | None) -
 def run_chunk(job: Job, items: Sequence[Item], blocks: bool) -> Collected:
     """What a worker does: in blocks where that is possible (if `blocks`), otherwise one by one."""
     found = Collected()
-    if blocks:
+    if blocks and isinstance(items, Items):
         from cosolve.ensemble.in_blocks import run_in_blocks
 
         items, found.how = run_in_blocks(job, items, 1, found, _nothing)[:2]
