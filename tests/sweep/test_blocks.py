@@ -206,3 +206,31 @@ def test_propagators_against_quadrature() -> None:
         for j in range(4):
             exact = sum(weight * node**j * F for weight, node, F in zip(w, s, flows, strict=True))
             np.testing.assert_allclose(P[:, n + j * p : n + (j + 1) * p, 0], exact, rtol=1e-10, atol=1e-15)
+
+
+def test_propagators_do_not_depend_on_their_neighbours() -> None:
+    """Side by side are tiny, stiff, badly scaled and hopeless matrices: each has the bits that it has alone."""
+    from scipy.linalg import expm
+
+    random = np.random.default_rng(5)
+    count = 150  # more than two rows of lanes
+    A = random.normal(size=(3, 3, count)) * 10.0 ** random.uniform(-6, 3, count)
+    A[0] *= 10.0 ** random.uniform(0, 4, count)
+    A[:, 0] /= 10.0 ** random.uniform(0, 4, count)
+    A[..., 17], A[..., 70], A[..., 90] = np.inf, np.nan, 0.0
+    A[0, 1, 33] = 1e200
+    A -= 2.0 * np.abs(np.where(np.isfinite(A), A, 0.0)).sum(axis=1).max(axis=0) * np.eye(3)[:, :, np.newaxis]  # stable
+    B = random.normal(size=(3, 2, count))
+    P = np.empty((3, 3 + 2 * 2, count))
+    propagators(A, B, 0.1, 1, 0, count, P)
+    hopeless = [17, 33, 70]
+    assert np.isnan(P[..., hopeless]).all()
+    doublings = set()
+    for v in sorted(set(range(count)) - set(hopeless)):
+        alone = np.empty((*P.shape[:2], 1))
+        propagators(A[..., v : v + 1].copy(), B[..., v : v + 1].copy(), 0.1, 1, 0, 1, alone)
+        np.testing.assert_array_equal(alone[..., 0], P[..., v])
+        flow = expm(A[..., v] * 0.1)
+        np.testing.assert_allclose(P[:, :3, v], flow, rtol=1e-11, atol=1e-14 * max(1.0, np.abs(flow).max()))
+        doublings.add(int(np.log2(np.abs(A[..., v]).max() + 1e-9)))
+    assert len(doublings) > 8

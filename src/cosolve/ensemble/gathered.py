@@ -63,14 +63,17 @@ def gather(systems: Sequence[System]) -> Ensemble:
 def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list[Vector], list[Vector]] | None:
     """Outputs and coupling variables at the start, one row each; None when feed-through runs in a loop."""
     count = parts[0].x0.shape[-1]
-    states = [(m.C * m.x0[np.newaxis]).cumsum(axis=1)[:, -1] for m in parts]  # as products.product
+    states = []
+    for m in parts:  # in the order of products.product
+        total = m.C[:, 0] * m.x0[0]
+        for k in range(1, len(m.x0)):
+            total += m.C[:, k] * m.x0[k]
+        states.append(total)
     y = np.concatenate(states)
-    fed = [m.D.any(axis=2) for m in parts]
+    fed = [(i, m) for i, m in enumerate(parts) if m.D.any()]
     for _ in range(plan.n_subsystems + 1):
-        before = y.copy()
-        for i, m in enumerate(parts):
-            if not fed[i].any():
-                continue
+        same = True
+        for i, m in fed:
             u = np.empty((m.B.shape[1], count))
             for k in range(len(u)):
                 at = plan.u_slices[i].start + k
@@ -78,8 +81,10 @@ def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list
                 u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)]
             # as Linear.output: products side by side, so that the sum is formed the same way
             through = np.where(m.D != 0.0, m.D * u[np.newaxis], 0.0)
-            y[plan.y_slices[i]] = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T
-        if np.array_equal(before, y, equal_nan=True):
+            found = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T
+            same &= np.array_equal(y[plan.y_slices[i]], found, equal_nan=True)
+            y[plan.y_slices[i]] = found
+        if same:
             return list(y), [y[origin(plan, q)] for q in range(plan.n_z)]
     return None
 

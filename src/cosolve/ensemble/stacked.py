@@ -94,9 +94,8 @@ def _compare(job: Job, batch: Items, template: System, ensemble: Ensemble) -> No
         for key in _KEYS:
             given, built = getattr(ours, key)[..., chosen], getattr(theirs, key)
             size = np.abs(built)
-            wrong = np.abs(given - built) > 1e-9 * size + 1e-12 * size.max(
-                axis=tuple(range(size.ndim - 1)), initial=0.0
-            )
+            largest = size.reshape(-1, len(chosen)).max(axis=0, initial=0.0)
+            wrong = np.abs(given - built) > 1e-9 * size + 1e-12 * largest
             if wrong.any():
                 values = batch[chosen[int(np.nonzero(wrong)[-1][0])]][1]
                 raise SetupError(
