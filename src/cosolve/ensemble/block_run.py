@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -58,10 +59,22 @@ def in_threads(work: Callable[[tuple[int, int]], None], count: int, workers: int
         work((0, count))
         return
     pieces = min(count, 4 * workers)  # other load on the machine makes threads finish at different times
-    ends = [count * k // pieces for k in range(pieces + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, pairwise(ends)):
-            pass
+    parts = pairwise([count * k // pieces for k in range(pieces + 1)])
+    taking = Lock()
+
+    def take() -> None:
+        while True:
+            with taking:
+                part = next(parts, None)
+            if part is None:
+                return
+            work(part)
+
+    with ThreadPoolExecutor(workers - 1) as pool:  # this thread takes its share
+        others = [pool.submit(take) for _ in range(workers - 1)]
+        take()
+        for other in others:
+            other.result()
 
 
 class BlockRun:

@@ -33,9 +33,12 @@ class _Group:
 
 
 def run_in_blocks(
-    job: Job, items: Items, workers: int, sink: Sink, tick: Callable[[int], None]
+    job: Job, items: Items, workers: int, sink: Sink, tick: Callable[[int], None], known: System | None = None
 ) -> tuple[Sequence[Item], list[str], dict[str, float]]:
-    """Run what can run in blocks; the rest, why it is left, and seconds by what they went into."""
+    """Run what can run in blocks; the rest, why it is left, and seconds by what they went into.
+
+    `known` is the first of the variants, where it has been built already.
+    """
     left: dict[int, list[tuple[int, int]]] = {}
     reasons: dict[str, None] = {}
     seconds: dict[str, float] = {}
@@ -48,7 +51,7 @@ def run_in_blocks(
     groups: list[_Group] = []
     at, began = 0, perf_counter()
     while at < len(items) and not groups:  # a first one that can be built, to see what it is
-        _sort(job, items, at, groups, sink, tick)
+        _sort(job, items, at, groups, sink, tick, known if at == 0 else None)
         at += 1
     if not groups:
         return [], [], seconds
@@ -77,11 +80,19 @@ def run_in_blocks(
     return [(*items[k][:2], tuple(left[k])) for k in sorted(left)], list(reasons), seconds
 
 
-def _sort(job: Job, items: Items, k: int, groups: list[_Group], sink: Sink, tick: Callable[[int], None]) -> None:
-    """Build a variant and put it with those that are alike."""
+def _sort(
+    job: Job,
+    items: Items,
+    k: int,
+    groups: list[_Group],
+    sink: Sink,
+    tick: Callable[[int], None],
+    known: System | None = None,
+) -> None:
+    """Build a variant, unless it is `known`, and put it with those that are alike."""
     variant, values, pairs = items[k]
     try:
-        system = job.system(values)
+        system = known or job.system(values)
         for group in groups:
             if alike(system, group.template):
                 group.members.append(k)

@@ -92,13 +92,13 @@ def in_words(where: str, error: BaseException) -> str:
     return str(error) if isinstance(error, CosolveError) else f"{where} failed: {error} ({type(error).__name__})"
 
 
-def compiled_flags(job: Job, systems: Sequence[System], count: int) -> dict[tuple[int, int], bool | None]:
-    """Whether the runs of each (method, step) go through the compiled loop, for so many variants.
+def compiled_flags(job: Job, items: Items, first: System) -> dict[tuple[int, int], bool | None]:
+    """Whether the runs of each (method, step) go through the compiled loop; `first` is the first of the variants.
 
     It is loaded once for all of them. Functions that numba has to compile anew for every variant are not worth it.
     """
     flags: dict[tuple[int, int], bool | None] = {}
-    fresh = len(systems) > 1 and _jitted(systems[0]) != _jitted(systems[1])
+    fresh = job.compiled is None and len(items) > 1 and _jitted_anew(job, items[1][1], first)
     for m, method in enumerate(job.methods):
         for s, step in enumerate(job.steps):
             flags[m, s] = job.compiled
@@ -106,9 +106,18 @@ def compiled_flags(job: Job, systems: Sequence[System], count: int) -> dict[tupl
                 steps = (job.t_end - job.t_start) / step
                 if fresh and steps < _WORTH_LOADING:
                     flags[m, s] = False
-                elif steps * count >= _WORTH_LOADING and why_not_compiled(systems[0], method, step) is None:
+                elif steps * len(items) >= _WORTH_LOADING and why_not_compiled(first, method, step) is None:
                     flags[m, s] = True
     return flags
+
+
+def _jitted_anew(job: Job, values: dict[str, Any], first: System) -> bool:
+    """True when another variant has jitted functions of its own."""
+    known = _jitted(first)
+    try:
+        return bool(known) and _jitted(job.system(values)) != known
+    except Exception:  # its own run will tell
+        return False
 
 
 def _jitted(system: System) -> list[int]:

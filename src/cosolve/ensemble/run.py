@@ -85,19 +85,19 @@ def sweep(
     job = Job(build, tuple(chosen), tuple(lengths), t_start, t_end, kept, every, reduce, compiled, matrices)
     pairs = tuple((m, s) for m in range(len(chosen)) for s in range(len(lengths)))
     items = Items(np.arange(len(variants)), variants.table(), pairs)
-    samples, failures = _samples(job, items)
+    first, failures = _first(job, items)
+    plan = first.plan()
     for method in chosen:
-        method.refuse_unfit(samples[0].plan())
+        method.refuse_unfit(plan)
     for step in lengths:
         if not isinstance(step, Adaptive) and step is not None:
             UniformClock(t_start, t_end, step)
     quantities: list[str] | None = None
     if not callable(reduce):
-        plan = samples[0].plan()
         kept = kept or tuple(name for name, c in channels(plan).items() if c.column == "y")
         quantities = _labels(Selection(plan, kept), kept)
     elif kept:
-        Selection(samples[0].plan(), kept)
+        Selection(plan, kept)
     job = replace(job, record=kept)
     cell: tuple[int, ...] | None = None if quantities is None else (len(quantities),)
     if reduce == "trajectory" and cell is not None:
@@ -108,7 +108,7 @@ def sweep(
             store.fail((v, m, s), message)
     with _progress(progress, len(variants) * len(pairs)) as tick:
         tick(len(failures) * len(pairs))
-        how, seconds = _run(job, items[len(failures) :], samples, workers, executor, client, store, tick)
+        how, seconds = _run(job, items[len(failures) :], first, workers, executor, client, store, tick)
     seconds["whole"] = perf_counter() - began
     return _labelled(variants, job, labels, several, quantities, store, how, seconds)
 
@@ -116,7 +116,7 @@ def sweep(
 def _run(
     job: Job,
     items: Items,
-    samples: list[System],
+    first: System,
     workers: int,
     executor: str,
     client: Any,
@@ -125,7 +125,7 @@ def _run(
 ) -> tuple[str, dict[str, float]]:
     """Run everything; how, and seconds by what they went into."""
     if executor == "dask" or client is not None:
-        job = replace(job, flags=compiled_flags(job, samples, len(items)))
+        job = replace(job, flags=compiled_flags(job, items, first))
         return run_on_dask(job, items, workers, client, store, tick), {}
     total = len(items) * len(items.pairs)
     left: Sequence[Item] = items
@@ -134,7 +134,7 @@ def _run(
     if job.compiled is not False:
         from cosolve.ensemble.in_blocks import run_in_blocks
 
-        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick)
+        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, first)
     else:
         reasons = ["compiled=False"]
     single = sum(len(pairs) for _, _, pairs in left)
@@ -143,7 +143,7 @@ def _run(
         told.append(f"{total - single} runs in compiled blocks of variants, {workers} threads")
     if single:
         began = perf_counter()
-        job = replace(job, flags=compiled_flags(job, samples, len(items)))
+        job = replace(job, flags=compiled_flags(job, items, first))
         if executor == "processes":
             reason = why_not_processes(job)
             if reason is None:
@@ -219,9 +219,8 @@ def _refuse_bad_choices(reduce: Any, every: Any, workers: Any, executor: Any) ->
         raise SetupError(f"sweep: executor must be 'auto', 'serial', 'processes' or 'dask', not {executor!r}")
 
 
-def _samples(job: Job, items: Items) -> tuple[list[System], dict[int, str]]:
-    """A system or two, from the first variant that can be built; what went wrong with those before it."""
-    found: list[System] = []
+def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:
+    """The first variant that can be built, and what went wrong with those before it."""
     failures: dict[int, str] = {}
     for v, value, _ in items:
         try:
@@ -230,16 +229,10 @@ def _samples(job: Job, items: Items) -> tuple[list[System], dict[int, str]]:
         except Exception as error:
             if isinstance(error, SetupError) and "not a System" in str(error):
                 raise SetupError(f"sweep: {error}") from None
-            if found:
-                break
             failures[v] = in_words("build", error)
-            continue
-        found.append(system)
-        if len(found) == 2:
-            break
-    if not found:
-        raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
-    return found, failures
+        else:
+            return system, failures
+    raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
 
 
 def _labels(selection: Selection, record: tuple[str, ...]) -> list[str]:
