@@ -60,6 +60,20 @@ def gather(systems: Sequence[System]) -> Ensemble:
     return Ensemble(len(systems), parts, offsets, np.zeros(len(systems), dtype=bool))
 
 
+def join(pieces: Sequence[Ensemble]) -> Ensemble:
+    """Variants of several ensembles one after the other."""
+
+    def joined(arrays: Sequence[Any]) -> Any:
+        return np.concatenate(arrays, axis=-1) if isinstance(arrays[0], np.ndarray) else arrays[0]
+
+    parts = [
+        Matrices(*(joined([getattr(m, key) for m in same]) for key in ("A", "B", "C", "D", "x0")))
+        for same in zip(*(piece.parts for piece in pieces), strict=True)
+    ]
+    offsets = [joined(same) for same in zip(*(piece.offsets for piece in pieces), strict=True)]
+    return Ensemble(sum(p.count for p in pieces), parts, offsets, joined([p.odd for p in pieces]))
+
+
 def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list[Vector], list[Vector]] | None:
     """Outputs and coupling variables at the start, one row each; None when feed-through runs in a loop."""
     count = parts[0].x0.shape[-1]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 
 from cosolve.ensemble.block_run import Wanted
 from cosolve.ensemble.blocks import cross_blocks, why_not_blocks
-from cosolve.ensemble.gathered import Ensemble, alike, gather
+from cosolve.ensemble.gathered import Ensemble, alike, gather, join
 from cosolve.ensemble.job import Item, Items, Job, Sink
 from cosolve.ensemble.one_by_one import in_words
 from cosolve.ensemble.program import Integers
@@ -20,6 +20,7 @@ from cosolve.subsystem import Linear
 
 _MEMORY = 1 << 26  # bytes of coefficients and results that are held at the same time, about
 _MOST = 1 << 14  # variants at a time
+_AT_A_TIME = 256  # systems whose numbers are gathered at a time
 
 
 @dataclass
@@ -28,8 +29,30 @@ class _Group:
 
     template: System
     pairs: dict[tuple[int, int], str | None]  # why a (method, step) does not run in blocks
-    members: list[int]  # which of the items
-    systems: list[System]
+    members: list[int] = field(default_factory=list)  # which of the items
+    _systems: list[System] = field(default_factory=list)
+    _gathered: list[Ensemble] = field(default_factory=list)
+
+    def add(self, k: int, system: System) -> None:
+        """Another one; of most only the numbers are kept (thousands of objects would keep the collector busy)."""
+        self.members.append(k)
+        self._systems.append(system)
+        if len(self._systems) == _AT_A_TIME:
+            self._gather()
+
+    def numbers(self) -> Ensemble:
+        """The numbers of all of them."""
+        self._gather()
+        return join(self._gathered)
+
+    def clear(self) -> None:
+        """Ready for others."""
+        self.members, self._systems, self._gathered = [], [], []
+
+    def _gather(self) -> None:
+        if self._systems:
+            self._gathered.append(gather(self._systems))
+            self._systems = []
 
 
 def run_in_blocks(
@@ -73,9 +96,9 @@ def run_in_blocks(
                 if why is not None:
                     leave(group.members, pair, why)
             if group.members and not all(group.pairs.values()):
-                ensemble = gather(group.systems) if stacked is None else stacked
+                ensemble = group.numbers() if stacked is None else stacked
                 _cross(job, group, items.numbers[group.members], ensemble, workers, sink, tick, leave, seconds)
-            group.members, group.systems = [], []
+            group.clear()
         at, began = end, perf_counter()
     return [(*items[k][:2], tuple(left[k])) for k in sorted(left)], list(reasons), seconds
 
@@ -95,8 +118,7 @@ def _sort(
         system = known or job.system(values)
         for group in groups:
             if alike(system, group.template):
-                group.members.append(k)
-                group.systems.append(system)
+                group.add(k, system)
                 return
         why = {(m, s): why_not_blocks(system, job.methods[m], job.steps[s], job.reduce) for m, s in pairs}
     except Exception as error:
@@ -104,7 +126,8 @@ def _sort(
             sink.fail((variant, m, s), in_words("build", error))
         tick(len(pairs))
         return
-    groups.append(_Group(system, why, [k], [system]))
+    groups.append(_Group(system, why))
+    groups[-1].add(k, system)
 
 
 def _cross(
