@@ -179,7 +179,7 @@ def test_steps_that_choose_themselves() -> None:
 
 def test_the_compiled_loop_runs_what_does_not_run_in_blocks() -> None:
     """20 000 steps of all variants together repay loading it; the same bits as the readable engine."""
-    run = {"methods": cs.Implicit(1), "steps": 1e-3, "t_end": 1.0, "record": ["one.x"]}
+    run = {"methods": cs.Implicit(1), "steps": 1e-3, "t_end": 1.0, "record": ["one.x"], "workers": 1}
     damping = np.linspace(1.0, 10.0, 20)
     found = cs.sweep(symmetric, {"c": [1e3], "d": damping}, **run)
     assert found.how == (

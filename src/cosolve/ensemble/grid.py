@@ -78,12 +78,12 @@ def make_variants(parameters: Any) -> Variants:
     return Variants(("variant",), (count,), {"variant": np.arange(count)}, columns, names)
 
 
-def refuse_unfit_build(build: Any, names: Sequence[str]) -> None:
-    """`build` must take the parameters by name."""
-    if not callable(build):
-        raise SetupError(f"sweep: build must be a function that returns a System, not a {type(build).__name__}")
+def refuse_unfit_function(what: str, function: Any, returns: str, names: Sequence[str]) -> None:
+    """`build` and `matrices` must take the parameters by name."""
+    if not callable(function):
+        raise SetupError(f"sweep: {what} must be a function that returns {returns}, not a {type(function).__name__}")
     try:
-        takes = signature(build).parameters
+        takes = signature(function).parameters
     except (TypeError, ValueError):
         return
     if any(p.kind is Parameter.VAR_KEYWORD for p in takes.values()):
@@ -93,10 +93,10 @@ def refuse_unfit_build(build: Any, names: Sequence[str]) -> None:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known) or 'none'}"
-            raise SetupError(f"sweep: build takes no parameter '{name}'; {hint}")
+            raise SetupError(f"sweep: {what} takes no parameter '{name}'; {hint}")
     missing = [n for n in known if takes[n].default is Parameter.empty and n not in names]
     if missing:
-        raise SetupError(f"sweep: build needs a value for '{missing[0]}'; add it to the parameters")
+        raise SetupError(f"sweep: {what} needs a value for '{missing[0]}'; add it to the parameters")
 
 
 def as_list(given: Any, kind: Callable[[Any], bool]) -> list[Any] | None:

@@ -96,8 +96,8 @@ def run_in_blocks(
                 if why is not None:
                     leave(group.members, pair, why)
             if group.members and not all(group.pairs.values()):
-                ensemble = group.numbers() if stacked is None else stacked
-                _cross(job, group, items.numbers[group.members], ensemble, workers, sink, tick, leave, seconds)
+                variants = items.numbers[at:end] if stacked else items.numbers[group.members]
+                _cross(job, group, variants, stacked or group.numbers(), workers, sink, tick, leave, seconds)
             group.clear()
         at, began = end, perf_counter()
     return [(*items[k][:2], tuple(left[k])) for k in sorted(left)], list(reasons), seconds

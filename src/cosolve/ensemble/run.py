@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.ensemble.grid import Variants, as_list, make_variants, refuse_unfit_build
+from cosolve.ensemble.grid import Variants, as_list, make_variants, refuse_unfit_function
 from cosolve.ensemble.job import REDUCTIONS, Case, Item, Items, Job, Store
 from cosolve.ensemble.labelled import Failure, SweepResult
 from cosolve.ensemble.one_by_one import compiled_flags, in_words
@@ -75,7 +75,9 @@ def sweep(
     """
     began = perf_counter()
     variants = make_variants(parameters)
-    refuse_unfit_build(build, variants.names)
+    refuse_unfit_function("build", build, "a System", variants.names)
+    if matrices is not None:
+        refuse_unfit_function("matrices", matrices, "{subsystem: {'A': ...}}", variants.names)
     labels, chosen = _methods(methods)
     several, lengths = _steps(steps, reduce)
     refuse_bad_span(t_start, t_end)

@@ -22,7 +22,11 @@ def stack(job: Job, matrices: Callable[..., Any], batch: Items, template: System
     """The numbers of a batch, compared with `build` for some of its variants."""
     count = len(batch)
     # copies: the function may change what it is given
-    given = matrices(**{name: np.array(c.tolist() if c.dtype == object else c) for name, c in batch.columns.items()})
+    columns = {name: np.array(c.tolist() if c.dtype == object else c) for name, c in batch.columns.items()}
+    try:
+        given = matrices(**columns)
+    except Exception as error:
+        raise SetupError(f"sweep: {in_words('matrices', error)}") from error
     if not isinstance(given, Mapping):
         raise SetupError(f"matrices must return {{subsystem: {{'A': ...}}}}, not a {type(given).__name__}")
     for name, own in given.items():
