@@ -91,6 +91,15 @@ def _halve(M, norm, h, total):
 
 
 @njit(cache=True, nogil=True)
+def _entry(X, Y, i, j, total):
+    """Entry `(i, j)` of the products `X Y`."""
+    total[:] = 0.0
+    for k in range(len(X)):
+        for lane in range(_LANES):
+            total[lane] += X[i, k, lane] * Y[k, j, lane]
+
+
+@njit(cache=True, nogil=True)
 def propagators(A, B, H, degree, first, last, P):
     """`P[:, :, v]` for the variants `first` to `last`: rows of states, columns (states, c_0, ..., c_degree).
 
@@ -144,10 +153,7 @@ def propagators(A, B, H, degree, first, last, P):
                 break
             for i in range(n):
                 for j in range(n + p):
-                    total[:] = 0.0
-                    for q in range(n):
-                        for lane in range(_LANES):
-                            total[lane] += M[i, q, lane] * term[q, j, lane]
+                    _entry(M, term, i, j, total)
                     for lane in range(_LANES):
                         new[i, j, lane] = total[lane] * share[lane]
             term, new = new, term
@@ -161,10 +167,7 @@ def propagators(A, B, H, degree, first, last, P):
             for q in range(degree + 1):
                 for i in range(n):
                     for j in range(p):
-                        total[:] = 0.0
-                        for r in range(n):
-                            for lane in range(_LANES):
-                                total[lane] += E[i, r, lane] * F[q, r, j, lane]
+                        _entry(E, F[q], i, j, total)
                         for r in range(q + 1):
                             for lane in range(_LANES):
                                 total[lane] += choose[q, r] * F[r, i, j, lane]
@@ -173,10 +176,7 @@ def propagators(A, B, H, degree, first, last, P):
                 half *= 0.5
             for i in range(n):
                 for j in range(n):
-                    total[:] = 0.0
-                    for r in range(n):
-                        for lane in range(_LANES):
-                            total[lane] += E[i, r, lane] * E[r, j, lane]
+                    _entry(E, E, i, j, total)
                     for lane in range(_LANES):
                         E2[i, j, lane] = total[lane] if h[lane] < 1.0 else E[i, j, lane]
             E, E2 = E2, E
