@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -66,10 +66,11 @@ def run_in_blocks(
     reasons: dict[str, None] = {}
     seconds: dict[str, float] = {}
 
-    def leave(members: Sequence[int], pair: tuple[int, int], why: str) -> None:
+    def leave(members: Sequence[int], pair: tuple[int, int], why: str | None) -> None:
         for k in members:
-            left.setdefault(k, []).append(pair)
-            reasons[why] = None
+            if why is not None:
+                left.setdefault(k, []).append(pair)
+                reasons[why] = None
 
     groups: list[_Group] = []
     at, began = 0, perf_counter()
@@ -89,13 +90,13 @@ def run_in_blocks(
             stacked = stack(job, job.matrices, items[at:end], first.template)
         else:
             for k in range(max(at, built), end):
-                _sort(job, items, k, groups, sink, tick)
+                for pair, why in _sort(job, items, k, groups, sink, tick).items():
+                    leave([k], pair, why)
         seconds["building"] = seconds.get("building", 0.0) + perf_counter() - began
         for group in groups:
             for pair, why in group.pairs.items():
-                if why is not None:
-                    leave(group.members, pair, why)
-            if group.members and not all(group.pairs.values()):
+                leave(group.members, pair, why)
+            if group.members:
                 variants = items.numbers[at:end] if stacked else items.numbers[group.members]
                 _cross(job, group, variants, stacked or group.numbers(), workers, sink, tick, leave, seconds)
             group.clear()
@@ -111,23 +112,26 @@ def _sort(
     sink: Sink,
     tick: Callable[[int], None],
     known: System | None = None,
-) -> None:
-    """Build a variant, unless it is `known`, and put it with those that are alike."""
+) -> Mapping[tuple[int, int], str | None]:
+    """Build a variant, unless it is `known`, and put it with those that are alike; why it is left alone, if it is."""
     variant, values, pairs = items[k]
     try:
         system = known or job.system(values)
         for group in groups:
             if alike(system, group.template):
                 group.add(k, system)
-                return
+                return {}
         why = {(m, s): why_not_blocks(system, job.methods[m], job.steps[s], job.reduce) for m, s in pairs}
     except Exception as error:
         for m, s in pairs:
             sink.fail((variant, m, s), in_words("build", error))
         tick(len(pairs))
-        return
+        return {}
+    if groups and all(why.values()):
+        return why
     groups.append(_Group(system, why))
     groups[-1].add(k, system)
+    return {}
 
 
 def _cross(
@@ -138,7 +142,7 @@ def _cross(
     workers: int,
     sink: Sink,
     tick: Callable[[int], None],
-    leave: Callable[[Sequence[int], tuple[int, int], str], None],
+    leave: Callable[[Sequence[int], tuple[int, int], str | None], None],
     seconds: dict[str, float],
 ) -> None:
     """Run the variants of a group."""
