@@ -159,7 +159,8 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
         times["ol"].append(ours.seconds["loop"])
         times["op"].append(sum(ours.seconds[k] for k in ("propagators", "preparing", "loop", "collecting")))
         times["ow"].append(whole)
-        shares.append(ours.seconds | {"whole": whole})
+        parts = {name: spent for name, spent in ours.seconds.items() if name != "whole"}
+        shares.append(parts | {"rest": whole - sum(parts.values())})
     theirs = np.array(theirs).T
     size = np.abs(theirs).max(axis=0)
     difference = float((np.abs(ours.values - theirs) / size).max())
@@ -179,9 +180,8 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
             f"{name:16}{spread(a):>22}{spread(b):>22}{median(a) / median(b):8.1f}"
             f"{f'{min(ratios):.1f} .. {max(ratios):.1f}':>18}"
         )
-    parts = {name: 1e3 * median(share[name] for share in shares) for name in ours.seconds}
-    parts["rest"] = 2.0 * parts["whole"] - sum(parts.values())
-    print("of whole sweep: " + ", ".join(f"{name} {spent:.1f}" for name, spent in parts.items() if name != "whole"))
+    parts = {name: 1e3 * median(share[name] for share in shares) for name in shares[0]}
+    print("of whole sweep: " + ", ".join(f"{name} {spent:.1f}" for name, spent in parts.items()))
     print(f"{'systems built':16}{'':22}{1e3 * built:>22.0f}")
 
 
