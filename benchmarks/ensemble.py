@@ -7,7 +7,8 @@ several unrollings and memory layouts; compile times are not counted on either s
 
     loop            the macro steps alone
     + propagators   with the matrix exponentials (JAX: vmap of a series) and, on our side, all laying out and collecting
-    whole sweep     cs.sweep(..., matrices=...), with checks and labels, against JAX's loop + propagators
+    whole sweep     cs.sweep(..., matrices=...), with checks and labels, against JAX's loop + propagators; then
+                    its parts [ms]: building the first systems and the matrices, propagators, preparing ...
     systems built   cs.sweep without matrices=: 10 000 System objects made by build (once)
 
 Run with `python benchmarks/ensemble.py [--variants 10000] [--steps 1000] [--repeats 7] [--degree 1]`.
@@ -147,6 +148,7 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
     made, run, label, compiling = best_of_jax(degree, steps, ck, dk)
     first, _ = timed(lambda: cs.sweep(build, rows[:64], **kept, matrices=matrices))
 
+    shares: list[dict[str, float]] = []
     times: dict[str, list[float]] = {name: [] for name in ("jl", "jp", "ol", "op", "ow")}
     for _ in range(repeats):  # interleaved: both sides see the same load of the machine
         spent, P = timed(lambda: jax.block_until_ready(made(ck, dk)))
@@ -157,6 +159,8 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
         times["ol"].append(ours.seconds["loop"])
         times["op"].append(sum(ours.seconds[k] for k in ("propagators", "preparing", "loop", "collecting")))
         times["ow"].append(whole)
+        parts = {name: spent for name, spent in ours.seconds.items() if name != "whole"}
+        shares.append(parts | {"rest": whole - sum(parts.values())})
     theirs = np.array(theirs).T
     size = np.abs(theirs).max(axis=0)
     difference = float((np.abs(ours.values - theirs) / size).max())
@@ -176,6 +180,8 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
             f"{name:16}{spread(a):>22}{spread(b):>22}{median(a) / median(b):8.1f}"
             f"{f'{min(ratios):.1f} .. {max(ratios):.1f}':>18}"
         )
+    parts = {name: 1e3 * median(share[name] for share in shares) for name in shares[0]}
+    print("of whole sweep: " + ", ".join(f"{name} {spent:.1f}" for name, spent in parts.items()))
     print(f"{'systems built':16}{'':22}{1e3 * built:>22.0f}")
 
 

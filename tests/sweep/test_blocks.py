@@ -165,6 +165,70 @@ def test_matrices_that_are_not_those_of_build() -> None:
         cs.sweep(oscillator, {"ck": [1e3]}, methods=cs.Jacobi(), steps=1e-3, t_end=1, matrices=lambda ck: {"tow": {}})
 
 
+def test_a_nan_in_matrices_fails_its_variant_only() -> None:
+    rows = [{"ck": ck, "dk": 1.0} for ck in (1e3, np.nan, 2e3, 1.5e3)]
+    run = {"methods": [cs.Jacobi(1), cs.SemiImplicit(1)], "steps": 1e-3, "t_end": 0.2}
+    found = cs.sweep(oscillator, rows, **run, matrices=oscillator_matrices)
+    np.testing.assert_array_equal(found.failed.tolist(), [[False] * 2, [True] * 2, [False] * 2, [False] * 2])
+    assert "holds a NaN" in found.errors[0].message
+    good = cs.sweep(oscillator, [rows[k] for k in (0, 2, 3)], **run, matrices=oscillator_matrices)
+    np.testing.assert_array_equal(found.values[[0, 2, 3]], good.values)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "words"),
+    [
+        ({}, "matrices must be a function that returns"),
+        (lambda ck: {}, "matrices takes no parameter 'dk'; it takes ck"),
+        (lambda ck, dk: None, "matrices must return .* not a NoneType"),
+        (lambda ck, dk: ck.nothing, "matrices failed: .*nothing.* \\(AttributeError\\)"),
+        (lambda ck, dk: {"two": 1.0}, "'two' must have {'A': ...}, not a float"),
+        (lambda ck, dk: {"two": {"E": 1.0}}, "'two' has no 'E'; it has A, B, C, D and x0"),
+        (lambda ck, dk: {"two": {"A": [[0, 1], [0, 1], [0, 1]]}}, "'two' A must be nested lists of shape \\(2, 2\\)"),
+        (lambda ck, dk: {"two": {"A": [[0, 1], [ck[:2], 1]]}}, "arrays of 3 numbers, one per variant"),
+    ],
+)
+def test_matrices_that_make_no_sense(matrices, words) -> None:
+    rows = [{"ck": ck, "dk": 1.0} for ck in (1e3, 2e3, 3e3)]
+    with pytest.raises(cs.SetupError, match=words):
+        cs.sweep(oscillator, rows, methods=cs.Jacobi(1), steps=1e-3, t_end=0.1, matrices=matrices)
+
+
+def test_matrices_for_what_cannot_be_built() -> None:
+    def picky(ck, dk):
+        return oscillator(ck, dk) if ck < 2.5e3 else 1 / 0
+
+    run = {"methods": cs.Jacobi(1), "steps": 1e-3, "t_end": 0.1, "matrices": oscillator_matrices}
+    with pytest.raises(
+        cs.SetupError, match=r"given for \{'ck': 3000.0, 'dk': 1.0\}, but build failed: division by zero"
+    ):
+        cs.sweep(picky, {"ck": [1e3, 2e3, 3e3], "dk": [1.0]}, **run)
+
+
+def test_matrices_may_change_what_they_are_given() -> None:
+    def careless(ck, dk):
+        found = oscillator_matrices(ck.copy(), dk.copy())
+        ck *= 0.0
+        return found
+
+    grid = {"ck": [1e3, 2e3], "dk": [1.0]}
+    rows = [{"ck": ck, "dk": 1.0} for ck in grid["ck"]]
+    run = {"methods": cs.Jacobi(1), "steps": 1e-3, "t_end": 0.1, "matrices": careless}
+    assert cs.sweep(oscillator, rows, **run).columns["ck"].tolist() == grid["ck"]
+    assert cs.sweep(oscillator, grid, **run).coords["ck"].tolist() == grid["ck"]
+
+
+def test_many_systems_gathered_piece_by_piece(monkeypatch) -> None:
+    """Matrices and constants of all variants are the same, however many systems are gathered at a time."""
+    grid = {"k": np.linspace(0.2, 1.0, 5), "q": [0.0, 0.3]}
+    run = {"methods": cs.Jacobi(1), "steps": 1e-3, "t_end": 0.05}
+    once = cs.sweep(tanks, grid, **run)
+    monkeypatch.setattr("cosolve.ensemble.in_blocks._AT_A_TIME", 3)
+    pieces = cs.sweep(tanks, grid, **run)
+    assert "in compiled blocks" in pieces.how
+    np.testing.assert_array_equal(once.values, pieces.values)
+
+
 def test_what_does_not_run_in_blocks_says_why() -> None:
     linear = oscillator()
     assert "is not a Linear subsystem" in why_not_blocks(
@@ -206,3 +270,31 @@ def test_propagators_against_quadrature() -> None:
         for j in range(4):
             exact = sum(weight * node**j * F for weight, node, F in zip(w, s, flows, strict=True))
             np.testing.assert_allclose(P[:, n + j * p : n + (j + 1) * p, 0], exact, rtol=1e-10, atol=1e-15)
+
+
+def test_propagators_do_not_depend_on_their_neighbours() -> None:
+    """Side by side are tiny, stiff, badly scaled and hopeless matrices: each has the bits that it has alone."""
+    from scipy.linalg import expm
+
+    random = np.random.default_rng(5)
+    count = 150  # more than two rows of lanes
+    A = random.normal(size=(3, 3, count)) * 10.0 ** random.uniform(-6, 3, count)
+    A[0] *= 10.0 ** random.uniform(0, 4, count)
+    A[:, 0] /= 10.0 ** random.uniform(0, 4, count)
+    A[..., 17], A[..., 70], A[..., 90] = np.inf, np.nan, 0.0
+    A[0, 1, 33] = 1e200
+    A -= 2.0 * np.abs(np.where(np.isfinite(A), A, 0.0)).sum(axis=1).max(axis=0) * np.eye(3)[:, :, np.newaxis]  # stable
+    B = random.normal(size=(3, 2, count))
+    P = np.empty((3, 3 + 2 * 2, count))
+    propagators(A, B, 0.1, 1, 0, count, P)
+    hopeless = [17, 33, 70]
+    assert np.isnan(P[..., hopeless]).all()
+    doublings = set()
+    for v in sorted(set(range(count)) - set(hopeless)):
+        alone = np.empty((*P.shape[:2], 1))
+        propagators(A[..., v : v + 1].copy(), B[..., v : v + 1].copy(), 0.1, 1, 0, 1, alone)
+        np.testing.assert_array_equal(alone[..., 0], P[..., v])
+        flow = expm(A[..., v] * 0.1)
+        np.testing.assert_allclose(P[:, :3, v], flow, rtol=1e-11, atol=1e-14 * max(1.0, np.abs(flow).max()))
+        doublings.add(int(np.log2(np.abs(A[..., v]).max() + 1e-9)))
+    assert len(doublings) > 8

@@ -8,6 +8,7 @@ import pytest
 from tests.sweep.models import jitted, no_system, oscillator, pendulum, sometimes_deadly, symmetric
 
 import cosolve as cs
+from cosolve.ensemble import Failure, SweepResult
 
 RUN = {"methods": cs.Jacobi(1), "steps": 1e-2, "t_end": 0.2}
 
@@ -179,7 +180,7 @@ def test_steps_that_choose_themselves() -> None:
 
 def test_the_compiled_loop_runs_what_does_not_run_in_blocks() -> None:
     """20 000 steps of all variants together repay loading it; the same bits as the readable engine."""
-    run = {"methods": cs.Implicit(1), "steps": 1e-3, "t_end": 1.0, "record": ["one.x"]}
+    run = {"methods": cs.Implicit(1), "steps": 1e-3, "t_end": 1.0, "record": ["one.x"], "workers": 1}
     damping = np.linspace(1.0, 10.0, 20)
     found = cs.sweep(symmetric, {"c": [1e3], "d": damping}, **run)
     assert found.how == (
@@ -317,3 +318,39 @@ def test_labels_that_do_not_exist() -> None:
         found.sel(c=700.0)
     with pytest.raises(cs.SetupError, match=r"quantity has no 'one\.y'; did you mean"):
         found["one.y"]
+
+
+def test_labels_of_thousands_of_failures() -> None:
+    """Each is looked up at once, not by a search: 5000 of 10 000 variants failed, and one has NaN for a parameter."""
+    count = 10_000
+    columns = {"c": np.linspace(1.0, 2.0, count)}
+    columns["c"][7] = np.nan
+    values = np.where(np.arange(count)[:, np.newaxis] % 2, np.nan, 1.0)
+    errors = [Failure({"variant": k, "c": columns["c"][k]}, f"no {k}") for k in range(1, count, 2)]
+    coords = {"variant": np.arange(count), "quantity": ["x"]}
+    found = SweepResult(("variant", "quantity"), coords, values, columns, errors)
+    np.testing.assert_array_equal(found.failed, np.isnan(values[:, 0]))
+    table = found.to_dataframe()
+    assert table["error"].tolist() == [f"no {k}" if k % 2 else "" for k in range(count)]
+    part = found.sel(variant=list(range(0, count, 5)))
+    assert [f.at["variant"] for f in part.errors] == list(range(5, count, 10))
+    np.testing.assert_array_equal(part.failed, np.isnan(part.values[:, 0]))
+    assert found.sel(c=np.nan).errors == [errors[3]]
+    assert found.sel(c=[1.0, 2.0]).coords["variant"].tolist() == [0, count - 1]
+
+
+def test_failures_at_nan_in_a_grid() -> None:
+    found = cs.sweep(oscillator, {"ck": [1e3, np.nan], "dk": [1.0, 2.0]}, **RUN)
+    assert found.failed.tolist() == [[False, False], [True, True]]
+    assert found.to_dataframe()["error"].astype(bool).tolist() == [False, False, True, True]
+    assert len(found.sel(dk=2.0).errors) == 1
+
+
+def test_a_table_of_trajectories_with_several_steps() -> None:
+    """Macro points of each step; points that a longer step does not have are NaN."""
+    found = cs.sweep(
+        oscillator, {"ck": [1e3]}, methods=cs.Jacobi(1), steps=[1e-2, 2e-2], t_end=0.06, reduce="trajectory"
+    )
+    table = found.to_dataframe()
+    np.testing.assert_allclose(table["t"][table["step"] == 1e-2], np.arange(7) * 1e-2)
+    np.testing.assert_allclose(table["t"][table["step"] == 2e-2], [0.0, 0.02, 0.04, 0.06, *[np.nan] * 3])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -58,10 +59,22 @@ def in_threads(work: Callable[[tuple[int, int]], None], count: int, workers: int
         work((0, count))
         return
     pieces = min(count, 4 * workers)  # other load on the machine makes threads finish at different times
-    ends = [count * k // pieces for k in range(pieces + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, pairwise(ends)):
-            pass
+    parts = pairwise([count * k // pieces for k in range(pieces + 1)])
+    taking = Lock()
+
+    def take() -> None:
+        while True:
+            with taking:
+                part = next(parts, None)
+            if part is None:
+                return
+            work(part)
+
+    with ThreadPoolExecutor(workers - 1) as pool:  # this thread takes its share
+        others = [pool.submit(take) for _ in range(workers - 1)]
+        take()
+        for other in others:
+            other.result()
 
 
 class BlockRun:
@@ -78,8 +91,9 @@ class BlockRun:
         self.plan, self.ensemble, self.method = plan, ensemble, wanted.method
         self._workers, self._propagate = workers, propagate or self._series
         self._made: dict[tuple[float, int], list[Matrix]] = {}
+        self._summed: dict[float, list[Matrix]] = {}
         self.propagator_seconds = 0.0
-        self.alone = np.zeros(ensemble.count, dtype=bool)
+        self.alone = ensemble.odd.copy()
         self.clock = UniformClock(wanted.t_start, wanted.t_end, wanted.step)
         count = self.clock.count
         self.points = self.clock.times(0, count)
@@ -111,28 +125,30 @@ class BlockRun:
         back = max(method.degree, min(guess, max(method.degree, 1)))
         registers = Registers(layout.width, back + 2, plan.n_y, len(sums))
         code = self.code = Code(registers)
+        self._degree = rows_of(plan, method, back + 1) - 1  # of input signals, at most
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
         written: dict[tuple[int, float], Any] = {}
         programs: dict[tuple[int, float, int, bool, bool], int] = {}
-        schedule = np.full((count, 6), -1, dtype=np.int64)
-        row, last_check = 0, 0
-        for s in range(count):
-            points, H, phase = min(s, back) + 1, self.clock.step(s), s % registers.turns
+        s = np.arange(count)
+        last = s == count - 1
+        alike = ((np.minimum(s, back) * registers.turns + s % registers.turns) * 2 + kept) * 2 + last
+        _, firsts, kinds = np.unique(alike, return_index=True, return_inverse=True)
+        made = []
+        for first in map(int, firsts):
+            points, H, phase = min(first, back) + 1, self.clock.step(first), first % registers.turns
             if (points, H) not in written:
                 written[points, H] = writer.write(self._ahead(points, H), sums)
-            check = s - last_check + 1 == _CHECK_EVERY or s == count - 1
-            for column, (observe, outputs) in enumerate([(bool(kept[s]), s == count - 1), (False, True)]):
+            for observe, outputs in [(bool(kept[first]), bool(last[first])), (False, True)]:
                 key = (points, H, phase, observe, outputs)
                 if key not in programs:
                     programs[key] = code.add(written[points, H], phase, ones, observe=observe, outputs=outputs)
-                schedule[s, column] = programs[key]
-            if kept[s]:
-                row += reduce == "trajectory"
-                schedule[s, 2] = row
-            schedule[s, 3:] = check, last_check, 0
-            if check:
-                last_check = s + 1
-        self.schedule = schedule
+                made.append(programs[key])
+        row = np.cumsum(kept) if reduce == "trajectory" else 0
+        check = (s % _CHECK_EVERY == _CHECK_EVERY - 1) | last
+        since = s - s % _CHECK_EVERY  # the first step after the last look
+        self.schedule = np.zeros((count, 6), dtype=np.int64)
+        self.schedule[:, :2] = np.array(made).reshape(-1, 2)[kinds]
+        self.schedule[:, 2:5] = np.column_stack([np.where(kept, row, -1), check, since])
         self.steps, self._engine = 0, None
         depth = [0] * layout.width
         for place in layout.z_place:
@@ -148,24 +164,19 @@ class BlockRun:
 
     def _take_together(self, notes: Notes, depth: list[int], back: int) -> None:
         """Ordinary steps of which nothing is kept go through machine code, up to the next look."""
-        schedule, count = self.schedule, self.clock.count
-        length, end = 0, count - 1  # the last step gives outputs
-        for s in range(end - 1, back - 1, -1):
-            if self.clock.step(s) != self.clock.H or schedule[s, 2] >= 0:
-                length = 0
-                continue
-            length = 1 if schedule[s, 3] else length + 1
-            schedule[s, 5] = length if length > 1 else 0
-        if not (schedule[:, 5] >= _WORTH_COMPILING).any():
-            schedule[:, 5] = 0
+        s = np.arange(self.clock.count)
+        special = (s < back) | (s == self.clock.count - 1) | (self.schedule[:, 2] >= 0)  # the last one gives outputs
+        stop = np.where(special, s, np.where(self.schedule[:, 3] > 0, s + 1, self.clock.count))
+        length = np.minimum.accumulate(stop[::-1])[::-1] - s
+        if not (length >= _WORTH_COMPILING).any():
             return
         from cosolve.ensemble import kernel, machine_code
 
         text = machine_code.generate(notes, self.table, self.code.registers, depth, kernel.BLOCK)
         if text is None:
-            schedule[:, 5] = 0
             return
         self.steps, self._engine = machine_code.compiled(text)
+        self.schedule[:, 5] = np.where(length > 1, length, 0)
 
     def _ahead(self, points: int, H: float) -> Ahead:
         """A step of length `H` with so many past points."""
@@ -190,6 +201,13 @@ class BlockRun:
         return self._made[H, degree]
 
     def _series(self, ensemble: Ensemble, H: float, degree: int) -> list[Matrix]:
+        """Propagators of a lower degree are the first columns of those of the highest one."""
+        if H not in self._summed:
+            self._summed[H] = self._sums(ensemble, H, self._degree)
+        widths = [m.A.shape[1] + m.B.shape[1] * (degree + 1) for m in ensemble.parts]
+        return [P[:, :width] for P, width in zip(self._summed[H], widths, strict=True)]
+
+    def _sums(self, ensemble: Ensemble, H: float, degree: int) -> list[Matrix]:
         from cosolve.ensemble.propagators import propagators
 
         found = []

@@ -52,7 +52,8 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
         columns = len(subsystem.x0) + subsystem.B.shape[1] * (method.degree + 1)
         if columns > IN_ORDER:
             return f"'{name}' has {columns} columns to add up (at most {IN_ORDER} are added in a fixed order)"
-    if settled(plan, gather([system]).parts, gather([system]).offsets) is None:
+    single = gather([system])
+    if settled(plan, single.parts, single.offsets) is None:
         return "direct feed-through runs in a loop, which is closed at the start of each run"
     return None
 

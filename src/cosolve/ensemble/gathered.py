@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from cosolve.ensemble.program import (
-    Matrices,
-)
+from cosolve.ensemble.program import Matrices
 from cosolve.interface import Plan, System
 from cosolve.subsystem import Linear
 from cosolve.subsystem.port import Matrix, Vector
@@ -37,12 +36,7 @@ class Ensemble:
     count: int
     parts: list[Matrices]
     offsets: list[Any]  # per input: a number for all variants, or one for each
-
-    def some(self, chosen: slice) -> Ensemble:
-        """A part of the variants."""
-        parts = [Matrices(*(a[..., chosen] for a in (m.A, m.B, m.C, m.D, m.x0))) for m in self.parts]
-        offsets = [o[chosen] if isinstance(o, np.ndarray) else o for o in self.offsets]
-        return Ensemble(len(range(*chosen.indices(self.count))), parts, offsets)
+    odd: npt.NDArray[np.bool_]  # variants with a NaN or an infinity, which others need not suffer from
 
 
 def gather(systems: Sequence[System]) -> Ensemble:
@@ -63,20 +57,37 @@ def gather(systems: Sequence[System]) -> Ensemble:
         values = np.array([s._constants[target] for s in systems])
         for k in range(values.shape[1]):
             offsets[first + k] = values[:, k].copy()
-    return Ensemble(len(systems), parts, offsets)
+    return Ensemble(len(systems), parts, offsets, np.zeros(len(systems), dtype=bool))
+
+
+def join(pieces: Sequence[Ensemble]) -> Ensemble:
+    """Variants of several ensembles one after the other."""
+
+    def joined(arrays: Sequence[Any]) -> Any:
+        return np.concatenate(arrays, axis=-1) if isinstance(arrays[0], np.ndarray) else arrays[0]
+
+    parts = [
+        Matrices(*(joined([getattr(m, key) for m in same]) for key in ("A", "B", "C", "D", "x0")))
+        for same in zip(*(piece.parts for piece in pieces), strict=True)
+    ]
+    offsets = [joined(same) for same in zip(*(piece.offsets for piece in pieces), strict=True)]
+    return Ensemble(sum(p.count for p in pieces), parts, offsets, joined([p.odd for p in pieces]))
 
 
 def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list[Vector], list[Vector]] | None:
     """Outputs and coupling variables at the start, one row each; None when feed-through runs in a loop."""
     count = parts[0].x0.shape[-1]
-    states = [(m.C * m.x0[np.newaxis]).cumsum(axis=1)[:, -1] for m in parts]  # as products.product
+    states = []
+    for m in parts:  # in the order of products.product
+        total = m.C[:, 0] * m.x0[0]
+        for k in range(1, len(m.x0)):
+            total += m.C[:, k] * m.x0[k]
+        states.append(total)
     y = np.concatenate(states)
-    fed = [m.D.any(axis=2) for m in parts]
+    fed = [(i, m) for i, m in enumerate(parts) if m.D.any()]
     for _ in range(plan.n_subsystems + 1):
-        before = y.copy()
-        for i, m in enumerate(parts):
-            if not fed[i].any():
-                continue
+        same = True
+        for i, m in fed:
             u = np.empty((m.B.shape[1], count))
             for k in range(len(u)):
                 at = plan.u_slices[i].start + k
@@ -84,8 +95,10 @@ def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list
                 u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)]
             # as Linear.output: products side by side, so that the sum is formed the same way
             through = np.where(m.D != 0.0, m.D * u[np.newaxis], 0.0)
-            y[plan.y_slices[i]] = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T
-        if np.array_equal(before, y, equal_nan=True):
+            found = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T
+            same &= np.array_equal(y[plan.y_slices[i]], found, equal_nan=True)
+            y[plan.y_slices[i]] = found
+        if same:
             return list(y), [y[origin(plan, q)] for q in range(plan.n_z)]
     return None
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,12 @@ class Variants:
     def __len__(self) -> int:
         return int(np.prod(self.shape))
 
-    def values(self) -> list[dict[str, Any]]:
-        """The arguments of `build`, variant by variant."""
-        held = self.columns or self.coords
-        lists = [held[name].tolist() for name in self.names]  # Python numbers for `build`
-        rows: Iterable[tuple[Any, ...]] = zip(*lists, strict=True) if self.columns else product(*lists)
-        return [dict(zip(self.names, row, strict=False)) for row in rows]
+    def table(self) -> dict[str, Any]:
+        """The arguments of `build`: one column per parameter, one row per variant."""
+        if self.columns:
+            return self.columns
+        places = np.unravel_index(np.arange(len(self)), self.shape)
+        return {name: self.coords[name][place] for name, place in zip(self.names, places, strict=True)}
 
 
 def make_variants(parameters: Any) -> Variants:
@@ -47,8 +46,10 @@ def make_variants(parameters: Any) -> Variants:
 
     >>> make_variants({"c": [1, 2], "d": [3, 4, 5]}).shape
     (2, 3)
-    >>> make_variants([{"c": 1, "d": 3}, {"c": 2, "d": 4}]).values()
-    [{'c': 1, 'd': 3}, {'c': 2, 'd': 4}]
+    >>> make_variants({"c": [1, 2], "d": [3, 4, 5]}).table()["d"]
+    array([3, 4, 5, 3, 4, 5])
+    >>> make_variants([{"c": 1, "d": 3}, {"c": 2, "d": 4}]).table()["d"]
+    array([3, 4])
     """
     if isinstance(parameters, Mapping):
         coords = {name: _row(name, values) for name, values in parameters.items()}
@@ -77,12 +78,12 @@ def make_variants(parameters: Any) -> Variants:
     return Variants(("variant",), (count,), {"variant": np.arange(count)}, columns, names)
 
 
-def refuse_unfit_build(build: Any, names: Sequence[str]) -> None:
-    """`build` must take the parameters by name."""
-    if not callable(build):
-        raise SetupError(f"sweep: build must be a function that returns a System, not a {type(build).__name__}")
+def refuse_unfit_function(what: str, function: Any, returns: str, names: Sequence[str]) -> None:
+    """`build` and `matrices` must take the parameters by name."""
+    if not callable(function):
+        raise SetupError(f"sweep: {what} must be a function that returns {returns}, not a {type(function).__name__}")
     try:
-        takes = signature(build).parameters
+        takes = signature(function).parameters
     except (TypeError, ValueError):
         return
     if any(p.kind is Parameter.VAR_KEYWORD for p in takes.values()):
@@ -92,10 +93,10 @@ def refuse_unfit_build(build: Any, names: Sequence[str]) -> None:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known) or 'none'}"
-            raise SetupError(f"sweep: build takes no parameter '{name}'; {hint}")
+            raise SetupError(f"sweep: {what} takes no parameter '{name}'; {hint}")
     missing = [n for n in known if takes[n].default is Parameter.empty and n not in names]
     if missing:
-        raise SetupError(f"sweep: build needs a value for '{missing[0]}'; add it to the parameters")
+        raise SetupError(f"sweep: {what} needs a value for '{missing[0]}'; add it to the parameters")
 
 
 def as_list(given: Any, kind: Callable[[Any], bool]) -> list[Any] | None:
@@ -119,6 +120,8 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _row(name: object, values: Any) -> Any:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise SetupError(f"sweep: the values of '{name}' are {values!r}; give a list, [{values!r}] for a single one")
+    if getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "f", "b") and np.ndim(values) == 1:
+        return np.array(values)
     listed = list(values)
     if all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, listed))):
         return np.asarray(listed)

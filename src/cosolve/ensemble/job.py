@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 
+from cosolve.ensemble.program import Integers
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.method import Method
@@ -19,6 +20,33 @@ REDUCTIONS = ("end", "max", "min", "peak", "trajectory")
 
 Case = tuple[int, int, int]  # variant, method, step
 Item = tuple[int, dict[str, Any], tuple[tuple[int, int], ...]]  # variant, its values, (method, step) to run
+
+
+@dataclass(frozen=True)
+class Items(Sequence[Item]):
+    """Variants to run, each made when it is asked for: thousands of dicts would take longer than running them.
+
+    >>> items = Items(np.array([7, 8]), {"c": np.array([0.5, 1.5])}, ((0, 0),))
+    >>> items[1], len(items[:1])
+    ((8, {'c': 1.5}, ((0, 0),)), 1)
+    """
+
+    numbers: Integers  # of the variants
+    columns: Mapping[str, Any]  # their values, parameter by parameter
+    pairs: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, k: int) -> Item: ...
+    @overload
+    def __getitem__(self, k: slice) -> Items: ...
+    def __getitem__(self, k: int | slice) -> Item | Items:
+        if isinstance(k, slice):
+            return Items(self.numbers[k], {name: column[k] for name, column in self.columns.items()}, self.pairs)
+        # Python numbers for `build`
+        return int(self.numbers[k]), {name: column.item(k) for name, column in self.columns.items()}, self.pairs
 
 
 @dataclass(frozen=True)

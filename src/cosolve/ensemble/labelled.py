@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +67,13 @@ class SweepResult:
         """True where a run failed, over all dimensions but quantities and time."""
         lead = [d for d in self.dims if d not in ("quantity", "t", "point")]
         out = np.zeros([len(self.coords[d]) for d in lead], dtype=bool)
-        for failure in self.errors:
-            out[tuple(_position(d, self.coords[d], failure.at[d]) for d in lead)] = True
+        if self.errors:
+            out[self._places_of_errors(lead)] = True
         return out
+
+    def _places_of_errors(self, dims: list[str]) -> tuple[list[int], ...]:
+        """Where the failures are, dimension by dimension."""
+        return tuple(_places(d, self.coords[d], [failure.at[d] for failure in self.errors]) for d in dims)
 
     def sel(self, **labels: Any) -> SweepResult:
         """The part with these labels: a single one drops its dimension, a list keeps it."""
@@ -79,7 +82,8 @@ class SweepResult:
         for name, wanted in labels.items():
             many = isinstance(wanted, (list, np.ndarray))
             if name in columns and name not in dims:  # a parameter of variants given row by row
-                chosen = [k for k, value in enumerate(columns[name]) if any(_same(value, w) for w in _listed(wanted))]
+                found = [_matches(columns[name], w) for w in _listed(wanted)]
+                chosen = np.flatnonzero(np.logical_or.reduce(found)).tolist()
                 if not chosen:
                     raise SetupError(f"sel: no variant has {name} = {wanted!r}")
                 dim, many = "variant", True
@@ -88,13 +92,14 @@ class SweepResult:
                     close = get_close_matches(name, [*dims, *columns], n=1)
                     hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join([*dims, *columns])}"
                     raise SetupError(f"sel: there is no dimension '{name}'; {hint}")
-                dim, chosen = name, [_position(name, coords[name], w) for w in _listed(wanted)]
+                dim, chosen = name, _places(name, coords[name], _listed(wanted))
             axis = dims.index(dim)
-            kept = [coords[dim][k] for k in chosen]
-            errors = [f for f in errors if dim not in f.at or any(_same(f.at[dim], k) for k in kept)]
+            if errors and dim in errors[0].at:
+                places, here = _places(dim, coords[dim], [f.at[dim] for f in errors]), set(chosen)
+                errors = [f for f, place in zip(errors, places, strict=True) if place in here]
             if many:
                 values = values.take(chosen, axis=axis)
-                coords[dim] = coords[dim][chosen] if isinstance(coords[dim], np.ndarray) else kept
+                coords[dim] = _taken(coords[dim], chosen)
             else:
                 values = np.asarray(values.take(chosen[0], axis=axis))
                 dims.remove(dim)
@@ -115,26 +120,25 @@ class SweepResult:
         values = self.values.transpose(axes)
         names = [str(n) for n in self.coords.get("quantity", ["value"])]
         table = values.reshape(-1, len(names))
-        index = list(product(*(range(len(self.coords[d])) for d in lead)))
+        places = np.indices(values.shape[: len(lead)]).reshape(len(lead), len(table))
+        index = dict(zip(lead, places, strict=True))
         data: dict[str, Any] = {}
-        for k, dim in enumerate(lead):
-            data[dim] = [self.coords[dim][row[k]] for row in index]
+        for dim in lead:
+            data[dim] = _taken(self.coords[dim], index[dim])
             if dim == "variant":
-                data |= {n: [column[row[k]] for row in index] for n, column in self.columns.items()}
+                data |= {n: column[index[dim]] for n, column in self.columns.items()}
         if "point" in lead and "step" in lead:
-            data["t"] = [self._time(row, lead) for row in index]
+            times = np.full((len(self.coords["step"]), len(self.coords["point"])), np.nan)
+            for k, step in enumerate(self.coords["step"]):
+                times[k, : len(self.times[step])] = self.times[step]
+            data["t"] = times[index["step"], index["point"]]
         data |= {name: table[:, k] for k, name in enumerate(names)}
         if self.errors:
-            found = {tuple(_position(d, self.coords[d], f.at[d]) for d in lead if d in f.at): f for f in self.errors}
-            held = [k for k, d in enumerate(lead) if d in self.errors[0].at]
-            messages = [found.get(tuple(row[k] for k in held)) for row in index]
-            data["error"] = ["" if f is None else f.message for f in messages]
+            held = [d for d in lead if d in self.errors[0].at]
+            messages = np.full([len(self.coords[d]) for d in held], "", dtype=object)
+            messages[self._places_of_errors(held)] = [failure.message for failure in self.errors]
+            data["error"] = np.broadcast_to(messages[tuple(index[d] for d in held)], len(table)).tolist()
         return pd.DataFrame(data)
-
-    def _time(self, row: tuple[int, ...], lead: list[str]) -> float:
-        times = self.times[self.coords["step"][row[lead.index("step")]]]
-        k = row[lead.index("point")]
-        return float(times[k]) if k < len(times) else np.nan
 
     def plot_map(
         self,
@@ -169,18 +173,40 @@ def _listed(wanted: Any) -> list[Any]:
     return list(wanted) if isinstance(wanted, (list, np.ndarray)) else [wanted]
 
 
-def _same(a: Any, b: Any) -> bool:
-    numbers = (int, float, np.number)
-    if isinstance(a, numbers) and isinstance(b, numbers):
-        return bool(np.isclose(a, b, rtol=1e-9, atol=0.0))
-    return bool(a is b or a == b)
+def _taken(labels: Any, places: Any) -> Any:
+    return labels[places] if isinstance(labels, np.ndarray) else [labels[k] for k in places]
+
+
+def _matches(labels: Any, wanted: Any) -> npt.NDArray[np.bool_]:
+    """Which labels are the wanted one; numbers up to the ninth digit."""
+    if isinstance(labels, np.ndarray) and labels.dtype != object and isinstance(wanted, (int, float, np.number)):
+        return np.isclose(labels, wanted, rtol=1e-9, atol=0.0, equal_nan=True)
+    return np.array([bool(label is wanted or label == wanted) for label in labels])
+
+
+def _places(dim: str, labels: Any, wanted: list[Any]) -> list[int]:
+    """Where each of these labels is found first; many are looked up in a dict as long as they are the very labels."""
+    known: dict[Any, int] = {}
+    if len(wanted) > 1:
+        for k, label in enumerate(labels):
+            if _hashable(label):
+                known.setdefault(label, k)
+    return [known[w] if _hashable(w) and w in known else _position(dim, labels, w) for w in wanted]
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def _position(dim: str, labels: Any, wanted: Any) -> int:
     """Where a label is found."""
-    for k, label in enumerate(labels):
-        if _same(label, wanted):
-            return k
+    found = np.flatnonzero(_matches(labels, wanted))
+    if len(found):
+        return int(found[0])
     texts = [str(label) for label in labels]
     close = get_close_matches(wanted, texts, n=1) if isinstance(wanted, str) else []
     shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")

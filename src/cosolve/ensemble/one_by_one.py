@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import why_not_compiled
-from cosolve.ensemble.job import Case, Collected, Item, Job, Sink, recorded_rows, reduce_result
+from cosolve.ensemble.job import Case, Collected, Item, Items, Job, Sink, recorded_rows, reduce_result
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.simulate import simulate
@@ -75,7 +75,7 @@ def _simulate(job: Job, system: System, m: int, s: int, compiled: bool | None) -
 def run_chunk(job: Job, items: Sequence[Item], blocks: bool) -> Collected:
     """What a worker does: in blocks where that is possible (if `blocks`), otherwise one by one."""
     found = Collected()
-    if blocks:
+    if blocks and isinstance(items, Items):
         from cosolve.ensemble.in_blocks import run_in_blocks
 
         items, found.how = run_in_blocks(job, items, 1, found, _nothing)[:2]
@@ -92,13 +92,13 @@ def in_words(where: str, error: BaseException) -> str:
     return str(error) if isinstance(error, CosolveError) else f"{where} failed: {error} ({type(error).__name__})"
 
 
-def compiled_flags(job: Job, systems: Sequence[System], count: int) -> dict[tuple[int, int], bool | None]:
-    """Whether the runs of each (method, step) go through the compiled loop, for so many variants.
+def compiled_flags(job: Job, items: Items, first: System) -> dict[tuple[int, int], bool | None]:
+    """Whether the runs of each (method, step) go through the compiled loop; `first` is the first of the variants.
 
     It is loaded once for all of them. Functions that numba has to compile anew for every variant are not worth it.
     """
     flags: dict[tuple[int, int], bool | None] = {}
-    fresh = len(systems) > 1 and _jitted(systems[0]) != _jitted(systems[1])
+    fresh = job.compiled is None and len(items) > 1 and _jitted_anew(job, items[1][1], first)
     for m, method in enumerate(job.methods):
         for s, step in enumerate(job.steps):
             flags[m, s] = job.compiled
@@ -106,9 +106,18 @@ def compiled_flags(job: Job, systems: Sequence[System], count: int) -> dict[tupl
                 steps = (job.t_end - job.t_start) / step
                 if fresh and steps < _WORTH_LOADING:
                     flags[m, s] = False
-                elif steps * count >= _WORTH_LOADING and why_not_compiled(systems[0], method, step) is None:
+                elif steps * len(items) >= _WORTH_LOADING and why_not_compiled(first, method, step) is None:
                     flags[m, s] = True
     return flags
+
+
+def _jitted_anew(job: Job, values: dict[str, Any], first: System) -> bool:
+    """True when another variant has jitted functions of its own."""
+    known = _jitted(first)
+    try:
+        return bool(known) and _jitted(job.system(values)) != known
+    except Exception:  # its own run will tell
+        return False
 
 
 def _jitted(system: System) -> list[int]:

@@ -21,138 +21,174 @@ import numpy as np
 from numba import njit
 
 _EPS = 1e-18  # terms of the series below this (relative to 1) are left out
+_LANES = 64  # variants side by side; loops over fewer are unrolled instead of vectorised
 _LARGEST = 2.0**100  # norms beyond that give up: what comes out is no number anyway
 
 
 @njit(cache=True, nogil=True)
-def _balance(M, d):
-    """Scale states by powers of two, `M[i, j] d[j] / d[i]`, until rows and columns are of one size (Osborne)."""
+def _balance(M, d, row, column, f):
+    """Scale states by powers of two, `M[i, j] d[j] / d[i]`, until rows and columns are of about one size (Osborne).
+
+    Exponents are read from, and written to, the bits of the numbers; rows or columns of zeros are left as they are.
+    """
     n = len(d)
-    for i in range(n):
-        d[i] = 1.0
+    of_row, of_column, of_f = row.view(np.int64), column.view(np.int64), f.view(np.int64)
+    d[:] = 1.0
     for _ in range(20):
-        done = True
+        moved = 0
         for i in range(n):
-            row, column = 0.0, 0.0
+            row[:] = 0.0
+            column[:] = 0.0
             for j in range(n):
                 if j != i:
-                    row += abs(M[i, j])
-                    column += abs(M[j, i])
-            if row == 0.0 or column == 0.0 or not np.isfinite(row + column):
+                    for lane in range(_LANES):
+                        row[lane] += abs(M[i, j, lane])
+                        column[lane] += abs(M[j, i, lane])
+            for lane in range(_LANES):
+                r, c = of_row[lane] >> 52, of_column[lane] >> 52
+                apart = (r - c + (r < c)) >> 1  # half the difference, towards zero
+                apart = apart if 0 < r < 2047 and 0 < c < 2047 else 0
+                of_f[lane] = (apart + 1023) << 52
+                moved |= apart
+            if moved == 0:
                 continue
-            f = 1.0
-            while column * f * f < 0.5 * row and f < 1e100:
-                f *= 2.0
-            while column * f * f > 2.0 * row and f > 1e-100:
-                f *= 0.5
-            if f != 1.0:
-                done = False
-                d[i] *= f
-                for j in range(n):
-                    if j != i:
-                        M[i, j] /= f
-                        M[j, i] *= f
-        if done:
+            for lane in range(_LANES):
+                d[i, lane] *= f[lane]
+            for j in range(n):
+                if j != i:
+                    for lane in range(_LANES):
+                        M[i, j, lane] /= f[lane]
+                        M[j, i, lane] *= f[lane]
+        if moved == 0:
             return
 
 
 @njit(cache=True, nogil=True)
-def _norm(M):
-    largest = 0.0
-    for i in range(M.shape[0]):
-        total = 0.0
-        for j in range(M.shape[1]):
-            total += abs(M[i, j])
-        if not total <= largest:
-            largest = total
-    return largest
+def _halve(M, norm, h, total):
+    """Bring the sizes of the matrices below 1 by halving, `h` in all; how often at most. Hopeless ones become NaN."""
+    of_norm, of_h = norm.view(np.int64), h.view(np.int64)
+    norm[:] = 0.0
+    for i in range(len(M)):
+        total[:] = 0.0
+        for j in range(len(M)):
+            for lane in range(_LANES):
+                total[lane] += abs(M[i, j, lane])
+        for lane in range(_LANES):
+            norm[lane] = norm[lane] if total[lane] <= norm[lane] else total[lane]
+    most = 0
+    for lane in range(_LANES):
+        times = max((of_norm[lane] >> 52) - 1022, 0)
+        fits = norm[lane] < _LARGEST
+        of_h[lane] = (1023 - times) << 52
+        h[lane] = h[lane] if fits else np.nan
+        norm[lane] = norm[lane] * h[lane] if fits else 0.0
+        most = max(most, times if fits else 0)
+    for i in range(len(M)):
+        for j in range(len(M)):
+            for lane in range(_LANES):
+                M[i, j, lane] *= h[lane]
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _entry(X, Y, i, j, total):
+    """Entry `(i, j)` of the products `X Y`."""
+    total[:] = 0.0
+    for k in range(len(X)):
+        for lane in range(_LANES):
+            total[lane] += X[i, k, lane] * Y[k, j, lane]
 
 
 @njit(cache=True, nogil=True)
 def propagators(A, B, H, degree, first, last, P):
     """`P[:, :, v]` for the variants `first` to `last`: rows of states, columns (states, c_0, ..., c_degree).
 
-    `A[:, :, v]` and `B[:, :, v]` belong to variant `v`.
+    `A[:, :, v]` and `B[:, :, v]` belong to variant `v`. Variants are worked on `_LANES` at a time, side by side, each
+    with as many terms and doublings as it needs itself: neighbours do not change its bits.
     """
     n, p = B.shape[0], B.shape[1]
-    M, term, new = np.empty((n, n)), np.empty((n, n + p)), np.empty((n, n + p))
-    E, F, E2, F2 = np.empty((n, n)), np.empty((degree + 1, n, p)), np.empty((n, n)), np.empty((degree + 1, n, p))
-    d, choose = np.ones(n), np.zeros((degree + 1, degree + 1))
+    M, term, new = np.empty((n, n, _LANES)), np.empty((n, n + p, _LANES)), np.empty((n, n + p, _LANES))
+    E, E2 = np.empty((n, n, _LANES)), np.empty((n, n, _LANES))
+    F, F2 = np.empty((degree + 1, n, p, _LANES)), np.empty((degree + 1, n, p, _LANES))
+    d, norm, h, size = np.empty((n, _LANES)), np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    share, total = np.empty(_LANES), np.empty(_LANES)
+    choose = np.zeros((degree + 1, degree + 1))
     for j in range(degree + 1):
         choose[j, 0] = 1.0
         for i in range(1, j + 1):
             choose[j, i] = choose[j - 1, i - 1] + choose[j - 1, i]
-    for v in range(first, last):
+    for begin in range(first, last, _LANES):
+        count = min(_LANES, last - begin)
         for i in range(n):
             for j in range(n):
-                M[i, j] = A[i, j, v] * H
-        _balance(M, d)
-        norm, doublings = _norm(M), 0
-        if not norm < _LARGEST:
-            for i in range(n):
-                for j in range(P.shape[1]):
-                    P[i, j, v] = np.nan
-            continue
-        while norm > 1.0:
-            norm *= 0.5
-            doublings += 1
-        h = 0.5**doublings
+                for lane in range(_LANES):
+                    M[i, j, lane] = A[i, j, begin + min(lane, count - 1)] * H
+        _balance(M, d, size, share, total)
+        doublings = _halve(M, norm, h, total)
         for i in range(n):
             for j in range(n):
-                M[i, j] *= h
                 E[i, j] = term[i, j] = 1.0 if i == j else 0.0
             for j in range(p):
-                term[i, n + j] = B[i, j, v] * H * h / d[i]
+                for lane in range(_LANES):
+                    term[i, n + j, lane] = B[i, j, begin + min(lane, count - 1)] * H * h[lane] / d[i, lane]
+        F[:] = 0.0
+        size[:] = 1.0
         # term = M^k (1/k! I, B h); F_j gets j! k!/(k + j + 1)! of its right part
-        k, size = 0, 1.0
-        for q in range(degree + 1):
-            for i in range(n):
-                for j in range(p):
-                    F[q, i, j] = 0.0
+        k = 0
         while True:
             weight = 1.0 / (k + 1)
             for q in range(degree + 1):
                 for i in range(n):
                     for j in range(p):
-                        F[q, i, j] += weight * term[i, n + j]
+                        for lane in range(_LANES):
+                            F[q, i, j, lane] += weight * term[i, n + j, lane]
                 weight *= (q + 1.0) / (k + q + 2.0)
             k += 1
-            size *= norm / k
-            if size < _EPS:
+            going = False
+            for lane in range(_LANES):
+                size[lane] *= norm[lane] / k
+                share[lane] = 1.0 / k if size[lane] >= _EPS else 0.0  # what is small enough gets no more terms
+                going |= size[lane] >= _EPS
+            if not going:
                 break
             for i in range(n):
                 for j in range(n + p):
-                    total = 0.0
-                    for q in range(n):
-                        total += M[i, q] * term[q, j]
-                    new[i, j] = total / k
+                    _entry(M, term, i, j, total)
+                    for lane in range(_LANES):
+                        new[i, j, lane] = total[lane] * share[lane]
             term, new = new, term
             for i in range(n):
                 for j in range(n):
-                    E[i, j] += term[i, j]
+                    for lane in range(_LANES):
+                        E[i, j, lane] += term[i, j, lane]
         for _ in range(doublings):
+            # lanes whose step is whole already stay as they are
             half = 1.0
             for q in range(degree + 1):
                 for i in range(n):
                     for j in range(p):
-                        total = 0.0
-                        for m in range(n):
-                            total += E[i, m] * F[q, m, j]
-                        for m in range(q + 1):
-                            total += choose[q, m] * F[m, i, j]
-                        F2[q, i, j] = half * total
+                        _entry(E, F[q], i, j, total)
+                        for r in range(q + 1):
+                            for lane in range(_LANES):
+                                total[lane] += choose[q, r] * F[r, i, j, lane]
+                        for lane in range(_LANES):
+                            F2[q, i, j, lane] = half * total[lane] if h[lane] < 1.0 else F[q, i, j, lane]
                 half *= 0.5
             for i in range(n):
                 for j in range(n):
-                    total = 0.0
-                    for m in range(n):
-                        total += E[i, m] * E[m, j]
-                    E2[i, j] = total
+                    _entry(E, E, i, j, total)
+                    for lane in range(_LANES):
+                        E2[i, j, lane] = total[lane] if h[lane] < 1.0 else E[i, j, lane]
             E, E2 = E2, E
             F, F2 = F2, F
+            for lane in range(_LANES):
+                h[lane] = 2.0 * h[lane] if h[lane] < 1.0 else h[lane]
+        # h is 1 again, or NaN where no number came of it
         for i in range(n):
             for j in range(n):
-                P[i, j, v] = E[i, j] * d[i] / d[j]
+                for lane in range(count):
+                    P[i, j, begin + lane] = h[lane] * E[i, j, lane] * d[i, lane] / d[j, lane]
             for q in range(degree + 1):
                 for j in range(p):
-                    P[i, n + q * p + j, v] = F[q, i, j] * d[i]
+                    for lane in range(count):
+                        P[i, n + q * p + j, begin + lane] = F[q, i, j, lane] * d[i, lane]

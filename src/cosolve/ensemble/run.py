@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.ensemble.grid import Variants, as_list, make_variants, refuse_unfit_build
-from cosolve.ensemble.job import REDUCTIONS, Case, Item, Job, Store
+from cosolve.ensemble.grid import Variants, as_list, make_variants, refuse_unfit_function
+from cosolve.ensemble.job import REDUCTIONS, Case, Item, Items, Job, Store
 from cosolve.ensemble.labelled import Failure, SweepResult
 from cosolve.ensemble.one_by_one import compiled_flags, in_words
 from cosolve.ensemble.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
@@ -74,7 +75,9 @@ def sweep(
     """
     began = perf_counter()
     variants = make_variants(parameters)
-    refuse_unfit_build(build, variants.names)
+    refuse_unfit_function("build", build, "a System", variants.names)
+    if matrices is not None:
+        refuse_unfit_function("matrices", matrices, "{subsystem: {'A': ...}}", variants.names)
     labels, chosen = _methods(methods)
     several, lengths = _steps(steps, reduce)
     refuse_bad_span(t_start, t_end)
@@ -82,71 +85,77 @@ def sweep(
     workers = cores() if workers is None else int(workers)
     kept = tuple([record] if isinstance(record, str) else record or ())
     job = Job(build, tuple(chosen), tuple(lengths), t_start, t_end, kept, every, reduce, compiled, matrices)
-    values = variants.values()
-    samples, failures = _samples(job, values)
+    pairs = tuple((m, s) for m in range(len(chosen)) for s in range(len(lengths)))
+    items = Items(np.arange(len(variants)), variants.table(), pairs)
+    first, failures = _first(job, items)
+    plan = first.plan()
     for method in chosen:
-        method.refuse_unfit(samples[0].plan())
+        method.refuse_unfit(plan)
     for step in lengths:
         if not isinstance(step, Adaptive) and step is not None:
             UniformClock(t_start, t_end, step)
     quantities: list[str] | None = None
     if not callable(reduce):
-        plan = samples[0].plan()
         kept = kept or tuple(name for name, c in channels(plan).items() if c.column == "y")
         quantities = _labels(Selection(plan, kept), kept)
     elif kept:
-        Selection(samples[0].plan(), kept)
-    job = Job(
-        *(build, tuple(chosen), tuple(lengths), t_start, t_end, kept, every, reduce, compiled, matrices),
-        compiled_flags(job, samples, len(values)),
-    )
+        Selection(plan, kept)
+    job = replace(job, record=kept)
     cell: tuple[int, ...] | None = None if quantities is None else (len(quantities),)
     if reduce == "trajectory" and cell is not None:
         cell = (*cell, max(job.rows(step) for step in lengths))
-    store = Store((len(values), len(chosen), len(lengths)), cell)
-    pairs = tuple((m, s) for m in range(len(chosen)) for s in range(len(lengths)))
-    items: list[Item] = [(v, value, pairs) for v, value in enumerate(values) if v not in failures]
+    store = Store((len(variants), len(chosen), len(lengths)), cell)
     for v, message in failures.items():
         for m, s in pairs:
             store.fail((v, m, s), message)
-    with _progress(progress, len(values) * len(pairs)) as tick:
+    with _progress(progress, len(variants) * len(pairs)) as tick:
         tick(len(failures) * len(pairs))
-        how, seconds = _run(job, items, workers, executor, client, store, tick)
+        how, seconds = _run(job, items[len(failures) :], first, workers, executor, client, store, tick)
     seconds["whole"] = perf_counter() - began
     return _labelled(variants, job, labels, several, quantities, store, how, seconds)
 
 
 def _run(
-    job: Job, items: list[Item], workers: int, executor: str, client: Any, store: Store, tick: Callable[[int], None]
+    job: Job,
+    items: Items,
+    first: System,
+    workers: int,
+    executor: str,
+    client: Any,
+    store: Store,
+    tick: Callable[[int], None],
 ) -> tuple[str, dict[str, float]]:
     """Run everything; how, and seconds by what they went into."""
     if executor == "dask" or client is not None:
+        job = replace(job, flags=compiled_flags(job, items, first))
         return run_on_dask(job, items, workers, client, store, tick), {}
-    total = sum(len(pairs) for _, _, pairs in items)
+    total = len(items) * len(items.pairs)
+    left: Sequence[Item] = items
     reasons: list[str] = []
     seconds: dict[str, float] = {}
     if job.compiled is not False:
         from cosolve.ensemble.in_blocks import run_in_blocks
 
-        items, reasons, seconds = run_in_blocks(job, items, workers, store, tick)
+        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, first)
     else:
         reasons = ["compiled=False"]
-    single = sum(len(pairs) for _, _, pairs in items)
+    single = sum(len(pairs) for _, _, pairs in left)
     told = []
     if total > single:
         told.append(f"{total - single} runs in compiled blocks of variants, {workers} threads")
     if single:
         began = perf_counter()
+        job = replace(job, flags=compiled_flags(job, items, first))
         if executor == "processes":
             reason = why_not_processes(job)
             if reason is None:
-                where = run_in_processes(job, items, workers, store, tick)
+                where = run_in_processes(job, left, workers, store, tick)
             else:
-                where = f"{run_here(job, items, store, tick)}: {reason}"
+                where = f"{run_here(job, left, store, tick)}: {reason}"
         elif executor == "serial":
-            where = run_here(job, items, store, tick)
+            where = run_here(job, left, store, tick)
         else:
-            where = run_anywhere(job, items, workers, store, tick)
+            where = run_anywhere(job, left, workers, store, tick)
         looped = "through the compiled loop " if any(job.flags.values()) else ""
         why = f" ({'; '.join(reasons)})" if reasons else ""
         told.append(f"{single} runs one by one {looped}{where}, not in blocks{why}")
@@ -212,11 +221,10 @@ def _refuse_bad_choices(reduce: Any, every: Any, workers: Any, executor: Any) ->
         raise SetupError(f"sweep: executor must be 'auto', 'serial', 'processes' or 'dask', not {executor!r}")
 
 
-def _samples(job: Job, values: list[dict[str, Any]]) -> tuple[list[System], dict[int, str]]:
-    """Up to two systems that can be built, and what went wrong with those before them."""
-    found: list[System] = []
+def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:
+    """The first variant that can be built, and what went wrong with those before it."""
     failures: dict[int, str] = {}
-    for v, value in enumerate(values):
+    for v, value, _ in items:
         try:
             system = job.system(value)
             system.plan()
@@ -224,13 +232,9 @@ def _samples(job: Job, values: list[dict[str, Any]]) -> tuple[list[System], dict
             if isinstance(error, SetupError) and "not a System" in str(error):
                 raise SetupError(f"sweep: {error}") from None
             failures[v] = in_words("build", error)
-            continue
-        found.append(system)
-        if len(found) == 2:
-            break
-    if not found:
-        raise SetupError(f"sweep: none of the {len(values)} variants can be built; the first one: {failures[0]}")
-    return found, failures
+        else:
+            return system, failures
+    raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
 
 
 def _labels(selection: Selection, record: tuple[str, ...]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -178,11 +179,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> Port:
+    """A scalar; the same one for all subsystems, of which sweeps build thousands."""
+    return Port(name)
+
+
 def _as_port(port: PortLike) -> Port:
     if isinstance(port, Port):
         return port
     if isinstance(port, str):
-        return Port(port)
+        return _plain(port)
     if isinstance(port, (tuple, list)) and len(port) == 2:
         return Port(port[0], port[1])
     raise SetupError(f"a port is a name, a (name, size) pair or a Port, not {port!r}")
