@@ -130,3 +130,60 @@ def test_constants_may_change_between_runs() -> None:
             for compiled in (False, True)
         ]
         np.testing.assert_array_equal(runs[0]["a.y"], runs[1]["a.y"])
+
+
+@numba.njit
+def falls(t, x, u):
+    slope = np.empty(1)
+    slope[0] = -1.0 + 0.0 * u[0]
+    return slope
+
+
+@numba.njit
+def falls_into_a_hole(t, x, u):
+    slope = np.empty(1)
+    slope[0] = -1.0 if x[0] > 0.5 else 1.0 / (x[0] - x[0])
+    return slope
+
+
+@numba.njit
+def level(t, x, u):
+    return x
+
+
+@numba.njit
+def hole(a, b):
+    return 1.0 if a > 0.5 else 1.0 / (a - b)
+
+
+@pytest.mark.parametrize(
+    ("where", "solver", "method"),
+    [
+        ("rhs", "ode4", cs.Jacobi(1)),
+        ("rhs", "dopri5", cs.SemiImplicit(1)),
+        ("rhs", "rodas4", cs.Jacobi(1)),
+        ("law", "ode4", cs.Jacobi(1)),
+        ("law", "ode4", cs.SemiImplicit(1)),
+    ],
+)
+def test_what_raises_in_machine_code_is_raised(where, solver, method, capfd) -> None:
+    """Machine code knows no exceptions: the step goes back to the readable engine, which raises the error again."""
+    rhs, law = (falls_into_a_hole, None) if where == "rhs" else (falls, hole)
+    h = 0.01 if solver == "ode4" else None
+    ode = [cs.Ode(rhs, level, x0=[1.0], inputs=["f"], outputs=["x"], solver=solver, h=h) for _ in range(2)]
+    system = cs.System({"a": ode[0], "b": ode[1]})
+    if law is None:
+        system.connect("a.x", "b.f")
+        system.connect("b.x", "a.f")
+    else:
+        system.law({"a.f": 1, "b.f": -1}, law, of=["a.x", "b.x"])
+    raised = []
+    for compiled in (False, True):
+        with pytest.raises(cs.SimulationError, match="division by zero") as caught:
+            cs.simulate(system, method=method, step=0.01, t_end=1.0, compiled=compiled)
+        raised.append(caught.value)
+    assert str(raised[0]) == str(raised[1])
+    np.testing.assert_array_equal(raised[0].result.t, raised[1].result.t)
+    assert 0.45 < raised[1].result.t[-1] < 0.55
+    assert raised[1].result.stats.compiled_steps > 20
+    assert "ignored" not in capfd.readouterr().err  # how numba reports what nobody hears

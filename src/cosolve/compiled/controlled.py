@@ -9,10 +9,10 @@ Clock, node weights, error estimate and controller repeat `stepsize/clock.py`, `
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from cosolve.compiled import corrected, explicit
 from cosolve.compiled.parts import restore_all
+from cosolve.jit import njit
 from cosolve.stepper.windows import LEAST_TICKS
 
 _TICKS = 2**52  # as in stepsize/clock.py

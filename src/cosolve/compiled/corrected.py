@@ -9,7 +9,6 @@ not decided here: the loop goes back to the beginning of that step and returns, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from cosolve.compiled.interface import (
     end_in,
@@ -24,6 +23,7 @@ from cosolve.compiled.interface import (
     workspace,
 )
 from cosolve.compiled.parts import GOOD, bare, push, record, restore_all, save_all, sweep
+from cosolve.jit import njit
 from cosolve.subsystem.native_calls import short_loop
 
 _LOST = 1e12  # as in method/implicit.py

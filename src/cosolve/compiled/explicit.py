@@ -9,7 +9,6 @@ beginning of that step and returns, and the readable engine takes it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from cosolve.compiled.parts import (
     FAILED,
@@ -40,6 +39,7 @@ from cosolve.compiled.wiring import (
     OUTPUTS,
     Y,
 )
+from cosolve.jit import njit
 from cosolve.subsystem.native import ADVANCE
 from cosolve.subsystem.native_calls import double_at, word_at
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from cosolve.compiled.parts import (
     FAILED,
@@ -45,6 +44,7 @@ from cosolve.compiled.wiring import (
     SIZE,
     VALUES,
 )
+from cosolve.jit import njit
 from cosolve.subsystem.native import REPLAY
 from cosolve.subsystem.native_calls import call_nine, call_six, double_at, finite, put_double_at, short_loop, word_at
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from cosolve.compiled.wiring import (
     ARGUMENTS,
     BEGIN,
@@ -44,11 +42,12 @@ from cosolve.compiled.wiring import (
     U,
     Y,
 )
+from cosolve.jit import njit
 from cosolve.subsystem.native import ADVANCE
 from cosolve.subsystem.native_calls import (
     call_cross,
+    call_jitted,
     call_one,
-    call_two,
     double_at,
     finite,
     put_double_at,
@@ -61,9 +60,9 @@ GOOD, FAILED = 0, 1
 
 #: Parts go into the loops that use them, and count no references to arrays: they make none, and that would be most of
 #: their time.
-part: Any = njit(cache=True, forceinline=True, _nrt=False)  # type: ignore[call-overload]
+part: Any = njit(cache=True, forceinline=True, _nrt=False)
 #: The same for functions that are called as they are.
-bare: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
+bare: Any = njit(cache=True, _nrt=False)
 
 
 @part
@@ -147,7 +146,7 @@ def sweep(w, t0, t1, H, n, coefficients, n_z):
 @part
 def call_law(w, b, arguments, values):
     """The values of law `b` for given arguments."""
-    if call_two(word_at(law(w, b), LAW), arguments, values) != 0:
+    if call_jitted(word_at(law(w, b), LAW), arguments, values) != 0:
         return _failed(w, -1, 0)
     for k in range(word_at(law(w, b), N_LAW_ROWS)):
         short_loop()

@@ -187,18 +187,20 @@ _LAWS: dict[tuple[int, tuple[int | None, ...], tuple[int | None, ...]], tuple[An
 
 
 def law_address(block: Block) -> int:
-    """The address of `law(arguments, values) -> status` for a jitted law."""
+    """The address of machine code `law(arguments, values)` for a compiled law (`native_calls.call_jitted`)."""
+    from cosolve.subsystem.native_calls import LAW
+
     takes = tuple(None if scalar else len(index) for index, scalar in block.of)
     gives = tuple(port.size for port in block.row_ports)
     key = (id(block.function), takes, gives)
     if key not in _LAWS:  # compiled once per process; the function is kept, so its id stays its own
         _LAWS[key] = _compile_law(block.function, takes, gives), block.function
-    return int(_LAWS[key][0].address)
+    made = _LAWS[key][0].overloads[LAW.args]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
 def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gives: tuple[int | None, ...]) -> Any:
-    from numba import carray, cfunc  # type: ignore[attr-defined]
-
+    from cosolve.jit import carray, njit
     from cosolve.subsystem.native_calls import LAW, doubles_at
 
     arguments, at = [], 0
@@ -220,4 +222,4 @@ def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gi
     lines.append("    return 0")
     space: dict[str, Any] = {"carray": carray, "doubles_at": doubles_at, "function": function}
     exec("\n".join(lines), space)
-    return cfunc(LAW)(space["law"])
+    return njit(LAW)(space["law"])

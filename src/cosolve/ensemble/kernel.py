@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from cosolve.jit import njit, types
 
 #: Variants side by side.
 BLOCK = 64

@@ -18,7 +18,8 @@ exponential, but not the same in the last bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from cosolve.jit import njit
 
 _EPS = 1e-18  # terms of the series below this (relative to 1) are left out
 _LANES = 64  # variants side by side; loops over fewer are unrolled instead of vectorised

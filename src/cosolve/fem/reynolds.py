@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError, SubsystemError
+from cosolve.jit import njit
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -161,7 +161,7 @@ def refuse_contact(eps: float) -> None:
         )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _solve_modes(ex, ey, s, c, cos, sin, rates, ones):  # type: ignore[no-untyped-def]
     """Pressure and its derivatives by `e_x, e_y, s, c`, as axial modes: shape (5, n_theta, modes).
 
@@ -214,7 +214,7 @@ def _solve_modes(ex, ey, s, c, cos, sin, rates, ones):  # type: ignore[no-untype
     return result
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _tridiagonal(cube, d, pivot, x):  # type: ignore[no-untyped-def]
     """Solve for all cells but the last, in place, with the pivots of the factorisation."""
     n = x.size
@@ -225,7 +225,7 @@ def _tridiagonal(cube, d, pivot, x):  # type: ignore[no-untyped-def]
         x[i] += cube[0, i] / d * pivot[i] * x[i + 1]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _positive_part(fields, cos, sin):  # type: ignore[no-untyped-def]
     """Integrals of the positive part of the pressure with cos and sin, and their derivatives: shape (2, 5).
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-_I64, _F64 = ir.IntType(64), ir.DoubleType()
+_I64, _I32, _I8, _F64 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType()
 
 #: Signature of a crossing, for functions that are compiled to be called by address.
 CROSS = types.int64(
@@ -41,6 +42,21 @@ def call_cross(typing, address, data, mode, t0, t1, H, n, coefficients, outputs)
 def call_two(typing, address, first, second):
     """`f(first, second)` at an address, all of them words."""
     return types.int64(*[types.intp] * 3), _call(_I64, [_I64] * 2)
+
+
+@intrinsic
+def call_jitted(typing, address, first, second):
+    """`f(first, second)` jitted by numba, by the address of its machine code; 0, or what says that it raised.
+
+    Numba's own convention: the result and the exception go to the first two arguments, the status is returned.
+    """
+
+    def generate(context, builder, signature, values):
+        result, raised = cgutils.alloca_once(builder, _I64), cgutils.alloca_once(builder, _I8.as_pointer())
+        kind = ir.FunctionType(_I32, [_I64.as_pointer(), _I8.as_pointer().as_pointer(), _I64, _I64]).as_pointer()
+        return builder.call(builder.inttoptr(values[0], kind), [result, raised, values[1], values[2]])
+
+    return types.int32(*[types.intp] * 3), generate
 
 
 @intrinsic
@@ -89,9 +105,6 @@ def words_at(typing, address):
         return builder.inttoptr(values[0], _I64.as_pointer())
 
     return types.CPointer(types.int64)(types.intp), generate
-
-
-_I32, _I8 = ir.IntType(32), ir.IntType(8)
 
 
 @intrinsic

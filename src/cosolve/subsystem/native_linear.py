@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, cfunc  # type: ignore[attr-defined]
 
+from cosolve.jit import carray, cfunc
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.native_calls import CROSS, doubles_at
 from cosolve.subsystem.products import IN_ORDER

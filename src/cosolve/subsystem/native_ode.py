@@ -8,9 +8,9 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, cfunc, njit  # type: ignore[attr-defined]
 from numba.core.errors import NumbaError
 
+from cosolve.jit import carray, cfunc, njit
 from cosolve.subsystem.integrator import kernels, rosenbrock
 from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep
@@ -43,7 +43,7 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
     a, b, c, _ = tableau
     run = kernels.compiled().fixed
 
-    @cfunc(CROSS)
+    @njit
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
         memory = carray(doubles_at(data), _HEAD + nx + 1)
         if memory[0] == 0.0:
@@ -55,7 +55,7 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
         new = run(rhs, t0, np.full(count, span / count), x.copy(), t0, H, u, a, b, c)
         return _arrive(output, fill, t1, new, u, x, carray(doubles_at(outputs), ny))
 
-    return cross
+    return _guarded(cross)
 
 
 def _explicit(rhs: Any, most: int) -> tuple[Any, Any]:
@@ -94,7 +94,7 @@ def _stiff(rhs: Any, most: int) -> tuple[Any, Any]:
 def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most: int) -> Any:
     run, again = kind(rhs, most)
 
-    @cfunc(CROSS)
+    @njit
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
         memory = carray(doubles_at(data), _HEAD + nx + 1 + most)
         if memory[0] == 0.0:
@@ -112,7 +112,22 @@ def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny:
         grid[: len(taken)] = taken
         return _arrive(output, fill, t1, new, u, x, y)
 
-    return cross
+    return _guarded(cross)
+
+
+def _guarded(cross: Any) -> Any:
+    """The crossing for callers without Python. They know no exceptions: one becomes a status, which hands the step to
+    the readable engine, where it is raised again."""
+
+    @cfunc(CROSS)
+    def guarded(data, mode, t0, t1, H, n, coefficients, outputs):
+        try:
+            status = cross(data, mode, t0, t1, H, n, coefficients, outputs)
+        except Exception:
+            status = 1
+        return status
+
+    return guarded
 
 
 @njit

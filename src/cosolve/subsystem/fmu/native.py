@@ -11,8 +11,8 @@ from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cfunc, njit, types
 
+from cosolve.jit import cfunc, njit, types
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.native_calls import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-import numba
+from cosolve.jit import njit
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F) -> F:
-    """`numba.njit` with the cache next to the source or, where that is read-only, in the user's cache directory.
+    """`njit`, kept on disk.
 
     Division by zero gives an infinity, as in numpy; a test at every division would keep loops from being vectorised.
 
@@ -21,7 +21,4 @@ def compiled(function: F) -> F:
     >>> twice(1.5)
     3.0
     """
-    try:
-        return cast(F, numba.njit(cache=True, error_model="numpy")(function))
-    except RuntimeError:  # numba found no directory to write to
-        return cast(F, numba.njit(error_model="numpy")(function))
+    return cast(F, njit(cache=True, error_model="numpy")(function))
