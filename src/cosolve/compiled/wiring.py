@@ -201,25 +201,25 @@ def law_address(block: Block) -> int:
 
 def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gives: tuple[int | None, ...]) -> Any:
     from cosolve.jit import carray, njit
-    from cosolve.subsystem.native_calls import LAW, doubles_at
+    from cosolve.subsystem.native_calls import LAW, double_at, doubles_at, put_double_at
 
     arguments, at = [], 0
     for size in takes:
-        arguments.append(f"x[{at}]" if size is None else f"x[{at}:{at + size}]")
+        many = f"carray(doubles_at(arguments + {8 * at}), {size})"
+        arguments.append(f"double_at(arguments, {at})" if size is None else many)
         at += 1 if size is None else size
-    lines = ["def law(arguments, values):", f"    x = carray(doubles_at(arguments), {max(at, 1)})"]
-    total = sum(1 if size is None else size for size in gives)
-    lines += [f"    y = carray(doubles_at(values), {total})", f"    given = function({', '.join(arguments)})"]
+    lines = ["def law(arguments, values):", f"    given = function({', '.join(arguments)})"]
     at = 0
     for k, size in enumerate(gives):
         value = "given" if len(gives) == 1 else f"given[{k}]"
         if size is None:
-            lines.append(f"    y[{at}] = {value}")
+            lines.append(f"    put_double_at(values, {at}, {value})")
             at += 1
         else:
-            lines += [f"    for j in range({size}):", f"        y[{at} + j] = {value}[j]"]
+            lines += [f"    for j in range({size}):", f"        put_double_at(values, {at} + j, {value}[j])"]
             at += size
     lines.append("    return 0")
-    space: dict[str, Any] = {"carray": carray, "doubles_at": doubles_at, "function": function}
+    space: dict[str, Any] = {"carray": carray, "function": function}
+    space |= {"doubles_at": doubles_at, "double_at": double_at, "put_double_at": put_double_at}
     exec("\n".join(lines), space)
     return njit(LAW)(space["law"])

@@ -116,8 +116,10 @@ def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny:
 
 
 def _guarded(cross: Any) -> Any:
-    """The crossing for callers without Python. They know no exceptions: one becomes a status, which hands the step to
-    the readable engine, where it is raised again."""
+    """The crossing for callers without Python.
+
+    They know no exceptions: one becomes a status, and the readable engine takes the step and raises it again.
+    """
 
     @cfunc(CROSS)
     def guarded(data, mode, t0, t1, H, n, coefficients, outputs):
