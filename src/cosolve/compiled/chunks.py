@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.compiled.wiring import Wiring, law_address, obstacle, wire
+from cosolve.compiled.laws import law_addresses
+from cosolve.compiled.wiring import Wiring, obstacle, wire
 from cosolve.corrector import Newton
 from cosolve.errors import CosolveError, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
@@ -208,7 +209,8 @@ class Chunks:
             self.reason = natives
             return False
         try:
-            laws = [law_address(block) for block in plan.blocks]
+            corrected = isinstance(method, (SemiImplicit, Implicit))
+            laws = [law_addresses(block, partials=corrected) for block in plan.blocks]
         except Exception as error:  # numba's own kinds, many
             first = str(error).strip().splitlines()[0]
             self.reason = f"numba cannot compile a law: {first}"

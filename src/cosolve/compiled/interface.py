@@ -11,11 +11,11 @@ from cosolve.compiled.parts import (
     GOOD,
     bare,
     begin,
-    call_law,
     combine,
     evaluate,
     finish,
     law,
+    law_failed,
     part,
     read_arguments,
     restore,
@@ -36,19 +36,28 @@ from cosolve.compiled.wiring import (
     N_READS,
     N_SUBSYSTEMS,
     NOISE,
-    OTHER,
     OUTPUTS,
     OUTPUTS_MOVED,
+    PARTIALS,
     READS,
     RESPONSE,
     SIZE,
+    SLOPES,
     VALUES,
 )
 from cosolve.jit import njit
 from cosolve.subsystem.native import REPLAY
-from cosolve.subsystem.native_calls import call_nine, call_six, double_at, finite, put_double_at, short_loop, word_at
+from cosolve.subsystem.native_calls import (
+    call_jitted_4,
+    call_nine,
+    call_six,
+    double_at,
+    finite,
+    put_double_at,
+    short_loop,
+    word_at,
+)
 
-_LAW_INCREMENT = 6e-6  # as in interface/plan.py
 _RCOND = 1e-14  # as in corrector/linear_solve.py
 _GROWTH = 1e6  # as in method/implicit.py
 
@@ -117,28 +126,19 @@ def output_partials(w, dr_dy):
         short_loop()
         pair = word_at(w, COPIES) + 16 * k
         _add(into, word_at(pair, 0) * n_y + word_at(pair, 1), -1.0)
-    arguments, values, other = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(w, OTHER)
+    arguments, values, slopes = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(w, SLOPES)
     for b in range(word_at(w, N_LAWS)):
-        reads, rows, nominal = (
-            word_at(law(w, b), LAW_READS),
-            word_at(law(w, b), LAW_ROWS),
-            word_at(law(w, b), LAW_NOMINAL),
-        )
+        of = law(w, b)
+        reads, rows, count = word_at(of, LAW_READS), word_at(of, LAW_ROWS), word_at(of, N_LAW_ROWS)
         read_arguments(w, b, arguments)
-        for k in range(word_at(law(w, b), N_LAW_READS)):
-            x = double_at(arguments, k)
-            step = _LAW_INCREMENT * max(double_at(nominal, k), abs(x))
-            plus, minus = x + step, x - step
-            put_double_at(arguments, k, plus)
-            if call_law(w, b, arguments, values) != GOOD:
-                return FAILED
-            put_double_at(arguments, k, minus)
-            if call_law(w, b, arguments, other) != GOOD:
-                return FAILED
-            put_double_at(arguments, k, x)
-            for m in range(word_at(law(w, b), N_LAW_ROWS)):
+        if call_jitted_4(word_at(of, PARTIALS), arguments, word_at(of, LAW_NOMINAL), values, slopes) != 0:
+            return law_failed(w)
+        for k in range(word_at(of, N_LAW_READS)):
+            for m in range(count):
                 short_loop()
-                slope = (double_at(values, m) - double_at(other, m)) / (plus - minus)
+                slope = double_at(slopes, k * count + m)
+                if not finite(slope):
+                    return law_failed(w)
                 _add(into, word_at(rows, m) * n_y + word_at(reads, k), -slope)
     return GOOD
 

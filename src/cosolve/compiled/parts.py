@@ -46,7 +46,7 @@ from cosolve.jit import njit
 from cosolve.subsystem.native import ADVANCE
 from cosolve.subsystem.native_calls import (
     call_cross,
-    call_jitted,
+    call_jitted_2,
     call_one,
     double_at,
     finite,
@@ -146,13 +146,19 @@ def sweep(w, t0, t1, H, n, coefficients, n_z):
 @part
 def call_law(w, b, arguments, values):
     """The values of law `b` for given arguments."""
-    if call_jitted(word_at(law(w, b), LAW), arguments, values) != 0:
-        return _failed(w, -1, 0)
+    if call_jitted_2(word_at(law(w, b), LAW), arguments, values) != 0:
+        return law_failed(w)
     for k in range(word_at(law(w, b), N_LAW_ROWS)):
         short_loop()
         if not finite(double_at(values, k)):
-            return _failed(w, -1, 0)
+            return law_failed(w)
     return GOOD
+
+
+@part
+def law_failed(w):
+    """Note that a law failed."""
+    return _failed(w, -1, 0)
 
 
 @part

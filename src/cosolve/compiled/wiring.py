@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.interface.plan import Block, Plan
+from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Vector
@@ -33,7 +32,7 @@ _LARGEST = 64
     N_Y,
     ARGUMENTS,
     VALUES,
-    OTHER,
+    SLOPES,
     TROUBLE,
     ORDER,  # of a serial sweep
     KNOWN,  # the copies that are known after each place of it begin there; they, and the laws, come in this order
@@ -67,7 +66,7 @@ _LARGEST = 64
 ) = range(21)
 
 # Of a law's.
-LAW, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(7)
+LAW, PARTIALS, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(8)
 
 SUBSYSTEM_BYTES, LAW_BYTES = 8 * _SUBSYSTEM_WORDS, 8 * _LAW_WORDS
 
@@ -99,8 +98,11 @@ class Wiring:
         return self.subsystems[:, EXACT]
 
 
-def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int], rows: int) -> Wiring:
-    """The records for subsystems and laws that have their addresses, with inputs of `rows` coefficients."""
+def wire(plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], rows: int) -> Wiring:
+    """The records for subsystems and laws that have their addresses, with inputs of `rows` coefficients.
+
+    Of a law: the address of the law, and of its partial derivatives (0 where nobody asks for them).
+    """
     keep: list[Any] = []
 
     def at(array: Any) -> int:
@@ -137,15 +139,17 @@ def wire(plan: Plan, natives: list[Native], laws: list[int], order: list[int], r
     found = [max((place[i] for i in plan.owners(block)), default=0) for block in plan.blocks]
     blocks = [(plan.blocks[b], laws[b]) for b in np.argsort(np.array(found, np.int64), kind="stable")]
     of_laws = np.zeros((len(blocks), _LAW_WORDS), np.int64)
-    for record, (block, address) in zip(of_laws, blocks, strict=True):
-        record[[LAW, LAW_READS, N_LAW_READS]] = address, words(block.y_index), len(block.y_index)
+    for record, (block, addresses) in zip(of_laws, blocks, strict=True):
+        record[[LAW, PARTIALS]] = addresses
+        record[[LAW_READS, N_LAW_READS]] = words(block.y_index), len(block.y_index)
         record[[LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL]] = words(block.rows), len(block.rows), at(block.y_nominal)
-    largest = max((max(len(b.y_index), len(b.rows)) for b, _ in blocks), default=1)
+    takes, gives = (max((len(getattr(b, name)) for b, _ in blocks), default=1) for name in ("y_index", "rows"))
     trouble, head = np.zeros(2, np.int64), np.zeros(_PLAN_WORDS, np.int64)
     head[[N_SUBSYSTEMS, SUBSYSTEMS, N_LAWS, LAWS]] = count, at(records), len(blocks), at(of_laws)
     head[[N_COPIES, COPIES]] = len(copies), words(np.column_stack([plan.copy_rows, plan.copy_from])[copies])
     head[[Y, N_Y, TROUBLE, ORDER]] = at(y), plan.n_y, at(trouble), words(order)
-    head[[ARGUMENTS, VALUES, OTHER]] = [at(np.zeros(max(1, largest))) for _ in range(3)]
+    sizes = takes, 2 * gives, takes * gives  # values of a law twice, for differences
+    head[[ARGUMENTS, VALUES, SLOPES]] = [at(np.zeros(max(1, size))) for size in sizes]
     head[[KNOWN, LAWS_KNOWN]] = [
         words(np.searchsorted(np.sort(at_place), range(count + 1))) for at_place in (copied, found)
     ]
@@ -181,45 +185,3 @@ def is_compiled(function: object) -> bool:
     if takes is not None:
         return all(kind is ctypes.c_double for kind in (getattr(function, "restype", None), *takes))
     return hasattr(function, "py_func") and hasattr(function, "nopython_signatures")
-
-
-_LAWS: dict[tuple[int, tuple[int | None, ...], tuple[int | None, ...]], tuple[Any, Any]] = {}
-
-
-def law_address(block: Block) -> int:
-    """The address of machine code `law(arguments, values)` for a compiled law (`native_calls.call_jitted`)."""
-    from cosolve.subsystem.native_calls import LAW
-
-    takes = tuple(None if scalar else len(index) for index, scalar in block.of)
-    gives = tuple(port.size for port in block.row_ports)
-    key = (id(block.function), takes, gives)
-    if key not in _LAWS:  # compiled once per process; the function is kept, so its id stays its own
-        _LAWS[key] = _compile_law(block.function, takes, gives), block.function
-    made = _LAWS[key][0].overloads[LAW.args]
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
-
-
-def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gives: tuple[int | None, ...]) -> Any:
-    from cosolve.jit import carray, njit
-    from cosolve.subsystem.native_calls import LAW, double_at, doubles_at, put_double_at
-
-    arguments, at = [], 0
-    for size in takes:
-        many = f"carray(doubles_at(arguments + {8 * at}), {size})"
-        arguments.append(f"double_at(arguments, {at})" if size is None else many)
-        at += 1 if size is None else size
-    lines = ["def law(arguments, values):", f"    given = function({', '.join(arguments)})"]
-    at = 0
-    for k, size in enumerate(gives):
-        value = "given" if len(gives) == 1 else f"given[{k}]"
-        if size is None:
-            lines.append(f"    put_double_at(values, {at}, {value})")
-            at += 1
-        else:
-            lines += [f"    for j in range({size}):", f"        put_double_at(values, {at} + j, {value}[j])"]
-            at += size
-    lines.append("    return 0")
-    space: dict[str, Any] = {"carray": carray, "function": function}
-    space |= {"doubles_at": doubles_at, "double_at": double_at, "put_double_at": put_double_at}
-    exec("\n".join(lines), space)
-    return njit(LAW)(space["law"])

@@ -24,7 +24,7 @@ from cosolve.subsystem.port import Matrix, Ports, Vector
 Index = npt.NDArray[np.intp]
 
 #: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
-_LAW_INCREMENT = 6e-6
+LAW_INCREMENT = 6e-6
 
 #: Laws of more numbers than this are fields.
 _FIELD = 256
@@ -154,7 +154,7 @@ class Block:
 def _central_differences(function: Callable[[Vector], Vector], x: Vector, nominal: Vector) -> Matrix:
     columns = []
     for j in range(len(x)):
-        step = _LAW_INCREMENT * max(float(nominal[j]), abs(float(x[j])))
+        step = LAW_INCREMENT * max(float(nominal[j]), abs(float(x[j])))
         plus, minus = x.copy(), x.copy()
         plus[j] += step
         minus[j] -= step

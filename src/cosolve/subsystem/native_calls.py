@@ -17,8 +17,9 @@ _I64, _I32, _I8, _F64 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.Double
 CROSS = types.int64(
     types.intp, types.int64, types.float64, types.float64, types.float64, types.int64, types.intp, types.intp
 )
-#: And of a law: `law(arguments, values) -> status`.
+#: Of a law, `law(arguments, values)`, and of its derivatives, `partials(arguments, nominal, values, slopes)`.
 LAW = types.int64(types.intp, types.intp)
+PARTIALS = types.int64(*[types.intp] * 4)
 
 
 def _call(result: Any, arguments: list[Any]) -> Any:
@@ -38,25 +39,28 @@ def call_cross(typing, address, data, mode, t0, t1, H, n, coefficients, outputs)
     return signature, _call(_I64, [_I64, _I64, _F64, _F64, _F64, _I64, _I64, _I64])
 
 
-@intrinsic
-def call_two(typing, address, first, second):
-    """`f(first, second)` at an address, all of them words."""
-    return types.int64(*[types.intp] * 3), _call(_I64, [_I64] * 2)
-
-
-@intrinsic
-def call_jitted(typing, address, first, second):
-    """`f(first, second)` jitted by numba, by the address of its machine code; 0, or what says that it raised.
-
-    Numba's own convention: the result and the exception go to the first two arguments, the status is returned.
-    """
+def _call_jitted(count: int) -> Any:
+    """Numba's own convention: the result and the exception go to the first two arguments, the status is returned."""
 
     def generate(context, builder, signature, values):
         result, raised = cgutils.alloca_once(builder, _I64), cgutils.alloca_once(builder, _I8.as_pointer())
-        kind = ir.FunctionType(_I32, [_I64.as_pointer(), _I8.as_pointer().as_pointer(), _I64, _I64]).as_pointer()
-        return builder.call(builder.inttoptr(values[0], kind), [result, raised, values[1], values[2]])
+        kinds = [_I64.as_pointer(), _I8.as_pointer().as_pointer(), *[_I64] * count]
+        kind = ir.FunctionType(_I32, kinds).as_pointer()
+        return builder.call(builder.inttoptr(values[0], kind), [result, raised, *values[1:]])
 
-    return types.int32(*[types.intp] * 3), generate
+    return generate
+
+
+@intrinsic
+def call_jitted_2(typing, address, a, b):
+    """A function jitted by numba for two words, by the address of its machine code; not 0 when it raised."""
+    return types.int32(*[types.intp] * 3), _call_jitted(2)
+
+
+@intrinsic
+def call_jitted_4(typing, address, a, b, c, d):
+    """The same for four words."""
+    return types.int32(*[types.intp] * 5), _call_jitted(4)
 
 
 @intrinsic
