@@ -11,6 +11,7 @@ import numpy as np
 import cosolve as cs
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.native_calls import CROSS, double_at, put_double_at
+from cosolve.subsystem.process import shared_memory
 
 _LIBRARY = ctypes.CDLL(None)
 raise_signal, sleep_microseconds = _LIBRARY["raise"], _LIBRARY.usleep
@@ -78,8 +79,10 @@ class Mass(cs.Subsystem):
 
     inputs, outputs = ("f",), ("x", "v")
 
-    def __init__(self, deed: str = "", x: float = 1.0) -> None:
+    def __init__(self, deed: str = "", x: float = 1.0, watching: bool = True) -> None:
         self.deed, self.first = deed, x
+        if not watching:
+            shared_memory._WATCH = 0  # in the process that this is made in
 
     def start(self, t0):
         self.state = np.array([self.first, 0.0])

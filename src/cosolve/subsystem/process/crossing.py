@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LINE = 16  # words; what is written by different sides lies two cache lines apart, since some processors fetch pairs
 _LOOKS = 200  # at the counter, some 10 us, before giving way to other processes
-_YIELDS = 2000  # some 0.5 us each (or as long as the others take), before sleeping
+_YIELDS = 500  # some 0.5 us each (or as long as the others take), before sleeping
 _LONG = 1e-3  # after a sleep as long as this, the next one comes at once: somebody is at real work
 
 
@@ -170,6 +170,8 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
     shape = degree + 1, Ports(apart.inputs).length, Ports(apart.outputs).length
     sizes = shape[0] * shape[1], shape[2]
     words = _lines(x.COEFFICIENTS + sizes[0]) + _lines(x.OUTPUTS + sizes[1]) + 2 * _LINE
+    if 8 * words > shared_memory.LARGEST:
+        return "its ports are too long for the shared memory"
     try:
         path = shared_memory.create(8 * words)
     except OSError as error:

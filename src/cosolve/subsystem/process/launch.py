@@ -135,7 +135,7 @@ class Worker:
         return ""
 
     def call(self, request: m.Parts, extra: float = 0.0) -> memoryview:
-        """Send a request, wait for the answer (`extra` seconds longer); a sentence where the process crashes or hangs."""
+        """Send a request, wait for the answer (`extra` seconds longer); a sentence where it crashes or hangs."""
         if self.owed is not None:
             owed, self.owed = self.owed, None
             raise owed
