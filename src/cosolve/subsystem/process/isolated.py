@@ -145,8 +145,7 @@ class Isolated(Proxy):
         with self._lock:
             self._worker.owed = None
             if not self._worker.alive:  # a new run after a crash gets a new process
-                self._known = None
-                self._forget.clear()
+                self._begin_anew()
                 self._worker = self._launch()
         return super().start(t0)
 
