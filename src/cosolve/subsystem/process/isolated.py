@@ -132,7 +132,8 @@ class Isolated(Proxy):
 
     def _native(self, H: float, degree: int) -> Native | str:
         if self.transport != "shared memory":
-            return f"its process is reached through {self.transport}, and compiled code needs shared memory"
+            way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
+            return f"its process is reached through {way}, and compiled code needs shared memory"
         from cosolve.subsystem.process.crossing import near_native
 
         return near_native(self, H, degree)

@@ -149,5 +149,5 @@ def read_answer(data: memoryview) -> Answer:
 
 def _array(data: memoryview, at: int, count: int) -> Vector:
     if not count:
-        return _NO_ARRAY.copy()
+        return _NO_ARRAY
     return np.frombuffer(data, dtype=np.float64, count=count, offset=at).copy()
