@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.errors import SubsystemError
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Matrix, Ports, Vector
 from cosolve.subsystem.process import exchange as x
@@ -180,7 +181,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
         near = _Near(apart, path, shape)
         request = m.write_request(m.NATIVE, content=pickle.dumps((H, degree, path, sizes)))
         with apart._lock:
-            answer = m.read_answer(apart._worker.call(request, extra=LOADING))
+            answer = m.read_answer(apart._call_far(request, LOADING))
     finally:
         os.unlink(path)
     if answer.form == m.FAILURE:
@@ -228,7 +229,10 @@ class Served(_Side):
     def leave(self) -> None:
         """Back in Python, with the state where the last crossing left it."""
         self.native.leave()
-        self.explain(int(self.words[x.STATUS]))  # of the last way back
+        status = int(self.words[x.STATUS])  # of the last way back
+        self.explain(status)
+        if status:
+            raise SubsystemError(f"going back to a saved state failed with status {status}")
 
     def explain(self, status: int) -> None:
         """Raise with the words for a bad status, where there are any."""

@@ -120,10 +120,10 @@ class Isolated(Proxy):
         with self._lock:
             self._worker.close()
 
-    def _call_far(self, request: m.Parts) -> memoryview:
+    def _call_far(self, request: m.Parts, extra: float = 0.0) -> memoryview:
         if self._inside is not None:
             self._inside()
-        return self._worker.call(request)
+        return self._worker.call(request, extra)
 
     def __getattr__(self, name: str) -> Any:
         if name == "native" and self._about()["native"]:
