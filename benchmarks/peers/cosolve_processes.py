@@ -1,4 +1,4 @@
-"""cosolve with both masses in processes of their own, behind shared memory."""
+"""cosolve with one or both masses in processes of their own: Python on both sides, and machine code on both sides."""
 
 from __future__ import annotations
 
@@ -6,24 +6,47 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from problems import oscillator as o
 from problems.plain import Plain
 from serve import serve
 
 import cosolve as cs
 
 
-def apart(steps: int, H: float, workers: int = 1, transport: str = "shared memory", masses: int = 2) -> dict[str, Any]:
+def linear(owns_spring: bool) -> cs.Linear:
+    """A mass that compiled code can cross, here or there."""
+    c, d = (o.C + o.CK, o.D + o.DK) if owns_spring else (o.C, o.D)
+    A = np.array([[0.0, 1.0], [-c, -d]]) / o.M
+    A[0] *= o.M
+    if not owns_spring:
+        return cs.Linear(A, [[0.0], [1.0 / o.M]], np.eye(2), x0=[0.0, 0.0], inputs=["f"], outputs=["x", "v"])
+    B, C = np.array([[0.0, 0.0], [o.CK, o.DK]]) / o.M, np.array([[o.CK, o.DK], [1.0, 0.0], [0.0, 1.0]])
+    D = np.array([[-o.CK, -o.DK], [0.0, 0.0], [0.0, 0.0]])
+    return cs.Linear(A, B, C, D, x0=[o.X2, 0.0], inputs=["x1", "v1"], outputs=["F", "x", "v"])
+
+
+def apart(
+    steps: int,
+    H: float,
+    workers: int = 1,
+    transport: str = "shared memory",
+    masses: int = 2,
+    compiled: bool = False,
+) -> dict[str, Any]:
     """The whole `simulate` call; the processes (one per mass, or only the second one's) are started before."""
-    far = {"transport": transport, "timeout": 60.0}
-    one = cs.Isolated(partial(Plain, False, H), **far) if masses == 2 else Plain(False, H)
-    two = cs.Isolated(partial(Plain, True, H), **far)
+    far: dict[str, Any] = {"transport": transport, "timeout": 60.0}
+    make = linear if compiled else partial(Plain, h=H)
+    one = cs.Isolated(partial(make, False), **far) if masses == 2 else make(False)
+    two = cs.Isolated(partial(make, True), **far)
     system = cs.System({"one": one, "two": two})
     system.connect("one.x", "two.x1")
     system.connect("one.v", "two.v1")
     system.connect("two.F", "one.f")
-    cs.simulate(system, t_end=3 * H, method=cs.Jacobi(0), step=H)
+    run: dict[str, Any] = {"method": cs.Jacobi(0), "step": H, "workers": workers, "compiled": compiled}
+    cs.simulate(system, t_end=3 * H, **run)
     began = perf_counter()
-    result = cs.simulate(system, t_end=steps * H, method=cs.Jacobi(0), step=H, workers=workers)
+    result = cs.simulate(system, t_end=steps * H, **run)
     seconds = (perf_counter() - began) / steps
     answer = [float(result[name][-1]) for name in ("one.x", "one.v", "two.x", "two.v")]
     for part in (one, two):

@@ -103,6 +103,21 @@ def test_a_state_of_a_process_that_is_gone_is_refused():
         apart.restore(state)
 
 
+def test_letting_go_of_an_old_state_leaves_those_of_the_new_process_alone():
+    apart = cs.Isolated(models.Counter, timeout=60.0)
+    apart.start(0.0)
+    old = apart.save()
+    os.kill(apart.pid, signal.SIGKILL)
+    with pytest.raises(cs.SubsystemError, match="SIGKILL"):
+        apart.save()
+    apart.start(0.0)
+    new = apart.save()
+    assert new.handle == old.handle
+    del old
+    apart.restore(new)
+    assert apart.states() == 1
+
+
 def test_the_log_is_kept_where_asked(tmp_path):
     _run("exit", log=tmp_path / "tool.log")
     assert (tmp_path / "tool.log").read_text().splitlines() == ["about to exit", "licence server not found"]

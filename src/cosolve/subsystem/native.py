@@ -31,9 +31,9 @@ class Native:
     """How compiled code crosses one subsystem.
 
     `state` is the memory that a rollback has to copy; where that is not enough (the state of a library object), `save`
-    and `restore` are addresses of functions `f(data) -> status`, and `state` is empty. `enter` brings the subsystem's
-    present state into that memory, `leave` takes it back. `jacobian(weight)` gives a `dy/du` that is the same in every
-    step of this size, where there is one.
+    and `restore` are addresses of functions `f(data) -> status`, and `state` is empty (or not, where they cost little
+    enough for explicit steps to be undone). `enter` brings the subsystem's present state into that memory, `leave`
+    takes it back. `jacobian(weight)` gives a `dy/du` that is the same in every step of this size, where there is one.
     """
 
     cross: int

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cosolve.errors import CosolveError, SetupError
 from cosolve.subsystem.base import Subsystem
@@ -18,6 +18,9 @@ from cosolve.subsystem.process import worker as far_side
 from cosolve.subsystem.process.launch import Worker
 from cosolve.subsystem.process.proxy import Proxy
 
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
+
 TRANSPORTS = ("shared memory", "pipe", "tcp")
 _DEGREES = 4  # signals up to this many coefficients fit into the shared memory
 
@@ -26,9 +29,9 @@ class Isolated(Proxy):
     """Runs `subsystem` in a process of its own: a crash, a hang or a leak there cannot take the run along.
 
     `subsystem` is a function without arguments that builds it, its name as `"module:function"` or
-    `"file.py:function"`, or a subsystem that can be pickled. It offers what the subsystem offers (but machine code for
-    compiled runs, which cannot leave its process), with the same numbers to the last bit. With
-    `simulate(..., workers=n)` several of them compute at the same time.
+    `"file.py:function"`, or a subsystem that can be pickled. It offers what the subsystem offers, with the same numbers
+    to the last bit. With `simulate(..., workers=n)` several of them compute at the same time; compiled runs cross them
+    through shared memory with compiled code at both ends.
 
     `transport` is `"shared memory"` (fastest), `"pipe"` or `"tcp"`. A call that takes longer than `timeout` seconds
     ends the process and, with a sentence, the run. What the process prints is kept in `log`, or only its last lines.
@@ -69,6 +72,7 @@ class Isolated(Proxy):
         self._log = None if log is None else Path(log)
         self._wanted = "tcp" if os.name == "nt" else transport  # Windows cannot wait for pipes with a time limit
         super().__init__()
+        self._inside: Callable[[], None] | None = None  # how to get back from compiled code
         self._worker = self._launch()
 
     def __reduce__(self) -> Any:
@@ -116,8 +120,23 @@ class Isolated(Proxy):
         with self._lock:
             self._worker.close()
 
-    def _call_far(self, request: m.Parts) -> memoryview:
-        return self._worker.call(request)
+    def _call_far(self, request: m.Parts, extra: float = 0.0) -> memoryview:
+        if self._inside is not None:
+            self._inside()
+        return self._worker.call(request, extra)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "native" and self._about()["native"]:
+            return self._native
+        return super().__getattr__(name)
+
+    def _native(self, H: float, degree: int) -> Native | str:
+        if self.transport != "shared memory":
+            way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
+            return f"its process is reached through {way}, and compiled code needs shared memory"
+        from cosolve.subsystem.process.crossing import near_native
+
+        return near_native(self, H, degree)
 
     def _holder(self) -> int:
         return self._worker.process.pid
@@ -125,9 +144,9 @@ class Isolated(Proxy):
     def start(self, t0: float) -> Any:
         self._about()
         with self._lock:
+            self._worker.owed = None
             if not self._worker.alive:  # a new run after a crash gets a new process
-                self._known = None
-                self._forget.clear()
+                self._begin_anew()
                 self._worker = self._launch()
         return super().start(t0)
 

@@ -28,7 +28,7 @@ from cosolve.subsystem.process.channel import Channel, Gone, Late, Pipe, Tcp
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from cosolve.subsystem.process.worker import main; main({parent}, {port})"
 )
-_LOADING = 60.0  # seconds beyond `timeout` for starting Python and importing
+LOADING = 60.0  # seconds beyond `timeout` for starting Python and importing, or for compiling
 _FAREWELL = 2.0  # seconds to end by itself when the run lets go
 _QUOTED = 5  # lines of the log
 
@@ -37,7 +37,8 @@ class Worker:
     """One process and the channel to it; ended when this object is (or the interpreter)."""
 
     def __init__(self, order: dict[str, Any], transport: str, timeout: float | None, log: Path | None) -> None:
-        self.transport, self._timeout = transport, timeout
+        self.transport, self.timeout = transport, timeout
+        self.owed: BaseException | None = None  # what went wrong where nothing could be raised; the next call does
         self._log: IO[bytes] = tempfile.TemporaryFile() if log is None else log.open("w+b")  # noqa: SIM115
         listener = socket.create_server(("127.0.0.1", 0)) if transport == "tcp" else None
         port = 0 if listener is None else listener.getsockname()[1]
@@ -61,11 +62,11 @@ class Worker:
         self._end = weakref.finalize(self, _end, self.process, self._log, os.getpid())
         self._order, self._listener = order, listener
         if listener is None:
-            self._pipe = Pipe(os.dup(self.process.stdout.fileno()), os.dup(self.process.stdin.fileno()))
+            self.pipe = Pipe(os.dup(self.process.stdout.fileno()), os.dup(self.process.stdin.fileno()))
             self.process.stdin.close()
             self.process.stdout.close()
-            self.channel = self._pipe
-            weakref.finalize(self, self._pipe.close)
+            self.channel = self.pipe
+            weakref.finalize(self, self.pipe.close)
             self._send_order()
 
     def _send_order(self) -> None:
@@ -74,7 +75,7 @@ class Worker:
 
     def loaded(self) -> dict[str, Any]:
         """Wait until the subsystem is there; what it is."""
-        patience = None if self._timeout is None else self._timeout + _LOADING
+        patience = None if self.timeout is None else self.timeout + LOADING
         try:
             if self._listener is not None:
                 self.channel = self._accepted(self._listener, patience)
@@ -123,7 +124,7 @@ class Worker:
         except OSError as error:
             return str(error)
         try:
-            near = shared_memory.SharedMemory(path, self._pipe, side=0)
+            near = shared_memory.SharedMemory(path, self.pipe, side=0)
             answer = m.read_answer(self.call(m.write_request(m.ATTACH, content=pickle.dumps(path))))
             if answer.form == m.FAILURE:
                 return str(answer.value[2])
@@ -133,24 +134,35 @@ class Worker:
         self.channel = near
         return ""
 
-    def call(self, request: m.Parts) -> memoryview:
-        """Send a request, wait for the answer; a sentence where the process crashes or hangs."""
+    def call(self, request: m.Parts, extra: float = 0.0) -> memoryview:
+        """Send a request, wait for the answer (`extra` seconds longer); a sentence where it crashes or hangs."""
+        if self.owed is not None:
+            owed, self.owed = self.owed, None
+            raise owed
         if not self._end.alive:
             raise SubsystemError("its process was closed; start a new run")
         try:
             self.channel.send(request)
-            return self.channel.receive(self._timeout)
+            return self.channel.receive(None if self.timeout is None else self.timeout + extra)
         except Late:
-            self.kill()
-            raise SubsystemError(
-                f"its process gave no answer within {self._timeout:g} s and was ended{self._quoted()}; "
-                "raise timeout if such a call may take that long"
-            ) from None
+            raise self.late() from None
         except Gone:
-            raise SubsystemError(f"its process {self._how_it_ended()}{self._quoted()}") from None
+            raise self.gone() from None
         except BaseException:  # Ctrl-C: the answer to this request would be taken for that to the next
             self.kill()
             raise
+
+    def late(self) -> SubsystemError:
+        """End the process, which hangs; the words for it."""
+        self.kill()
+        return SubsystemError(
+            f"its process gave no answer within {self.timeout:g} s and was ended{self._quoted()}; "
+            "raise timeout if such a call may take that long"
+        )
+
+    def gone(self) -> SubsystemError:
+        """The words for a process that has ended."""
+        return SubsystemError(f"its process {self._how_it_ended()}{self._quoted()}")
 
     @property
     def alive(self) -> bool:

@@ -18,6 +18,7 @@ from cosolve.subsystem.port import Matrix, Vector
 # calls
 LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
 EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, ATTRIBUTE = range(12, 17)
+NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from compiled code
 _BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
 
 # what an answer holds
@@ -148,5 +149,5 @@ def read_answer(data: memoryview) -> Answer:
 
 def _array(data: memoryview, at: int, count: int) -> Vector:
     if not count:
-        return _NO_ARRAY.copy()
+        return _NO_ARRAY
     return np.frombuffer(data, dtype=np.float64, count=count, offset=at).copy()

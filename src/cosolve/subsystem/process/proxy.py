@@ -38,6 +38,10 @@ class Proxy(Subsystem):
         """A number for the process that holds the saved states."""
         raise NotImplementedError
 
+    def _begin_anew(self) -> None:
+        """Another process holds the states from here on; those of the old one tell nobody that they are let go."""
+        self._known, self._forget = None, deque()
+
     def _about(self) -> dict[str, Any]:
         """What the subsystem is; waits until it is loaded."""
         if self._known is None:

@@ -100,8 +100,7 @@ class Remote(Proxy):
     def start(self, t0: float) -> Any:
         with self._lock:
             if self._channel is None:  # a new run after a failure gets a new connection
-                self._known = None
-                self._forget.clear()
+                self._begin_anew()
                 self._channel = self._connected()
         return super().start(t0)
 

@@ -19,7 +19,7 @@ import traceback
 import types
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from cosolve.subsystem.port import Ports
 from cosolve.subsystem.process import message as m
 from cosolve.subsystem.process.channel import Channel, Gone, Pipe, Tcp
 from cosolve.subsystem.process.shared_memory import SharedMemory
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.process.crossing import Served
 
 #: True while a worker runs the user's script again to find a class or function that is defined in it.
 importing_script = False
@@ -44,6 +47,8 @@ class Server:
         self.states: dict[int, Any] = {}
         self.saved = 0
         self.equations: tuple[Callable[..., Any], Callable[..., Any], Any] | None = None
+        self.pipe: Pipe | None = None
+        self.serving: Served | None = None  # who answers from compiled code after this call
 
     def answer(self, data: memoryview) -> m.Parts:
         """One call, whatever comes of it."""
@@ -54,6 +59,12 @@ class Server:
             return self._answer(r)
         except Exception as error:
             return m.write_answer(m.FAILURE, _failure(error))
+
+    def serve(self) -> None:
+        """Let compiled code answer, where the last call asked for that, until it is told to leave."""
+        serving, self.serving = self.serving, None
+        if serving is not None:
+            serving.serve()
 
     def _answer(self, r: m.Request) -> m.Parts:
         subsystem = self.subsystem
@@ -103,8 +114,35 @@ class Server:
         if r.call == m.CALL:
             name, arguments, named = r.content
             return m.write_answer(m.OBJECT, getattr(self.subsystem, name)(*arguments, **named))
-        assert r.call == m.LOAD
-        return m.write_answer(m.OBJECT, self._load(r.content))
+        if r.call == m.LOAD:
+            return m.write_answer(m.OBJECT, self._load(r.content))
+        return self._compiled(r)
+
+    def _compiled(self, r: m.Request) -> m.Parts:
+        """Calls about crossings from compiled code, which are kept like states."""
+        if r.call == m.NATIVE:
+            from cosolve.subsystem.process.crossing import Served
+
+            H, degree, path, sizes = r.content
+            native = self.subsystem.native(H, degree)
+            if isinstance(native, str):
+                return m.write_answer(m.OBJECT, native)
+            assert self.pipe is not None
+            self.saved += 1
+            served = self.states[self.saved] = Served(native, path, sizes, self.pipe)
+            return m.write_answer(m.OBJECT, served.about, handle=self.saved)
+        served = self.states[r.handle]
+        if r.call == m.ENTER:
+            served.native.enter()
+            self.serving = served
+        elif r.call == m.LEFT:
+            served.leave()
+        elif r.call == m.EXPLAIN:
+            served.explain(r.content)
+        else:
+            assert r.call == m.RESPONSE
+            return _plain(served.native.jacobian(r.extra), dimensions=2)
+        return m.write_answer(m.NOTHING)
 
     def _outputs(self, value: Any) -> m.Parts:
         return m.write_answer(m.VECTOR, self.outputs.pack(value))
@@ -137,10 +175,11 @@ class Server:
             "overshoots": made.overshoots,
             "concurrent": made.concurrent,
             "kind": type(made).__name__,
+            "native": callable(getattr(made, "native", None)),
         }
 
 
-#: not forwarded as methods: attributes that may be properties, and machine code, which belongs to its process
+#: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
 _NOT_METHODS = frozenset({"noise", "inputs", "outputs", "overshoots", "concurrent", "native"})
 
 
@@ -227,6 +266,7 @@ def main(parent: int, port: int = 0) -> None:
     _print_to_log()
     threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
     server = Server()
+    server.pipe = pipe
     with suppress(Gone):
         while True:
             data = channel.receive()
@@ -235,6 +275,7 @@ def main(parent: int, port: int = 0) -> None:
                 pipe.send(reply)
             else:
                 channel.send(server.answer(data))
+                server.serve()
 
 
 def _attach(data: memoryview, pipe: Pipe) -> tuple[Channel, m.Parts]:

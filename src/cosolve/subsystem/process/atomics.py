@@ -1,0 +1,73 @@
+"""Words that two processes watch, for compiled code.
+
+They are ordered on every processor: what was written before such a word is there when the word is seen.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
+from __future__ import annotations
+
+import platform
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
+
+_WORD = ir.IntType(64)
+_NOTHING = ir.FunctionType(ir.VoidType(), [])
+_PAUSES = platform.machine() in ("x86_64", "AMD64")
+
+
+@intrinsic
+def look(typing, address):
+    """The word at an address; what its writer wrote before it is visible from here on."""
+
+    def generate(context, builder, signature, values):
+        return builder.load_atomic(builder.inttoptr(values[0], _WORD.as_pointer()), "seq_cst", 8)
+
+    return types.int64(types.intp), generate
+
+
+@intrinsic
+def show(typing, address, value):
+    """Set the word at an address, after everything that was written before."""
+
+    def generate(context, builder, signature, values):
+        builder.store_atomic(values[1], builder.inttoptr(values[0], _WORD.as_pointer()), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.int64), generate
+
+
+@intrinsic
+def swap(typing, address, value):
+    """Set the word at an address; what it was."""
+
+    def generate(context, builder, signature, values):
+        return builder.atomic_rmw("xchg", builder.inttoptr(values[0], _WORD.as_pointer()), values[1], "seq_cst")
+
+    return types.int64(types.intp, types.int64), generate
+
+
+@intrinsic
+def relax(typing):
+    """Tell the processor that this is a loop of looking, where it wants to know."""
+
+    def generate(context, builder, signature, values):
+        if _PAUSES:
+            builder.call(get_or_insert_function(builder.module, _NOTHING, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def call(typing, address):
+    """Call the C function without arguments at an address."""
+
+    def generate(context, builder, signature, values):
+        builder.call(builder.inttoptr(values[0], _NOTHING.as_pointer()), [])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), generate
