@@ -39,6 +39,12 @@ def call_cross(typing, address, data, mode, t0, t1, H, n, coefficients, outputs)
     return signature, _call(_I64, [_I64, _I64, _F64, _F64, _F64, _I64, _I64, _I64])
 
 
+@intrinsic
+def call_two(typing, address, first, second):
+    """`f(first, second)` at an address, all of them words."""
+    return types.int64(*[types.intp] * 3), _call(_I64, [_I64] * 2)
+
+
 def _call_jitted(count: int) -> Any:
     """Numba's own convention: the result and the exception go to the first two arguments, the status is returned."""
 

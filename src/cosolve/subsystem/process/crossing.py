@@ -151,9 +151,10 @@ class _Near(_Side):
         apart._inside = None
         if self._entered and worker.owed is None:
             x.dismiss(self.data)
-            self.call(m.LEFT)
+            if worker.owed is None:
+                self.call(m.LEFT)
         self._entered = False
-        self.words[[x.READY, x.KEPT]] = 0
+        self.words[[x.READY, x.ASKED, x.KEPT]] = 0
         apart._lock.release()
 
     def explain(self, status: int) -> None:
@@ -191,7 +192,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
     near.state = SavedState(answer.handle, apart._holder(), apart._forget)
     about: dict[str, Any] = answer.value
     native = Native(x.cross.address or 0, near.data, enter=near.enter, leave=near.leave, explain=near.explain)
-    native.any_step, native.keep = about["any step"], (near,)
+    native.begin, native.any_step, native.keep = x.begin.address or 0, about["any step"], (near,)
     if about["undoes"]:
         native.save, native.restore = x.save.address or 0, x.restore.address or 0
         native.state = np.zeros(about["cheaply"])  # not empty where that is cheap; the numbers themselves are there
@@ -207,7 +208,8 @@ class Served(_Side):
         super().__init__(path, sizes, pipe, near=False)
         self.native, self._slot = native, np.zeros(max(1, len(native.state)))
         w = self.words
-        w[x.INNER], w[x.DATA], w[x.SAVE], w[x.RESTORE] = native.cross, native.data, native.save, native.restore
+        w[x.INNER], w[x.BEGIN], w[x.DATA] = native.cross, native.begin, native.data
+        w[x.SAVE], w[x.RESTORE] = native.save, native.restore
         w[x.STATE], w[x.SIZE], w[x.SLOT] = native.state.ctypes.data, len(native.state), self._slot.ctypes.data
 
     @property

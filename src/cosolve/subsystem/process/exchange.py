@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cfunc, njit, types
-
+from cosolve.jit import cfunc, njit, types
 from cosolve.subsystem.native_calls import (
     CROSS,
     call_cross,
@@ -31,9 +30,10 @@ from cosolve.subsystem.process.atomics import call, look, relax, show, swap
 # `f(what, count) -> status`. LOOKS, YIELDS: how often to watch before giving way, and before sleeping. DOUBT: waits
 # left in which the other side is taken to need this core.
 REQUEST, ANSWER, COUNT, MINE, THEIRS, TALK, GIVE_WAY, LOOKS, YIELDS, DOUBT = range(10)
-READY, KEPT, WIDTH, GIVES, MOST = range(10, 15)  # near: may it ask, what is to be done first, inputs, outputs, rows
-INNER, DATA, SAVE, RESTORE, STATE, SLOT, SIZE, STATUS = range(15, 23)  # far: its subsystem
-WORDS = 23
+# near: may it ask, has it asked, what is to be done first, inputs, outputs, rows at most
+READY, ASKED, KEPT, WIDTH, GIVES, MOST = range(10, 16)
+INNER, BEGIN, DATA, SAVE, RESTORE, STATE, SLOT, SIZE, STATUS = range(16, 25)  # far: its subsystem
+WORDS = 25
 DOUBTS = 1000
 
 # words of a request and of an answer, in the memory that both see
@@ -45,7 +45,7 @@ NOTHING, TO_SAVE, TO_RESTORE = range(3)
 SLEEP, NUDGE, CONSUME = range(3)  # for TALK
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
-_part: Any = njit(cache=True, forceinline=True, _nrt=False)  # type: ignore[call-overload]
+_part: Any = njit(cache=True, forceinline=True, _nrt=False)
 
 
 @_part
@@ -99,34 +99,51 @@ def _ask(w, mode, n):
     _count_up(w, w[REQUEST])
 
 
+@_part
+def _heard(w):
+    """Wait for the answer to what was asked, if anything was; 0, or GONE."""
+    if w[ASKED] != 0:
+        w[ASKED] = 0
+        if _wait(w, w[ANSWER]) != 0:
+            w[READY] = 0
+        elif words_at(w[ANSWER])[STAGE] == NOTHING:  # otherwise what was kept for it is still to be done
+            w[KEPT] = NOTHING
+    return 0 if w[READY] != 0 else GONE
+
+
 @cfunc(CROSS, cache=True)
-def cross(data, mode, t0, t1, H, n, coefficients, outputs):
-    """What the run calls."""
+def begin(data, mode, t0, t1, H, n, coefficients, outputs):
+    """Ask for the crossing; the run does something else until it wants the answer."""
     w = words_at(data)
-    if w[READY] == 0 or n > w[MOST]:
+    if n > w[MOST] or _heard(w) != 0:
         return GONE
-    request, answer = w[REQUEST], w[ANSWER]
+    request = w[REQUEST]
     put_double_at(request, T0, t0)
     put_double_at(request, T1, t1)
     put_double_at(request, STEP, H)
     for k in range(n * w[WIDTH]):
         put_double_at(request, COEFFICIENTS + k, double_at(coefficients, k))
     _ask(w, mode, n)
-    if _wait(w, answer) != 0:
-        w[READY] = 0
+    w[ASKED] = 1
+    return 0
+
+
+@cfunc(CROSS, cache=True)
+def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+    """Read the answer."""
+    w = words_at(data)
+    if _heard(w) != 0:
         return GONE
-    said = words_at(answer)
-    if said[STAGE] == NOTHING:  # otherwise what was kept for it is still to be done
-        w[KEPT] = NOTHING
     for k in range(w[GIVES]):
-        put_double_at(outputs, k, double_at(answer, OUTPUTS + k))
-    return said[RESULT]
+        put_double_at(outputs, k, double_at(w[ANSWER], OUTPUTS + k))
+    return words_at(w[ANSWER])[RESULT]
 
 
 @cfunc(types.int64(types.intp), cache=True)
 def save(data):
     """Keep the state there before the next crossing; after a way back that is the state already kept."""
     w = words_at(data)
+    _heard(w)
     if w[KEPT] != TO_RESTORE:
         w[KEPT] = TO_SAVE
     return 0
@@ -136,6 +153,7 @@ def save(data):
 def restore(data):
     """Go back there before the next crossing; nothing to do when there was none since the state was kept."""
     w = words_at(data)
+    _heard(w)
     if w[KEPT] != TO_SAVE:
         w[KEPT] = TO_RESTORE
     return 0
@@ -145,7 +163,8 @@ def restore(data):
 def dismiss(data):
     """Let the far side leave its loop; it does not answer that."""
     w = words_at(data)
-    _ask(w, LEAVE, 0)
+    if _heard(w) == 0:
+        _ask(w, LEAVE, 0)
     w[READY], w[KEPT] = 0, NOTHING
 
 
@@ -182,8 +201,11 @@ def serve(data):
             return 0
         if status == 0:
             stage = NOTHING
-            at, gives = w[REQUEST], w[ANSWER] + 8 * OUTPUTS
-            t0, t1, H = double_at(at, T0), double_at(at, T1), double_at(at, STEP)
-            status = call_cross(w[INNER], w[DATA], mode, t0, t1, H, request[ROWS], at + 8 * COEFFICIENTS, gives)
+            at, gives, n = w[REQUEST], w[ANSWER] + 8 * OUTPUTS, request[ROWS]
+            t0, t1, H, given = double_at(at, T0), double_at(at, T1), double_at(at, STEP), at + 8 * COEFFICIENTS
+            if w[BEGIN] != 0:
+                status = call_cross(w[BEGIN], w[DATA], mode, t0, t1, H, n, given, gives)
+            if status == 0:
+                status = call_cross(w[INNER], w[DATA], mode, t0, t1, H, n, given, gives)
         answer[RESULT], answer[STAGE] = status, stage
         _count_up(w, w[ANSWER])
