@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.mechanics.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
-from cosolve.mechanics.compile import compiled
+from cosolve.mechanics.compile import internal
 from cosolve.mechanics.dynamics import accelerations
 from cosolve.mechanics.entries import tables
 from cosolve.mechanics.forces import rotation_vector
@@ -27,7 +27,7 @@ from cosolve.mechanics.kinematics import (
 SEEN = 19
 
 
-@compiled
+@internal
 def observe(
     model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, y: Vector, lam: Vector
 ) -> None:

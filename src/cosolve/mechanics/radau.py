@@ -165,7 +165,7 @@ def first_guess(
     return margin
 
 
-@compiled
+@internal
 def cross_radau(
     model: Arrays, ggl: bool, level: int, t0: float, steps: Vector, x: Vector, u_t0: float, u_H: float, coef: Matrix,
     driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
@@ -196,7 +196,13 @@ def cross_radau(
         if status != OK:
             return x_old, t, margin, status
         if h != h_made or old > FRESH:
-            inverse = newton_matrix(model, ggl, Y[s - 1], h, u[s - 1], driven, extra, A)
+            singular = False
+            try:
+                inverse = newton_matrix(model, ggl, Y[s - 1], h, u[s - 1], driven, extra, A)
+            except Exception:  # a matrix without inverse; compiled code knows no other kinds
+                singular = True
+            if singular:
+                return x_old, t, margin, SINGULAR
             h_made = h
         before, old = np.inf, 0
         while True:

@@ -67,7 +67,7 @@ def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: fl
     return OK
 
 
-@compiled
+@internal
 def cross_fixed(
     model: Arrays, level: int, t0: float, steps: Vector, x: Vector, u_t0: float, u_H: float, coef: Matrix,
     driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, margin: float,
@@ -104,17 +104,16 @@ def cross_fixed(
     return x_new, t, margin, OK
 
 
-@compiled
+@internal
 def cross_adaptive(
     model: Arrays, level: int, t0: float, t1: float, x: Vector, u_t0: float, u_H: float, coef: Matrix,
     driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, e: Vector, rtol: float, atol: float, h: float,
-    max_steps: int, max_accepted: int, margin: float,
-) -> tuple[Vector, float, float, int, float, Vector]:  # fmt: skip
-    """Embedded pair 5(4). Gives state, time, margin, status, next step size and the accepted steps."""
+    grid: Vector, margin: float,
+) -> tuple[Vector, float, float, int, float, int]:  # fmt: skip
+    """Embedded pair 5(4). Gives state, time, margin, status, next step size and the number of steps put in `grid`."""
     stages, n = len(b), len(x)
     K, u = np.empty((stages, n)), np.empty(coef.shape[1])
     x_now, x_stage, x_new = x.copy(), np.empty(n), np.empty(n)
-    grid = np.empty(max_steps)
     accepted, tried, t = 0, 0, t0
     shrunk, finite, fresh = False, True, True
     here = margin
@@ -122,11 +121,11 @@ def cross_adaptive(
     if h <= 0.0:
         h = 1e-2 * span
     proposed = h
-    while t < t1 and accepted < max_accepted:
-        if tried >= max_steps:
-            return x_now, t, margin, TOO_MANY_STEPS, proposed, grid[:accepted]
+    while t < t1:
+        if tried >= len(grid):
+            return x_now, t, margin, TOO_MANY_STEPS, proposed, accepted
         if h < 1e-14 * max(abs(t), span):
-            return x_now, t, margin, STUCK if finite else NOT_FINITE, proposed, grid[:accepted]
+            return x_now, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted
         last = t + h * (1.0 + 1e-10) >= t1
         step = t1 - t if last else h
         tried += 1
@@ -173,9 +172,9 @@ def cross_adaptive(
             copy_into(x_now, x_new)
         fresh = True  # the projection moved the state, so the last slope is not the next one
         if status != OK:
-            return x_now, t, margin, status, proposed, grid[:accepted]
+            return x_now, t, margin, status, proposed, accepted
         factor = min(1.0 if shrunk else 10.0, max(0.2, factor))
         shrunk = False
         h = step * factor
         proposed = h if not last else max(h, min(proposed, step * 10.0))
-    return x_now, t, margin, OK, proposed, grid[:accepted]
+    return x_now, t, margin, OK, proposed, accepted
