@@ -12,8 +12,7 @@ from cosolve.mechanics import stepping
 from cosolve.mechanics.arrays import STATE, Arrays, Index
 from cosolve.mechanics.build import Built
 from cosolve.mechanics.consistency import involved
-from cosolve.mechanics.dynamics import project
-from cosolve.mechanics.entries import derivative, watch
+from cosolve.mechanics.entries import watch
 from cosolve.mechanics.observe import SEEN
 from cosolve.mechanics.outside import Outside
 from cosolve.mechanics.radau import FRESH, MOST, RADAU, first_guess, newton_matrix, newton_update, settled
@@ -21,7 +20,7 @@ from cosolve.mechanics.sensitivity import response
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.integrator import kernels
 from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED
-from cosolve.subsystem.multibody.kernels import adaptive, fixed, outputs, radau
+from cosolve.subsystem.multibody.kernels import adaptive, fixed, outputs, radau, settle, slope
 from cosolve.subsystem.multibody.memory import MOST_STEPS, Memory
 from cosolve.subsystem.multibody.options import Options
 from cosolve.subsystem.port import Matrix, Vector
@@ -68,13 +67,26 @@ class Crossing:
 
     def outputs(self, t: float, x: Vector, u: Vector) -> Vector:
         """What the observed markers do; the multipliers stay in the memory."""
+        memory = self._at(t, x, u)
+        outputs(memory.address, memory.u_address, memory.y_address)
+        return memory.y.copy()
+
+    def project(self, x: Vector, driven: Matrix, level: int) -> int:
+        """Project `x` in place on positions (level 1) and velocities (2); -1 without convergence."""
+        memory = self.memory
+        memory.x[:], memory.driven[:] = x, driven
+        count = settle(memory.address, memory.x_address, level)
+        x[:] = memory.x
+        return count
+
+    def _at(self, t: float, x: Vector, u: Vector) -> Memory:
+        """The memory, holding this state and what comes from outside."""
         memory, outside = self.memory, self.outside
         if outside.needed:
             memory.driven[:] = outside.driven(t)
             memory.extra[:] = outside.extra(t, x, u, memory.driven)
         memory.x[:], memory.u[:] = x, u
-        outputs(memory.address, memory.u_address, memory.y_address)
-        return memory.y.copy()
+        return memory
 
     def response(self, t0: float, t1: float, x: Vector, u: InputSignal, weight: Vector, seen: Index) -> Matrix:
         """Derivatives of the outputs at `t1` by the inputs, on the internal grid of the last crossing."""
@@ -99,17 +111,16 @@ class Crossing:
     # -- driven from Python ----------------------------------------------------------------------------
 
     def _rhs(self, t: float, x: Vector, u: Vector) -> Vector:
-        driven = self.outside.driven(t)
-        dx = np.empty_like(x)
-        self._margin = derivative(self.arrays, x, u, driven, self.outside.extra(t, x, u, driven), dx)
-        return dx
+        memory = self._at(t, x, u)
+        self._margin = slope(memory.address, memory.x_address, memory.u_address, memory.rates_address)
+        return memory.rates.copy()
 
     def _after_step(self, t: float, x: Vector, x_old: Vector) -> Vector:
         """Watch and project the new state at `t`; `self._margin` belongs to it within a stage."""
         h, margin = self.carried
         status = watch(self.arrays, x, x_old, self._margin, margin)
         self.carried = (h, self._margin)
-        if status == stepping.OK and project(self.arrays, x, self.outside.driven(t), self.options.level) < 0:
+        if status == stepping.OK and self.project(x, self.outside.driven(t), self.options.level) < 0:
             status = stepping.NOT_PROJECTED
         return self._arrived(status, t, x_old if status == stepping.SINGULAR else x)
 

@@ -5,64 +5,45 @@ plain numbers can be called by address, so the loop over macro steps is compiled
 again for it; and a call from Python does not unpack a dozen arrays.
 """
 
-# mypy: disable-error-code="call-arg, arg-type, var-annotated"
+# mypy: disable-error-code="call-arg, arg-type, var-annotated, no-any-return"
 
 from __future__ import annotations
 
 from functools import cache
 from math import ceil
-from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import carray, types  # type: ignore[attr-defined]
-from numba.extending import intrinsic
 
+from cosolve.mechanics import dynamics
 from cosolve.mechanics.arrays import Arrays, Index, Matrix, Vector
-from cosolve.mechanics.compile import address, compiled, internal
-from cosolve.mechanics.observe import observe
+from cosolve.mechanics.compile import address, by_address, compiled, internal
+from cosolve.mechanics.kinematics import BODY_WIDTH, POINT_WIDTH
+from cosolve.mechanics.observe import report
 from cosolve.mechanics.radau import cross_radau
-from cosolve.mechanics.stepping import cross_adaptive, cross_fixed
+from cosolve.mechanics.stepping import PROJECT, SLOPE, cross_adaptive, cross_fixed, slope_by
 from cosolve.subsystem.native_calls import CROSS, doubles_at, words_at
 
-#: Fields of the table. The first eleven are those of `Arrays`.
+#: Fields of the table. The first eleven are those of `Arrays`; `BODIES` to `LOADS` are room for the equations.
 DRIVEN, EXTRA, OPTIONS, A, B, C, E = range(11, 18)
-STATE, GRID, TAKEN, SEEN, MULTIPLIERS, END, ENTRIES = range(18, 25)
-FIELDS = 25
+STATE, RATES, BODIES, POINTS, ACCELERATIONS, LOADS, MULTIPLIERS = range(18, 25)
+GRID, TAKEN, SEEN, END, ENTRIES = range(25, 30)
 
 #: Columns of `OPTIONS`: projection, step (0: adaptive), tolerances, 1 for the stabilised index-2 form.
 LEVEL, STEP, RTOL, ATOL, GGL = range(5)
+
+#: Addresses in `ENTRIES`: the first two in the order of the modes of a crossing.
+ADVANCE, REPLAY, OBSERVE, DERIVE, SETTLE = range(5)
 
 #: Numbers behind the bodies in `STATE`: time, next step size, margin to a singular position.
 TAIL = 3
 
 #: `f(table, t0, t1, u_t0, u_H, n, coefficients) -> status` integrates; `f(table, u, y) -> 0` observes.
-INTEGRATE = types.int64(types.int64, *[types.float64] * 4, types.int64, types.int64)
-OBSERVE = types.int64(*[types.int64] * 3)
+INTEGRATION = types.int64(types.int64, *[types.float64] * 4, types.int64, types.int64)
+OBSERVATION = types.int64(*[types.int64] * 3)
+_integrate, _observe = by_address(INTEGRATION), by_address(OBSERVATION)
 
-_I64, _F64 = ir.IntType(64), ir.DoubleType()
-
-
-@intrinsic
-def _call_integrate(typing: Any, at: Any, w: Any, t0: Any, t1: Any, u_t0: Any, u_H: Any, n: Any, c: Any) -> Any:
-    """An `INTEGRATE` by address."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        kind = ir.FunctionType(_I64, [_I64, *[_F64] * 4, _I64, _I64]).as_pointer()
-        return builder.call(builder.inttoptr(values[0], kind), values[1:])
-
-    return types.int64(types.int64, *INTEGRATE.args), generate
-
-
-@intrinsic
-def _call_observe(typing: Any, at: Any, w: Any, u: Any, y: Any) -> Any:
-    """An `OBSERVE` by address."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        kind = ir.FunctionType(_I64, [_I64] * 3).as_pointer()
-        return builder.call(builder.inttoptr(values[0], kind), values[1:])
-
-    return types.int64(types.int64, *OBSERVE.args), generate
+_accelerations, _slopes, _project = dynamics.accelerations, dynamics.slopes, dynamics.project
 
 
 @internal
@@ -126,15 +107,34 @@ def _equal_steps(span: float, step: float) -> Vector:
 
 
 @compiled
+def slope(w: int, x: int, u: int, dx: int) -> float:
+    """`x'` of the index-1 form goes to `dx`, what it is made of stays in the table; gives the margin."""
+    n, model = len(_numbers(w, STATE)) - TAIL, _model(w)
+    load, acc, here = _rows(w, LOADS, 12), _rows(w, ACCELERATIONS, 6), carray(doubles_at(x), n)
+    margin = _accelerations(
+        model, here, carray(doubles_at(u), len(_numbers(w, END))), _rows(w, DRIVEN, 19), _rows(w, EXTRA, 12),
+        _rows(w, BODIES, BODY_WIDTH), _rows(w, POINTS, POINT_WIDTH), acc, load, _numbers(w, MULTIPLIERS),
+    )  # fmt: skip
+    _slopes(model, here, acc, load, carray(doubles_at(dx), n))
+    return margin
+
+
+@compiled
+def settle(w: int, x: int, level: int) -> int:
+    """Project `x` in place; iterations, or -1 without convergence."""
+    return _project(_model(w), carray(doubles_at(x), len(_numbers(w, STATE)) - TAIL), _rows(w, DRIVEN, 19), level)
+
+
+@compiled
 def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coefficients: int) -> int:
     """Dormand-Prince from the state in the table, which moves on; its grid is kept for `fixed`."""
-    state, o, grid = _numbers(w, STATE), _numbers(w, OPTIONS), _numbers(w, GRID)
+    state, o, grid, entries = _numbers(w, STATE), _numbers(w, OPTIONS), _numbers(w, GRID), _whole(w, ENTRIES)
     a, b, c, e = _rows(w, A, len(_numbers(w, B))), _numbers(w, B), _numbers(w, C), _numbers(w, E)
     coef, at = carray(doubles_at(coefficients), (n, len(_numbers(w, END)))), len(state) - TAIL
     x, t, margin, status, h, taken = cross_adaptive(
-        *(_model(w), int(o[LEVEL]), t0, t1, state[:at], u_t0, u_H, coef, _rows(w, DRIVEN, 19), _rows(w, EXTRA, 12)),
-        *(a, b, c, e, o[RTOL], o[ATOL], state[at + 1], grid, state[at + 2]),
-    )
+        _model(w), w, entries[DERIVE], entries[SETTLE], int(o[LEVEL]), t0, t1, state[:at], u_t0, u_H, coef,
+        a, b, c, e, o[RTOL], o[ATOL], state[at + 1], grid, state[at + 2],
+    )  # fmt: skip
     _arrive(state, x, t, margin)
     state[at + 1], _whole(w, TAKEN)[0] = h, taken
     return status
@@ -143,16 +143,16 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coef
 @compiled
 def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coefficients: int) -> int:
     """Runge-Kutta in equal steps or, where the integrator is adaptive, on the grid that it took last."""
-    state, o = _numbers(w, STATE), _numbers(w, OPTIONS)
+    state, o, entries = _numbers(w, STATE), _numbers(w, OPTIONS), _whole(w, ENTRIES)
     steps = _numbers(w, GRID)[: _whole(w, TAKEN)[0]]
     if o[STEP] > 0.0:
         steps = _equal_steps(t1 - t0, o[STEP])
     a, b, c = _rows(w, A, len(_numbers(w, B))), _numbers(w, B), _numbers(w, C)
     coef, at = carray(doubles_at(coefficients), (n, len(_numbers(w, END)))), len(state) - TAIL
     x, t, margin, status = cross_fixed(
-        *(_model(w), int(o[LEVEL]), t0, steps, state[:at], u_t0, u_H, coef, _rows(w, DRIVEN, 19), _rows(w, EXTRA, 12)),
-        *(a, b, c, state[at + 2]),
-    )
+        _model(w), w, entries[DERIVE], entries[SETTLE], int(o[LEVEL]), t0, steps, state[:at], u_t0, u_H, coef,
+        a, b, c, state[at + 2],
+    )  # fmt: skip
     _arrive(state, x, t, margin)
     return status
 
@@ -160,12 +160,13 @@ def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coeffic
 @compiled
 def radau(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coefficients: int) -> int:
     """Radau IIA in equal steps."""
-    state, o = _numbers(w, STATE), _numbers(w, OPTIONS)
+    state, o, project = _numbers(w, STATE), _numbers(w, OPTIONS), _whole(w, ENTRIES)[SETTLE]
     coef, at = carray(doubles_at(coefficients), (n, len(_numbers(w, END)))), len(state) - TAIL
+    steps = _equal_steps(t1 - t0, o[STEP])
     x, t, margin, status = cross_radau(
-        *(_model(w), o[GGL] != 0.0, int(o[LEVEL]), t0, _equal_steps(t1 - t0, o[STEP]), state[:at], u_t0, u_H, coef),
-        *(_rows(w, DRIVEN, 19), _rows(w, EXTRA, 12), _rows(w, A, len(_numbers(w, C))), _numbers(w, C), state[at + 2]),
-    )
+        _model(w), w, project, o[GGL] != 0.0, int(o[LEVEL]), t0, steps, state[:at], u_t0, u_H, coef,
+        _rows(w, DRIVEN, 19), _rows(w, EXTRA, 12), _rows(w, A, len(_numbers(w, C))), _numbers(w, C), state[at + 2],
+    )  # fmt: skip
     _arrive(state, x, t, margin)
     return status
 
@@ -174,10 +175,10 @@ def radau(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coeffic
 def outputs(w: int, u: int, y: int) -> int:
     """What the observed markers do in the state of the table for the inputs `u`; the multipliers stay in the table."""
     state, seen = _numbers(w, STATE), _whole(w, SEEN)
-    observe(
-        *(_model(w), state[: len(state) - TAIL], carray(doubles_at(u), len(_numbers(w, END)))),
-        *(_rows(w, DRIVEN, 19), _rows(w, EXTRA, 12), seen, carray(doubles_at(y), 19 * len(seen))),
-        _numbers(w, MULTIPLIERS),
+    slope_by(_whole(w, ENTRIES)[DERIVE], w, state.ctypes.data, u, _numbers(w, RATES).ctypes.data)
+    report(
+        *(_model(w), state[: len(state) - TAIL], _rows(w, DRIVEN, 19), _rows(w, BODIES, BODY_WIDTH)),
+        *(_rows(w, POINTS, POINT_WIDTH), _rows(w, ACCELERATIONS, 6), seen, carray(doubles_at(y), 19 * len(seen))),
     )
     return 0
 
@@ -186,7 +187,7 @@ def outputs(w: int, u: int, y: int) -> int:
 def _cross(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, y: int) -> int:
     """A crossing as compiled loops want it: integrate or repeat, then observe with the inputs at the end."""
     entries, end = _whole(w, ENTRIES), _numbers(w, END)
-    status = _call_integrate(entries[mode], w, t0, t1, t0, H, n, coefficients)
+    status = _integrate(entries[mode], w, t0, t1, t0, H, n, coefficients)
     if status != 0:
         return status
     coef = carray(doubles_at(coefficients), (n, len(end)))
@@ -194,7 +195,7 @@ def _cross(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficien
         end[k] = coef[0, k]
         for j in range(1, n):
             end[k] += coef[j, k]
-    return _call_observe(entries[2], w, end.ctypes.data, y)
+    return _observe(entries[OBSERVE], w, end.ctypes.data, y)
 
 
 @cache
@@ -204,8 +205,14 @@ def cross_address() -> int:
 
 
 @cache
-def entry_addresses(integrator: str) -> tuple[int, int, int]:
-    """Where its parts are: to advance, to repeat, to observe."""
+def parts_of_crossing(integrator: str) -> tuple[int, int, int]:
+    """The first three `ENTRIES`."""
     runs = {"dopri5": (adaptive, fixed), "rk4": (fixed, fixed), "radau": (radau, radau)}[integrator]
-    first, second = (address(run, INTEGRATE) for run in runs)
-    return first, second, address(outputs, OBSERVE)
+    first, second = (address(run, INTEGRATION) for run in runs)
+    return first, second, address(outputs, OBSERVATION)
+
+
+@cache
+def parts_of_step() -> tuple[int, int]:
+    """The other two."""
+    return address(slope, SLOPE), address(settle, PROJECT)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from cosolve.mechanics.arrays import STATE, Arrays, Index, empty_extra
+from cosolve.mechanics.kinematics import BODY_WIDTH, POINT_WIDTH
 from cosolve.mechanics.observe import SEEN
 from cosolve.mechanics.radau import RADAU
 from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED
-from cosolve.subsystem.multibody.kernels import TAIL
+from cosolve.subsystem.multibody.kernels import TAIL, parts_of_step
 from cosolve.subsystem.multibody.options import Options
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -32,22 +33,28 @@ class Memory:
             (a, c), b, e = RADAU[options.stages], np.zeros(0), np.zeros(0)
         else:
             a, b, c, e = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
-        self.state = np.zeros(STATE * int(arrays.counts[1]) + TAIL)
+        free = int(arrays.counts[1])
+        self.state, self.rates = np.zeros(STATE * free + TAIL), np.zeros(STATE * free)
         self.x, self.tail = self.state[:-TAIL], self.state[-TAIL:]
         self.driven, self.extra = still.copy(), empty_extra(arrays)
         self._steps = np.zeros(MOST_STEPS if options.step is None else 0)
-        self._taken, self.entries = np.zeros(1, np.int64), np.zeros(3, np.int64)
+        self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *parts_of_step()], np.int64)
+        bodies, points = np.zeros((int(arrays.counts[2]), BODY_WIDTH)), np.zeros((len(arrays.markers), POINT_WIDTH))
+        room = (bodies, points, np.zeros((free, 6)), np.zeros((free, 12)))
         self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), np.zeros(len(arrays.rows))
         numbers = np.array([options.level, options.step or 0.0, options.rtol, options.atol, options.ggl], np.float64)
         self._fields = [
             np.ascontiguousarray(field)
             for field in (
                 *(*arrays, self.driven, self.extra, numbers, a, b, c, e),
-                *(self.state, self._steps, self._taken, seen, self.multipliers, self.u, self.entries),
+                *(self.state, self.rates, *room, self.multipliers),
+                *(self._steps, self._taken, seen, self.u, self.entries),
             )
         ]
         self._table = np.array([(field.ctypes.data, len(field)) for field in self._fields], np.int64)
-        self.address, self.u_address, self.y_address = (a.ctypes.data for a in (self._table, self.u, self.y))
+        self.address, self.x_address, self.rates_address, self.u_address, self.y_address = (
+            array.ctypes.data for array in (self._table, self.state, self.rates, self.u, self.y)
+        )
         self._coefficients, self._coefficients_address = np.zeros(0), 0
 
     def __reduce__(self) -> tuple[Callable[..., Memory], tuple[Any, ...]]:

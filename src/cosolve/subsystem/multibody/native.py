@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cosolve.subsystem.multibody.kernels import cross_address, entry_addresses
+from cosolve.subsystem.multibody.kernels import cross_address, parts_of_crossing
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def multibody_native(body: Multibody) -> Native | str:
         return f"its monitors ({', '.join(body._monitors)}) are computed in Python; leave them out"
     crossing = body._crossing
     memory = crossing.memory
-    memory.entries[:] = entry_addresses(body.options.integrator)
+    memory.entries[:3] = parts_of_crossing(body.options.integrator)
 
     def enter() -> None:
         memory.x[:], memory.tail[0] = body.x, body._t

@@ -148,7 +148,9 @@ class Multibody(Subsystem):
         return 6 * len(self.built.free) - len(self.built.row_names)
 
     def _consistent(self, t: float) -> Vector:
-        x, self.initial_change = consistent_start(self.built, self.built.x0, self._outside.driven(t), self._initial)
+        x, self.initial_change = consistent_start(
+            self.built, self.built.x0, self._outside.driven(t), self._initial, self._crossing.project
+        )
         return x
 
     def start(self, t0: float) -> Vector:
