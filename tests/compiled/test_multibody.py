@@ -110,6 +110,13 @@ def test_same_steps_and_bits_with_step_control(method) -> None:
     assert rejected > 0
 
 
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(1)], ids=lambda m: m.label)
+def test_same_bits_in_threads(method) -> None:
+    """Each model has memory of its own, and the interpreter is free while one of them is crossed."""
+    run = {"method": method, "step": 5e-3, "t_end": 0.1, "compiled": False}
+    same(*(cs.simulate(SYSTEMS["double pendulum and pendulum"](), **run, workers=n) for n in (1, 2)))
+
+
 @pytest.mark.parametrize("options", [{"form": "ggl", "stages": 2}, {"integrator": "radau"}], ids=["ggl", "projected"])
 def test_same_bits_of_radau(options) -> None:
     run = {"method": cs.SemiImplicit(1), "step": 5e-3, "t_end": 0.05}

@@ -48,13 +48,15 @@ def _jit(function: Any, **options: bool | str) -> Any:
 def compiled(function: F) -> F:
     """`numba.njit` with the cache next to the source or, where that is read-only, in memory.
 
+    Called from Python it leaves the interpreter to other threads meanwhile.
+
     >>> @compiled
     ... def twice(x: float) -> float:
     ...     return 2 * x
     >>> twice(1.5)
     3.0
     """
-    return cast(F, _jit(function))
+    return cast(F, _jit(function, nogil=True))
 
 
 def internal(function: F) -> F:
