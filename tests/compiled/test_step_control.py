@@ -1,5 +1,7 @@
 """Error-controlled steps in compiled code: the same steps, rejections and bits as in the readable engine."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -67,8 +69,51 @@ def test_fmus_with_controlled_steps(method) -> None:
     same(compiled, readable)
 
 
+def linear_pair() -> cs.System:
+    """A stiff linear filter and a mass, and what one reads of the other."""
+    mass = cs.Linear([[0, 1], [-40, -1]], [[0], [1]], np.eye(2), x0=[0.3, 0], inputs=["f"], outputs=["x", "v"])
+    tail = cs.Linear([[-300]], [[300]], [[-20]], [[1]], x0=[0.1], inputs=["a"], outputs=["y"])
+    system = cs.System({"mass": mass, "tail": tail})
+    system.connect("mass.x", "tail.a")
+    system.connect("tail.y", "mass.f")
+    return system
+
+
+@pytest.mark.parametrize(
+    "method", [cs.Jacobi(2), cs.GaussSeidel(1), cs.SemiImplicit(1, jacobian="difference")], ids=lambda m: m.label
+)
+def test_linear_subsystems_with_controlled_steps(method) -> None:
+    """A propagator per step length, in both engines the same."""
+    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, H_init=1e-2, H_max=2e-2), "t_end": 1.0}
+    readable = cs.simulate(linear_pair(), **run, compiled=False)
+    compiled = cs.simulate(linear_pair(), **run, compiled=True)
+    assert compiled.stats.compiled_steps >= 0.9 * readable.stats.steps
+    assert readable.stats.rejected > 0
+    same(compiled, readable)
+
+
+def test_a_propagator_that_fails_stops_the_run(monkeypatch) -> None:
+    """An interrupt in the middle of compiled code comes out of the run."""
+    calls = []
+
+    def interrupted(self, H, degree):
+        calls.append(H)
+        if len(calls) > 200:
+            raise KeyboardInterrupt
+        return whole(self, H, degree)
+
+    whole = cs.Linear._propagator
+    monkeypatch.setattr(cs.Linear, "_propagator", interrupted)
+    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-6, H_init=1e-3), "t_end": 100.0}
+    with pytest.raises(KeyboardInterrupt):
+        cs.simulate(linear_pair(), **run, compiled=True)
+    assert len(calls) == 201
+
+
 def test_what_cannot_change_its_step_says_so() -> None:
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    whole = tank.native
+    tank.native = lambda H, degree: replace(whole(H, degree), any_step=False)
     system = cs.System({"a": tank})
     system.connect("a.h", "a.q")
     why = cs.why_not_compiled(system, cs.Jacobi(1), cs.Adaptive())

@@ -32,7 +32,7 @@ _FILES = [path.stat() for name in _NAMES if (path := Path(__file__).with_name(f"
 _STAMP = (max((s.st_mtime for s in _FILES), default=0.0), sum(s.st_size for s in _FILES))
 
 
-def _jit(function: Any, **options: bool) -> Any:
+def _jit(function: Any, **options: bool | str) -> Any:
     njit: Any = numba.njit  # its stubs do not know all options
     try:
         dispatcher = njit(cache=True, error_model="numpy", **options)(function)
@@ -48,13 +48,15 @@ def _jit(function: Any, **options: bool) -> Any:
 def compiled(function: F) -> F:
     """`numba.njit` with the cache next to the source or, where that is read-only, in memory.
 
+    Called from Python it leaves the interpreter to other threads meanwhile.
+
     >>> @compiled
     ... def twice(x: float) -> float:
     ...     return 2 * x
     >>> twice(1.5)
     3.0
     """
-    return cast(F, _jit(function))
+    return cast(F, _jit(function, nogil=True))
 
 
 def internal(function: F) -> F:
@@ -70,3 +72,69 @@ def internal(function: F) -> F:
     6.0
     """
     return cast(F, _jit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def inlined(function: F) -> F:
+    """Like `internal`, for functions that become part of each function that calls them: large, with few callers.
+
+    Code of a called function is optimised once for itself and once more in every caller.
+
+    >>> @inlined
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, _jit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always"))
+
+
+def address(function: Callable[..., object], signature: Any) -> int:
+    """Where the machine code of a `compiled` function of plain numbers is, for callers without Python.
+
+    >>> from numba import types
+    >>> @compiled
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> address(twice, types.float64(types.float64)) > 0
+    True
+    """
+    dispatcher: Any = function
+    dispatcher.compile(signature)
+    found = dispatcher.overloads[tuple(signature.args)]
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
+
+
+def by_address(signature: Any) -> Any:
+    """A function for compiled code that calls what is at an address (its first argument) with this signature.
+
+    >>> from numba import types
+    >>> unary = types.float64(types.float64)
+    >>> @compiled
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> call = by_address(unary)
+    >>> @compiled
+    ... def four_times(at: int, x: float) -> float:
+    ...     return call(at, call(at, x))
+    >>> four_times(address(twice, unary), 1.5)
+    6.0
+    """
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
+    from numba.extending import intrinsic
+
+    gathered: Any = types.StarArgTuple
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        arguments = [context.get_value_type(kind) for kind in signature.args]
+        kind = ir.FunctionType(context.get_value_type(signature.return_type), arguments).as_pointer()
+        given = [builder.extract_value(values[1], k) for k in range(len(arguments))]
+        return builder.call(builder.inttoptr(values[0], kind), given)
+
+    def call(typing: Any, at: Any, *arguments: Any) -> Any:
+        return signature.return_type(types.int64, gathered.from_types(signature.args)), generate
+
+    return intrinsic(call)

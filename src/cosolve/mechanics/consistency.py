@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.mechanics.arrays import STATE, Matrix, Vector
 from cosolve.mechanics.build import Built, dense_jacobian, listed, weighted_rows
-from cosolve.mechanics.dynamics import project, residuals
+from cosolve.mechanics.dynamics import residuals
 
 #: Violations below this are taken for printed digits and removed without asking.
 ROUNDED = 1e-6
@@ -21,10 +23,13 @@ def violations(built: Built, x: Vector, driven: Matrix) -> tuple[Vector, Vector]
     return c, rate
 
 
-def consistent_start(built: Built, x0: Vector, driven: Matrix, initial: str) -> tuple[Vector, str]:
+def consistent_start(
+    built: Built, x0: Vector, driven: Matrix, initial: str, project: Callable[[Vector, Matrix, int], int]
+) -> tuple[Vector, str]:
     """Consistent values near `x0` and a sentence on how far they are from it.
 
-    `initial="refuse"` only removes rounding; `"find"` projects positions, then velocities, weighted with the masses.
+    `initial="refuse"` only removes rounding; `"find"` projects positions, then velocities, weighted with the masses, by
+    `project(x, driven, level)`.
     """
     c, rate = violations(built, x0, driven)
     names = built.row_names
@@ -37,7 +42,7 @@ def consistent_start(built: Built, x0: Vector, driven: Matrix, initial: str) -> 
             "let them be found with initial='find'"
         )
     x = x0.copy()
-    if len(c) and project(built.arrays, x, driven, 2) < 0:
+    if len(c) and project(x, driven, 2) < 0:
         raise SetupError(
             f"no consistent initial position was found near the given one, which violates {listed(wrong)}; check the "
             "geometry of these joints or start closer"

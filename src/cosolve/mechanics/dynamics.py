@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.mechanics.arrays import BETA_SQUARED, STATE, TWO_ALPHA, Arrays, Matrix, Vector
-from cosolve.mechanics.compile import compiled, internal
+from cosolve.mechanics.compile import compiled, inlined, internal
 from cosolve.mechanics.constraints import (
     add_transposed,
     constraint_rows,
@@ -46,7 +46,7 @@ def divide_by_mass(model: Arrays, load: Matrix, acc: Matrix) -> None:
             )
 
 
-@internal
+@inlined
 def accelerations(
     model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, table: Matrix, points: Matrix, acc: Matrix,
     load: Matrix, lam: Vector,
@@ -116,7 +116,7 @@ def residuals(model: Arrays, x: Vector, driven: Matrix, J: Matrix, c: Vector, ra
     constraint_rows(model, table, points, driven, J, c, rate, np.empty(len(c)))
 
 
-@compiled
+@inlined
 def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
     """Project `x` in place: positions (`level` 1), then velocities too (2). Iterations, or -1 without convergence.
 

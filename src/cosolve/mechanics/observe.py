@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.mechanics.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
-from cosolve.mechanics.compile import compiled
+from cosolve.mechanics.compile import internal
 from cosolve.mechanics.dynamics import accelerations
 from cosolve.mechanics.entries import tables
 from cosolve.mechanics.forces import rotation_vector
@@ -27,15 +27,13 @@ from cosolve.mechanics.kinematics import (
 SEEN = 19
 
 
-@compiled
-def observe(
-    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, y: Vector, lam: Vector
+@internal
+def report(
+    model: Arrays, x: Vector, driven: Matrix, table: Matrix, points: Matrix, acc: Matrix, which: Index, y: Vector
 ) -> None:
-    """Write the motion of the markers `which` into `y` (19 numbers each) and the multipliers into `lam`."""
+    """Write the motion of the markers `which` into `y` (19 numbers each); the tables and accelerations are known."""
     n_free = model.counts[1]
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    acc, load, z, own = np.empty((n_free, 6)), np.empty((n_free, 12)), np.empty(STATE), np.empty(6)
-    accelerations(model, x, u, driven, extra, table, points, acc, load, lam)
+    z, own = np.empty(STATE), np.empty(6)
     for k in range(len(which)):
         m = which[k]
         i = model.marker_body[m]
@@ -52,6 +50,17 @@ def observe(
             out[10 + n] = z[10 + n]
             out[13 + n] = a[n]
             out[16 + n] = own[3 + n]
+
+
+@internal
+def observe(
+    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, y: Vector, lam: Vector
+) -> None:
+    """Write the motion of the markers `which` into `y` and the multipliers into `lam`."""
+    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
+    acc, load = np.empty((model.counts[1], 6)), np.empty((model.counts[1], 12))
+    accelerations(model, x, u, driven, extra, table, points, acc, load, lam)
+    report(model, x, driven, table, points, acc, which, y)
 
 
 def energy(model: Arrays, x: Vector, driven: Matrix) -> float:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.mechanics.arrays import STATE, Arrays, Matrix, Vector
-from cosolve.mechanics.compile import compiled, internal
+from cosolve.mechanics.compile import compiled, inlined, internal
 from cosolve.mechanics.constraints import add_transposed, constraint_rows, weigh_rows
-from cosolve.mechanics.dynamics import accelerations, derivative, divide_by_mass, project, slopes
+from cosolve.mechanics.dynamics import accelerations, derivative, divide_by_mass, slopes
 from cosolve.mechanics.forces import apply_loads
 from cosolve.mechanics.kinematics import BODY_WIDTH, POINT_WIDTH, move_bodies, move_markers
 from cosolve.mechanics.stepping import (
@@ -27,6 +27,7 @@ from cosolve.mechanics.stepping import (
     SMALL_MARGIN,
     copy_into,
     inputs_at,
+    project_by,
     watch,
 )
 
@@ -165,10 +166,10 @@ def first_guess(
     return margin
 
 
-@compiled
+@inlined
 def cross_radau(
-    model: Arrays, ggl: bool, level: int, t0: float, steps: Vector, x: Vector, u_t0: float, u_H: float, coef: Matrix,
-    driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
+    model: Arrays, w: int, project: int, ggl: bool, level: int, t0: float, steps: Vector, x: Vector, u_t0: float,
+    u_H: float, coef: Matrix, driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
 ) -> tuple[Vector, float, float, int]:  # fmt: skip
     """Radau IIA over the step sizes `steps`. Gives state, time, margin, status."""
     s, n, m = len(c), len(x), len(model.rows)
@@ -196,7 +197,13 @@ def cross_radau(
         if status != OK:
             return x_old, t, margin, status
         if h != h_made or old > FRESH:
-            inverse = newton_matrix(model, ggl, Y[s - 1], h, u[s - 1], driven, extra, A)
+            singular = False
+            try:
+                inverse = newton_matrix(model, ggl, Y[s - 1], h, u[s - 1], driven, extra, A)
+            except Exception:  # a matrix without inverse; compiled code knows no other kinds
+                singular = True
+            if singular:
+                return x_old, t, margin, SINGULAR
             h_made = h
         before, old = np.inf, 0
         while True:
@@ -210,7 +217,7 @@ def cross_radau(
         copy_into(x_new, Y[s - 1, :n])
         t += h
         status = watch(model, x_new, x_old, 1.0, 1.0)
-        if status == OK and project(model, x_new, driven, level) < 0:
+        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
             status = NOT_PROJECTED
         if status != OK:
             return x_new, t, margin, status

@@ -8,13 +8,18 @@ the state is watched: a NaN, a singular position or a singular set of Euler angl
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from cosolve.mechanics.arrays import EULER_ANGLES, STATE, Arrays, Matrix, Vector
-from cosolve.mechanics.compile import compiled, internal
-from cosolve.mechanics.dynamics import derivative, project
+from cosolve.mechanics.compile import by_address, compiled, inlined, internal
 
 #: Why a loop ended.
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE, SINGULAR, ANGLES, NOT_PROJECTED, NOT_CONVERGED = 0, 1, 2, 3, 4, 5, 6, 7
+
+#: Parts of a step that are called by address, so that they are compiled once: `f(table, x, u, dx) -> margin` and
+#: `f(table, x, level) -> iterations`; the table is the caller's, and so is what it means.
+SLOPE, PROJECT = types.float64(*[types.int64] * 4), types.int64(*[types.int64] * 3)
+slope_by, project_by = by_address(SLOPE), by_address(PROJECT)
 
 #: Where a margin (see `constraints.factorise`) counts as zero, and below which its rate of change is looked at.
 SINGULAR_MARGIN, SMALL_MARGIN = 1e-6, 0.05
@@ -67,10 +72,10 @@ def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: fl
     return OK
 
 
-@compiled
+@inlined
 def cross_fixed(
-    model: Arrays, level: int, t0: float, steps: Vector, x: Vector, u_t0: float, u_H: float, coef: Matrix,
-    driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, margin: float,
+    model: Arrays, w: int, slope: int, project: int, level: int, t0: float, steps: Vector, x: Vector, u_t0: float,
+    u_H: float, coef: Matrix, a: Matrix, b: Vector, c: Vector, margin: float,
 ) -> tuple[Vector, float, float, int]:  # fmt: skip
     """Explicit Runge-Kutta (a, b, c) over the step sizes `steps`. Gives state, time, margin, status."""
     stages, n = len(b), len(x)
@@ -87,7 +92,7 @@ def cross_fixed(
                     for k in range(n):
                         x_stage[k] += h * a[i, j] * K[j, k]
             inputs_at(coef, (t + c[i] * h - u_t0) / u_H, u)
-            value = derivative(model, x_stage, u, driven, extra, K[i])
+            value = slope_by(slope, w, x_stage.ctypes.data, u.ctypes.data, K[i].ctypes.data)
             if i == 0:
                 here = value
         for i in range(stages):
@@ -97,24 +102,23 @@ def cross_fixed(
         t += h
         status = watch(model, x_new, x_old, here, margin)
         margin = here
-        if status == OK and project(model, x_new, driven, level) < 0:
+        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
             status = NOT_PROJECTED
         if status != OK:
             return x_old if status == SINGULAR else x_new, t, margin, status
     return x_new, t, margin, OK
 
 
-@compiled
+@inlined
 def cross_adaptive(
-    model: Arrays, level: int, t0: float, t1: float, x: Vector, u_t0: float, u_H: float, coef: Matrix,
-    driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, e: Vector, rtol: float, atol: float, h: float,
-    max_steps: int, max_accepted: int, margin: float,
-) -> tuple[Vector, float, float, int, float, Vector]:  # fmt: skip
-    """Embedded pair 5(4). Gives state, time, margin, status, next step size and the accepted steps."""
+    model: Arrays, w: int, slope: int, project: int, level: int, t0: float, t1: float, x: Vector, u_t0: float,
+    u_H: float, coef: Matrix, a: Matrix, b: Vector, c: Vector, e: Vector, rtol: float, atol: float, h: float,
+    grid: Vector, margin: float,
+) -> tuple[Vector, float, float, int, float, int]:  # fmt: skip
+    """Embedded pair 5(4). Gives state, time, margin, status, next step size and the number of steps put in `grid`."""
     stages, n = len(b), len(x)
     K, u = np.empty((stages, n)), np.empty(coef.shape[1])
     x_now, x_stage, x_new = x.copy(), np.empty(n), np.empty(n)
-    grid = np.empty(max_steps)
     accepted, tried, t = 0, 0, t0
     shrunk, finite, fresh = False, True, True
     here = margin
@@ -122,17 +126,17 @@ def cross_adaptive(
     if h <= 0.0:
         h = 1e-2 * span
     proposed = h
-    while t < t1 and accepted < max_accepted:
-        if tried >= max_steps:
-            return x_now, t, margin, TOO_MANY_STEPS, proposed, grid[:accepted]
+    while t < t1:
+        if tried >= len(grid):
+            return x_now, t, margin, TOO_MANY_STEPS, proposed, accepted
         if h < 1e-14 * max(abs(t), span):
-            return x_now, t, margin, STUCK if finite else NOT_FINITE, proposed, grid[:accepted]
+            return x_now, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted
         last = t + h * (1.0 + 1e-10) >= t1
         step = t1 - t if last else h
         tried += 1
         if fresh:
             inputs_at(coef, (t - u_t0) / u_H, u)
-            here = derivative(model, x_now, u, driven, extra, K[0])
+            here = slope_by(slope, w, x_now.ctypes.data, u.ctypes.data, K[0].ctypes.data)
             fresh = False
         for i in range(1, stages):
             copy_into(x_stage, x_now)
@@ -141,7 +145,7 @@ def cross_adaptive(
                     for k in range(n):
                         x_stage[k] += step * a[i, j] * K[j, k]
             inputs_at(coef, (t + c[i] * step - u_t0) / u_H, u)
-            derivative(model, x_stage, u, driven, extra, K[i])
+            slope_by(slope, w, x_stage.ctypes.data, u.ctypes.data, K[i].ctypes.data)
         size = 0.0
         for k in range(n):
             move, error = 0.0, 0.0
@@ -167,15 +171,15 @@ def cross_adaptive(
         t = t1 if last else t + step
         status = watch(model, x_new, x_now, here, margin)
         margin = here
-        if status == OK and project(model, x_new, driven, level) < 0:
+        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
             status = NOT_PROJECTED
         if status != SINGULAR:
             copy_into(x_now, x_new)
         fresh = True  # the projection moved the state, so the last slope is not the next one
         if status != OK:
-            return x_now, t, margin, status, proposed, grid[:accepted]
+            return x_now, t, margin, status, proposed, accepted
         factor = min(1.0 if shrunk else 10.0, max(0.2, factor))
         shrunk = False
         h = step * factor
         proposed = h if not last else max(h, min(proposed, step * 10.0))
-    return x_now, t, margin, OK, proposed, grid[:accepted]
+    return x_now, t, margin, OK, proposed, accepted

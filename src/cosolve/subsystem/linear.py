@@ -57,6 +57,7 @@ class Linear(Subsystem):
         self._has_feedthrough = bool(self.D.any())
         self.x = self.x0.copy()
         self._flows: OrderedDict[tuple[float, int], Matrix] = OrderedDict()
+        self._chains: dict[int, tuple[Matrix, Vector]] = {}
 
     def start(self, t0: float) -> Vector:
         self.x = self.x0.copy()
@@ -117,16 +118,26 @@ class Linear(Subsystem):
         if found is not None:
             return found
         n, p = self.B.shape
-        chain = np.zeros((n + p * (degree + 1),) * 2)  # states, then u and its derivatives with respect to s
-        chain[:n, :n] = self.A * H
-        chain[:n, n : n + p] = self.B * H
-        chain[n : n + p * degree, n + p :] = np.eye(p * degree)
-        grown = matrix_exponential(chain)[:n]
-        scale = np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
-        self._flows[key] = np.hstack([grown[:, :n], grown[:, n:] * scale])
+        chain, scale = self._chain(degree)
+        chain = chain.copy()
+        chain[:n, : n + p] *= H
+        grown = np.ascontiguousarray(matrix_exponential(chain)[:n])
+        grown[:, n:] *= scale
+        self._flows[key] = grown
         if len(self._flows) > _KEPT_STEP_SIZES:
             self._flows.popitem(last=False)
-        return self._flows[key]
+        return grown
+
+    def _chain(self, degree: int) -> tuple[Matrix, Vector]:
+        """States, then `u` and its derivatives with respect to `s`, over a step of length 1; and what scales them."""
+        if degree not in self._chains:
+            n, p = self.B.shape
+            chain = np.zeros((n + p * (degree + 1),) * 2)
+            chain[:n, :n] = self.A
+            chain[:n, n : n + p] = self.B
+            chain[n : n + p * degree, n + p :] = np.eye(p * degree)
+            self._chains[degree] = chain, np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
+        return self._chains[degree]
 
 
 def _matrix(name: str, value: Any, shape: tuple[int, int]) -> Matrix:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any
 
 from cosolve.subsystem.port import Matrix
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 _one_at_a_time = Lock()  # the number of threads is a property of the process
 
 
 @cache
-def _threads() -> ThreadpoolController:
+def _libraries() -> list[Any]:
+    """The libraries of linear algebra; asked one by one, since a limit for all of them takes as long as `expm`."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 def matrix_exponential(A: Matrix) -> Matrix:
@@ -35,6 +33,13 @@ def matrix_exponential(A: Matrix) -> Matrix:
     """
     from scipy.linalg import expm
 
-    with _one_at_a_time, _threads().limit(limits=1):
-        result: Matrix = expm(A)
+    with _one_at_a_time:
+        threaded = [(library, n) for library in _libraries() if (n := library.get_num_threads()) > 1]
+        for library, _ in threaded:
+            library.set_num_threads(1)
+        try:
+            result: Matrix = expm(A)
+        finally:
+            for library, n in threaded:
+                library.set_num_threads(n)
     return result

@@ -1,30 +1,41 @@
-"""The compiled crossing of a linear subsystem: one product, added up in the order of `products.product`."""
+"""The compiled crossing of a linear subsystem: one product, added up in the order of `products.product`.
+
+The propagator belongs to one step length. At another one the crossing asks Python for it, by the address of a callback,
+so that both engines use the very same matrix: steps of changing length cost a matrix exponential in either of them.
+"""
 
 # mypy: disable-error-code="call-arg"
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosolve.jit import carray, cfunc
 from cosolve.subsystem.native import Native
-from cosolve.subsystem.native_calls import CROSS, doubles_at
+from cosolve.subsystem.native_calls import CROSS, call_one, doubles_at, words_at
 from cosolve.subsystem.products import IN_ORDER
 
 if TYPE_CHECKING:
     from cosolve.subsystem.linear import Linear
 
-_HEAD = 4  # states, inputs, outputs, 1 with direct feed-through
+_HEAD = 6  # states, inputs, outputs, 1 with direct feed-through, step length, address of the callback (a whole number)
+_LENGTH, _CALLBACK = 4, 5
 
 
 @cfunc(CROSS, cache=True)
 def _cross(data, mode, t0, t1, H, n, coefficients, outputs):  # type: ignore[no-untyped-def]
-    head = carray(doubles_at(data), 4)
+    head = carray(doubles_at(data), _HEAD)
+    if H != head[_LENGTH]:
+        head[_LENGTH] = H
+        if call_one(words_at(data)[_CALLBACK], data) != 0:
+            head[_LENGTH] = np.nan
+            return 1
     nx, nu, ny, through = int(head[0]), int(head[1]), int(head[2]), head[3] != 0.0
     columns = nx + n * nu
-    block = carray(doubles_at(data + 32), 2 * nx + nx * columns + ny * (nx + nu))
+    block = carray(doubles_at(data + 8 * _HEAD), 2 * nx + nx * columns + ny * (nx + nu))
     x, new = block[:nx], block[nx : 2 * nx]
     P = block[2 * nx : 2 * nx + nx * columns]
     C = block[2 * nx + nx * columns : 2 * nx + nx * columns + ny * nx]
@@ -63,18 +74,34 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
     nx, nu, ny = len(linear.x0), linear.B.shape[1], linear.C.shape[0]
     if nx == 0:
         return "it has no state"
-    parts: list[Any] = [[nx, nu, ny, float(linear.D.any())], np.zeros(2 * nx), P.ravel()]
+    parts: list[Any] = [[nx, nu, ny, float(linear.D.any()), H, 0.0], np.zeros(2 * nx), P.ravel()]
     data = np.concatenate([*parts, linear.C.ravel(), linear.D.ravel()])
-    state = data[_HEAD : _HEAD + nx]
+    state, flow = data[_HEAD : _HEAD + nx], data[_HEAD + 2 * nx :][: P.size]
+    trouble: list[BaseException] = []
+
+    def renew(_: int) -> int:
+        try:
+            flow[:] = linear._propagator(float(data[_LENGTH]), degree).ravel()
+        except BaseException as error:  # nothing may pass through compiled code
+            trouble.append(error)
+            return 1
+        return 0
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(renew)
+    data.view(np.int64)[_CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
 
     def enter() -> None:
         state[:] = linear.x
 
     def leave() -> None:
         linear.x = state.copy()
+        if trouble:
+            raise trouble.pop()
 
     def jacobian(weight: Any) -> Any:
         return linear.step_jacobian(H, weight)
 
     assert _cross.address is not None
-    return Native(_cross.address, data.ctypes.data, state, enter=enter, leave=leave, jacobian=jacobian, keep=(data,))
+    made = Native(_cross.address, data.ctypes.data, state, any_step=True, keep=(data, callback))
+    made.enter, made.leave, made.jacobian = enter, leave, jacobian
+    return made

@@ -2,115 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 import numpy as np
 
 from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
 from cosolve.mechanics import stepping
-from cosolve.mechanics.arrays import STATE, Arrays, Index, empty_extra
+from cosolve.mechanics.arrays import STATE, Arrays, Index
 from cosolve.mechanics.build import Built
 from cosolve.mechanics.consistency import involved
-from cosolve.mechanics.dynamics import project
-from cosolve.mechanics.entries import derivative, watch
+from cosolve.mechanics.entries import watch
 from cosolve.mechanics.observe import SEEN
 from cosolve.mechanics.outside import Outside
-from cosolve.mechanics.radau import FRESH, MOST, RADAU, cross_radau, first_guess, newton_matrix, newton_update, settled
+from cosolve.mechanics.radau import FRESH, MOST, RADAU, first_guess, newton_matrix, newton_update, settled
 from cosolve.mechanics.sensitivity import response
-from cosolve.mechanics.stepping import cross_adaptive, cross_fixed
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.integrator import kernels
 from cosolve.subsystem.integrator.tableaus import DOPRI5, FIXED
+from cosolve.subsystem.multibody.kernels import adaptive, fixed, outputs, radau, settle, slope
+from cosolve.subsystem.multibody.memory import MOST_STEPS, Memory
 from cosolve.subsystem.multibody.options import Options
 from cosolve.subsystem.port import Matrix, Vector
 
-_MAX_STEPS = 20_000
-
 
 class Crossing:
-    """Integrates a built model; its memory is the next step size and the margin to a singular position."""
+    """Integrates a built model in its memory."""
 
-    def __init__(self, built: Built, arrays: Arrays, options: Options, outside: Outside) -> None:
-        self.built, self.arrays, self.options, self.outside = built, arrays, options, outside
-        self.memory: tuple[float, float] = (0.0, 0.0)
-        self.grid = np.zeros(0)
+    def __init__(self, built: Built, arrays: Arrays, options: Options, outside: Outside, memory: Memory) -> None:
+        self.built, self.arrays, self.options, self.outside, self.memory = built, arrays, options, outside, memory
         self._margin = 0.0
-        self._extra = empty_extra(arrays)
+
+    @property
+    def carried(self) -> tuple[float, float]:
+        """What goes from one macro step to the next: internal step size, margin to a singular position."""
+        return float(self.memory.tail[1]), float(self.memory.tail[2])
+
+    @carried.setter
+    def carried(self, values: tuple[float, float]) -> None:
+        self.memory.tail[1], self.memory.tail[2] = values
 
     def integrate(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         """State at `t1`."""
-        options = self.options
-        if options.step is not None:
-            return self._fixed(t0, self._grid(t0, t1), x, u)
-        h, margin = self.memory
-        if self.outside.needed:
-            return self._adaptive_python(t0, t1, x, u)
-        coefficients = np.ascontiguousarray(u.coefficients)
-        x, t, margin, status, h, self.grid = cross_adaptive(
-            *(self.arrays, options.level, t0, t1, x, u.t0, u.H, coefficients, self.outside.still, self._extra),
-            *(*DOPRI5, options.rtol, options.atol, h, _MAX_STEPS, _MAX_STEPS, margin),
-        )
-        self.memory = (h, margin)
-        return self._arrived(status, t, x)
+        if self.options.integrator == "radau":
+            return self._run(radau, t0, t1, x, u)
+        return self._run(adaptive if self.options.step is None else fixed, t0, t1, x, u)
 
     def replay(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         """State at `t1` on the internal grid of the last `integrate`."""
-        return self.integrate(t0, t1, x, u) if self.options.step is not None else self._fixed(t0, self.grid, x, u)
+        return self._run(fixed, t0, t1, x, u) if self.options.step is None else self.integrate(t0, t1, x, u)
 
-    def _fixed(self, t0: float, steps: Vector, x: Vector, u: InputSignal) -> Vector:
-        options, margin = self.options, self.memory[1]
+    def _run(self, kernel: Callable[..., int], t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         if self.outside.needed:
-            return self._fixed_python(t0, steps, x, u)
-        coefficients = np.ascontiguousarray(u.coefficients)  # one memory layout, one compilation
-        if options.integrator == "radau":
-            try:
-                x, t, margin, status = cross_radau(
-                    *(self.arrays, options.ggl, options.level, t0, steps, x, u.t0, u.H, coefficients),
-                    *(self.outside.still, self._extra, *RADAU[options.stages], margin),
-                )
-            except np.linalg.LinAlgError:
-                raise self._failed(stepping.SINGULAR, t0, x) from None
-        else:
-            a, b, c, _ = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
-            x, t, margin, status = cross_fixed(
-                *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients),
-                *(self.outside.still, self._extra, a, b, c, margin),
-            )
-        self.memory = (self.memory[0], margin)
-        return self._arrived(status, t, x)
+            if kernel is adaptive:
+                return self._adaptive_python(t0, t1, x, u)
+            return self._fixed_python(t0, self._grid(t0, t1), x, u)
+        memory, coefficients = self.memory, u.coefficients
+        memory.x[:] = x
+        signal = (float(u.t0), float(u.H), len(coefficients), memory.signal(coefficients))
+        status = kernel(memory.address, float(t0), float(t1), *signal)
+        if status != stepping.OK:
+            raise self.failed(status)
+        return memory.x.copy()
+
+    def outputs(self, t: float, x: Vector, u: Vector) -> Vector:
+        """What the observed markers do; the multipliers stay in the memory."""
+        memory = self._at(t, x, u)
+        outputs(memory.address, memory.u_address, memory.y_address)
+        return memory.y.copy()
+
+    def project(self, x: Vector, driven: Matrix, level: int) -> int:
+        """Project `x` in place on positions (level 1) and velocities (2); -1 without convergence."""
+        memory = self.memory
+        memory.x[:], memory.driven[:] = x, driven
+        count = settle(memory.address, memory.x_address, level)
+        x[:] = memory.x
+        return count
+
+    def _at(self, t: float, x: Vector, u: Vector) -> Memory:
+        """The memory, holding this state and what comes from outside."""
+        memory, outside = self.memory, self.outside
+        if outside.needed:
+            memory.driven[:] = outside.driven(t)
+            memory.extra[:] = outside.extra(t, x, u, memory.driven)
+        memory.x[:], memory.u[:] = x, u
+        return memory
 
     def response(self, t0: float, t1: float, x: Vector, u: InputSignal, weight: Vector, seen: Index) -> Matrix:
         """Derivatives of the outputs at `t1` by the inputs, on the internal grid of the last crossing."""
         options = self.options
-        steps = self._grid(t0, t1) if options.step is not None else self.grid
+        steps = self._grid(t0, t1)
         a, b, c, _ = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
         coefficients = np.ascontiguousarray(u.coefficients)
         Y = np.empty((coefficients.shape[1], SEEN * len(seen)))
         response(
             *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients, np.ascontiguousarray(weight)),
-            *(self.outside.still, self._extra, a, b, c, seen, Y),
+            *(self.outside.still, self.memory.extra, a, b, c, seen, Y),
         )
         return Y.T
 
     def _grid(self, t0: float, t1: float) -> Vector:
-        """Equal steps, none longer than asked."""
-        assert self.options.step is not None
+        """Equal steps, none longer than asked, or those of the last crossing where the integrator is adaptive."""
+        if self.options.step is None:
+            return self.memory.grid
         count = max(1, ceil((t1 - t0) / self.options.step - 1e-9))
         return np.full(count, (t1 - t0) / count)
 
     # -- driven from Python ----------------------------------------------------------------------------
 
     def _rhs(self, t: float, x: Vector, u: Vector) -> Vector:
-        driven = self.outside.driven(t)
-        dx = np.empty_like(x)
-        self._margin = derivative(self.arrays, x, u, driven, self.outside.extra(t, x, u, driven), dx)
-        return dx
+        memory = self._at(t, x, u)
+        self._margin = slope(memory.address, memory.x_address, memory.u_address, memory.rates_address)
+        return memory.rates.copy()
 
     def _after_step(self, t: float, x: Vector, x_old: Vector) -> Vector:
         """Watch and project the new state at `t`; `self._margin` belongs to it within a stage."""
-        status = watch(self.arrays, x, x_old, self._margin, self.memory[1])
-        self.memory = (self.memory[0], self._margin)
-        if status == stepping.OK and project(self.arrays, x, self.outside.driven(t), self.options.level) < 0:
+        h, margin = self.carried
+        status = watch(self.arrays, x, x_old, self._margin, margin)
+        self.carried = (h, self._margin)
+        if status == stepping.OK and self.project(x, self.outside.driven(t), self.options.level) < 0:
             status = stepping.NOT_PROJECTED
         return self._arrived(status, t, x_old if status == stepping.SINGULAR else x)
 
@@ -129,19 +139,19 @@ class Crossing:
         return x
 
     def _adaptive_python(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
-        t, h, grid = t0, self.memory[0], []
+        t, h, grid = t0, self.carried[0], []
         while t < t1:
             new, t, h, step, status = kernels.PYTHON.adaptive(
                 *(self._rhs, t, t1, x.copy(), u.t0, u.H, u.coefficients, *DOPRI5),
-                *(self.options.rtol, self.options.atol, h, _MAX_STEPS, 1),
+                *(self.options.rtol, self.options.atol, h, MOST_STEPS, 1),
             )
             if status != kernels.OK:
                 raise self._failed(status, t, x)
             grid.extend(step)
             x = self._after_step(t, new, x)
-            if len(grid) > _MAX_STEPS:
+            if len(grid) > MOST_STEPS:
                 raise self._failed(stepping.TOO_MANY_STEPS, t, x)
-        self.memory, self.grid = (h, self.memory[1]), np.array(grid)
+        self.carried, self.memory.grid = (h, self.carried[1]), np.array(grid)
         return x
 
     def _radau_python(self, t: float, h: float, x: Vector, u: InputSignal) -> Vector:
@@ -174,6 +184,10 @@ class Crossing:
             raise self._failed(status, t, x)
         return x
 
+    def failed(self, status: int) -> CosolveError:
+        """The words for a status of compiled code, which left time and state in the memory."""
+        return self._failed(status, float(self.memory.tail[0]), self.memory.x)
+
     def _failed(self, status: int, t: float, x: Vector) -> CosolveError:
         at = f"t = {t:.6g}"
         driven = self.outside.driven(t)
@@ -201,7 +215,7 @@ class Crossing:
             )
         if status == stepping.NOT_CONVERGED:
             return SubsystemError(f"Newton's method of Radau IIA does not converge at {at}; try a smaller step")
-        reason = f"more than {_MAX_STEPS} steps" if status == stepping.TOO_MANY_STEPS else "a vanishing step"
+        reason = f"more than {MOST_STEPS} steps" if status == stepping.TOO_MANY_STEPS else "a vanishing step"
         return SubsystemError(
             f"'dopri5' needs {reason} at {at}; if joints or springs are stiff use integrator='radau' with a step"
         )

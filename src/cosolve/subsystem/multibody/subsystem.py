@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from cosolve.mechanics.model import MultibodyModel
 from cosolve.mechanics.outside import Outside
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.multibody.crossing import Crossing
+from cosolve.subsystem.multibody.memory import Memory
 from cosolve.subsystem.multibody.options import checked
 from cosolve.subsystem.multibody.ports import lay_out
 from cosolve.subsystem.port import Matrix, Port, Vector
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
 
 #: Extra outputs on request: name -> unit. `multipliers` has one entry per constraint row.
 MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "multipliers": ""}
@@ -60,7 +64,7 @@ class Multibody(Subsystem):
     >>> model.joint("hook", "spherical", "top", "ground")
     >>> pendulum = cs.Multibody(model, ports=["bob"])
     >>> sorted(cs.capabilities(pendulum))
-    ['output', 'replay', 'rollback', 'state']
+    ['compiled crossing', 'output', 'replay', 'rollback', 'state']
     >>> pendulum.start(0.0)[13:16]                               # at rest: no acceleration
     array([0., 0., 0.])
     """
@@ -111,8 +115,9 @@ class Multibody(Subsystem):
         self._seen = layout.seen
         points = {name: marker.point for name, marker in model.markers.items()}
         self._outside = Outside(self.built, list(model.drives.values()), model.time_loads, points, layout.laws)
-        self._crossing = Crossing(self.built, self.arrays, self.options, self._outside)
         self._n_inputs = sum(port.length for port in layout.inputs)
+        memory = Memory(self.arrays, self.options, self._outside.still, self._seen, self._n_inputs)
+        self._crossing = Crossing(self.built, self.arrays, self.options, self._outside, memory)
         self._t = 0.0
         self.x = self._consistent(0.0)
         if sensitivities:
@@ -143,12 +148,14 @@ class Multibody(Subsystem):
         return 6 * len(self.built.free) - len(self.built.row_names)
 
     def _consistent(self, t: float) -> Vector:
-        x, self.initial_change = consistent_start(self.built, self.built.x0, self._outside.driven(t), self._initial)
+        x, self.initial_change = consistent_start(
+            self.built, self.built.x0, self._outside.driven(t), self._initial, self._crossing.project
+        )
         return x
 
     def start(self, t0: float) -> Vector:
         self.x, self._t = self._consistent(t0), t0
-        self._crossing.memory = (0.0, 0.0)
+        self._crossing.carried = (0.0, 0.0)
         return self.output(t0, np.zeros(self._n_inputs))
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
@@ -160,26 +167,29 @@ class Multibody(Subsystem):
         return self.output(t1, u.end)
 
     def output(self, t: float, u: Vector) -> Vector:
-        driven = self._outside.driven(t)
-        extra = self._outside.extra(t, self.x, u, driven)
-        y, lam = np.empty(observe.SEEN * len(self._seen)), np.empty(len(self.arrays.rows))
-        observe.observe(self.arrays, self.x, u, driven, extra, self._seen, y, lam)
+        y = self._crossing.outputs(t, self.x, u)
         if not self._monitors:
             return y
+        driven, lam = self._outside.driven(t), self._crossing.memory.multipliers.copy()
         return np.concatenate([y, *(np.atleast_1d(self._monitor(m, driven, lam)) for m in self._monitors)])
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         if self.options.step is None:  # on the grid that `advance` takes from here
-            memory = self._crossing.memory
+            carried = self._crossing.carried
             self._crossing.integrate(t0, t1, self.x, u)
-            self._crossing.memory = memory
+            self._crossing.carried = carried
         return self._crossing.response(t0, t1, self.x, u, weight, self._seen)
 
+    def native(self, H: float, degree: int) -> Native | str:
+        from cosolve.subsystem.multibody.native import multibody_native
+
+        return multibody_native(self)
+
     def save(self) -> Any:
-        return self.x, self._t, self._crossing.memory
+        return self.x, self._t, self._crossing.carried
 
     def restore(self, state: Any) -> None:
-        self.x, self._t, self._crossing.memory = state
+        self.x, self._t, self._crossing.carried = state
 
     def get_state(self) -> Vector:
         return self.x
