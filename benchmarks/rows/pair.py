@@ -161,8 +161,8 @@ def _python(bench: Bench, built: dict[str, Any]) -> Section:
         *table(["", "per step", "range"], [[label, *timed(sample)] for label, sample in samples.items()]),
     ]
     why = (
-        "guards, finiteness checks and packing on arrays of one to three numbers (profiles/README.md, 2); one check "
-        "per sweep instead of one per port and call, and rows gathered in lists, are what to try first"
+        "what is left is Python itself: some thirty calls and a dozen NumPy operations on one to five numbers per "
+        "macro step (profiles/README.md, 2)"
     )
     section.verdicts = [
         judge("PF-3", "overhead / FMPy loop step", ratio(ours, fmpy), "<= 1", lambda r: r <= 1.0, why, fmpy.missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,12 +16,13 @@ from cosolve.interface.graph import graph
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
-from cosolve.stepper import Core, Selection, Snapshot, channels, checked_plan, make_windows
+from cosolve.stepper import Core, Rows, Selection, Snapshot, channels, checked_plan, make_windows
 from cosolve.stepsize import Adaptive
 
 __all__ = ["channels", "simulate"]
 
 _PROGRESS_EVERY = 0.1  # seconds
+_WRITE_EVERY = 0.01  # seconds: no later than that, and when a run ends, rows are with the recorder
 
 
 def simulate(
@@ -118,6 +119,7 @@ class _Run:
         self.selection = selection
         self.stats = Stats()
         self._residuals = 0.0
+        self.rows = Rows(selection.layout, core.crew.calls, core.crew.seconds)
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
@@ -129,7 +131,10 @@ class _Run:
             core.start(t_first)
             if saved is not None:
                 core.restore(saved)
-            self._loop()
+            try:
+                self._loop()
+            finally:
+                self._write()  # also what came before a failure or Ctrl-C
             if save_state is not None:
                 core.save(portable=True).write(save_state)
         except SimulationError as error:
@@ -160,22 +165,23 @@ class _Run:
         return result
 
     def _loop(self) -> None:
-        core, crew = self.core, self.core.crew
+        core, crew, stats, rows = self.core, self.core.crew, self.stats, self.rows
         t_start, span = core.t, core.windows.t_end - core.t
         chosen = self.selection
         self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
-        calls, seconds = crew.calls.copy(), crew.seconds.copy()
-        rejected, shown = core.rejected, perf_counter()
+        rows.totals = crew.calls.copy(), crew.seconds.copy(), core.rejected
+        shown = written = perf_counter()
         chunks = self._chunks()
         if chunks is not None and isinstance(self.recorder, Memory):
             self.recorder.reserve(core.windows.left / self.every + 2)
         while not core.done:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
+                self._write()
+                calls, _, rejected = rows.totals
                 pending = np.append(crew.calls - calls, core.rejected - rejected)
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
-                calls, seconds = crew.calls - unwritten[:-1], crew.seconds.copy()
-                rejected = core.rejected - int(unwritten[-1])
+                rows.totals = crew.calls - unwritten[:-1], crew.seconds.copy(), core.rejected - int(unwritten[-1])
                 if chunk.failure is not None:
                     raise chunk.failure
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
@@ -183,29 +189,27 @@ class _Run:
                     shown = perf_counter()
                 continue
             step = core.cross()
-            outcome = step.outcome
-            self.stats.steps += 1
-            self.stats.iterations += outcome.iterations
-            self.stats.unconverged += not outcome.converged
-            self.stats.over_tolerance += step.error > 1.0
-            if outcome.residual == outcome.residual:
-                self._residuals = max(self._residuals, outcome.residual)
-                self.stats.max_residual = self._residuals
-            if core.done or self.stats.steps % self.every == 0:
-                self.recorder.append(
-                    Row(
-                        *(step.t, chosen.y(outcome.y), chosen.z(outcome.z), step.H),
-                        *(outcome.iterations, outcome.residual, step.error),
-                        rejected=core.rejected - rejected,
-                        calls=crew.calls - calls,
-                        seconds=crew.seconds - seconds,
-                        norms=outcome.norms,
-                    )
-                )
-                calls, seconds, rejected = crew.calls.copy(), crew.seconds.copy(), core.rejected
+            stats.steps += 1
+            stats.iterations += step.iterations
+            if not step.converged:
+                stats.unconverged += 1
+            if step.error > 1.0:
+                stats.over_tolerance += 1
+            if step.residual >= self._residuals:  # not for NaN: a method without residuals
+                self._residuals = stats.max_residual = step.residual
+            if stats.steps % self.every == 0 or core.done:
+                rows.add(step, chosen.y(step.y), chosen.z(step.z), core.rejected)
+                if perf_counter() - written > _WRITE_EVERY:
+                    self._write()
+                    written = perf_counter()
             if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
-                self.progress((step.t - t_start) / span)
+                self.progress((core.t - t_start) / span)
                 shown = perf_counter()
+
+    def _write(self) -> None:
+        """Hand the rows gathered so far to the recorder."""
+        if len(self.rows):
+            self.recorder.extend(*self.rows.take())
 
     def _chunks(self) -> Chunks | None:
         """The way through compiled code, where there is one and it is wanted."""
@@ -219,7 +223,7 @@ class _Run:
     def _compiled(self, chunks: Chunks) -> Chunk | None:
         """As many steps as compiled code takes at once."""
         began = perf_counter()
-        chunk = chunks.take(self.recorder.room if self.every == 1 and self.selection.everything else None)
+        chunk = chunks.take(self._room if self.every == 1 and self.selection.everything else None)
         if self.compiled and chunks.reason is not None:
             raise SetupError(f"compiled=True: {chunks.reason}")
         if chunk is not None:
@@ -227,6 +231,11 @@ class _Run:
             self.stats.compiled_seconds += perf_counter() - began - chunks.loading
             self.stats.loading_seconds += chunks.loading
         return chunk
+
+    def _room(self, rows: int) -> Mapping[str, Any]:
+        """Where compiled code writes its rows: after those gathered so far."""
+        self._write()
+        return self.recorder.room(rows)
 
     def _record(self, chunk: Chunk, unwritten: Any) -> Any:
         """Rows of compiled steps, thinned out where not every one is wanted; calls of steps not recorded yet."""

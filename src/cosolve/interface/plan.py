@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.constraint import Combination, Levels
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import Matrix, Ports, Vector
+from cosolve.subsystem.port import Matrix, Ports, Vector, all_finite
 
 Index = npt.NDArray[np.intp]
 
@@ -66,7 +66,7 @@ class Block:
             value = self.row_ports.pack(returned)
         except SubsystemError as error:
             raise SubsystemError(f"{self.label} {self._addressed(str(error))}") from None
-        if not np.isfinite(value).all():
+        if not all_finite(value):
             k = int(np.flatnonzero(~np.isfinite(value))[0])
             bad = self._addressed(self.row_ports.labels()[k])
             given = np.array2string(y_read, threshold=8)
@@ -142,7 +142,15 @@ class Block:
             by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         return by_z, by_y
 
+    @cached_property
+    def _scalars(self) -> bool:
+        """True when every argument is one number."""
+        return all(scalar for _, scalar in self.of)
+
     def _arguments(self, y_read: Vector) -> list[Any]:
+        if self._scalars:
+            numbers: list[float] = y_read.tolist()
+            return numbers
         values, start = [], 0
         for index, scalar in self.of:
             part = y_read[start : start + len(index)]
@@ -241,12 +249,19 @@ class Plan:
 
     def evaluate(self, y: Vector, z: Vector) -> Vector:
         """The coupling variables that the outputs ask for; implicit unknowns keep their value in `z`."""
+        if self._all_copied:
+            return y[self.copy_from]
         new = z.copy()
         new[self.copy_rows] = y[self.copy_from]
         for block in self.blocks:
             if not block.implicit:
                 new[block.rows] = block.call(z[block.rows], y[block.y_index])
         return new
+
+    @cached_property
+    def _all_copied(self) -> bool:
+        """True when every coupling variable, in order, is a plain connection."""
+        return np.array_equal(self.copy_rows, np.arange(self.n_z))
 
     def residual(self, z: Vector, y: Vector) -> Vector:
         """`r(z, y)`: `z - f(y)` for connections and laws, the user's function for equations."""

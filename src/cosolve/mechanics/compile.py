@@ -1,52 +1,21 @@
-"""One decorator for the compiled equations of motion, cached on disk where that is possible.
-
-Numba looks only at the file of the function itself when it decides whether a cached version is still good. Our
-functions call each other across files, so the files below count as the source of every function too.
-"""
+"""Decorators for the compiled equations of motion, and calls by address."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+from cosolve.jit import njit
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_NAMES = (
-    *(
-        "arrays",
-        "compile",
-        "constraints",
-        "coupling_loads",
-        "dynamics",
-        "entries",
-        "forces",
-        "joint_math",
-        "kinematics",
-    ),
-    *("observe", "radau", "sensitivity", "stepping"),
-)
-_FILES = [path.stat() for name in _NAMES if (path := Path(__file__).with_name(f"{name}.py")).exists()]
-_STAMP = (max((s.st_mtime for s in _FILES), default=0.0), sum(s.st_size for s in _FILES))
-
 
 def _jit(function: Any, **options: bool | str) -> Any:
-    njit: Any = numba.njit  # its stubs do not know all options
-    try:
-        dispatcher = njit(cache=True, error_model="numpy", **options)(function)
-        cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if hasattr(cache_file, "_source_stamp"):
-            own = Path(function.__code__.co_filename).stat()
-            cache_file._source_stamp = (*_STAMP, own.st_mtime, own.st_size)
-    except RuntimeError:  # numba found no directory to write to
-        dispatcher = njit(error_model="numpy", **options)(function)
-    return dispatcher
+    return njit(cache=True, error_model="numpy", **options)(function)
 
 
 def compiled(function: F) -> F:
-    """`numba.njit` with the cache next to the source or, where that is read-only, in memory.
+    """`numba.njit`, kept on disk; division by zero gives an infinity, as in numpy.
 
     Called from Python it leaves the interpreter to other threads meanwhile.
 

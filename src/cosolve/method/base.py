@@ -24,7 +24,8 @@ class Outcome:
 
     `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
     there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
-    and length of the step where the method chose it itself; `norms`: the residual norm of every iterate.
+    and length of the step, which a method sets where it chose them itself; `norms`: the residual norm of every iterate;
+    `error`: the estimate in units of the tolerance, for the step control to set.
     """
 
     y: Vector
@@ -38,6 +39,7 @@ class Outcome:
     t1: float | None = None
     H: float | None = None
     norms: Sequence[float] = ()
+    error: float = np.nan
 
 
 MacroStep = Callable[[History, Window], Outcome]

@@ -61,12 +61,10 @@ class Jacobi(_Explicit):
 
     def bind(self, crew: Crew) -> MacroStep:
         def step(history: History, window: Window) -> Outcome:
-            degree = history.extrapolation_degree(self.degree)
-            coefficients = history.extrapolate(degree, window.H)
+            coefficients, predicted = history.predict(self.degree, window.H)
             y = crew.sweep(window, coefficients)
-            predicted = coefficients.sum(axis=0)
             y, z = self._finish(crew, window, y, predicted)
-            return Outcome(y, z, predicted, degree)
+            return Outcome(y, z, predicted, len(coefficients) - 1)
 
         return step
 
@@ -95,11 +93,10 @@ class GaussSeidel(_Explicit):
         serial = Serial(crew, in_order(crew.plan, self.order))
 
         def step(history: History, window: Window) -> Outcome:
-            degree = history.extrapolation_degree(self.degree)
-            coefficients = history.extrapolate(degree, window.H)
+            coefficients, predicted = history.predict(self.degree, window.H)
             y, z = serial.run(window, coefficients, *history.interpolation(self.degree, window.H))
             y, z = self._finish(crew, window, y, z)
-            return Outcome(y, z, coefficients.sum(axis=0), degree)
+            return Outcome(y, z, predicted, len(coefficients) - 1)
 
         return step
 
@@ -156,10 +153,10 @@ class MasterSlave(_Explicit):
             H = t1 - limit.t0
             H = usual if abs(H - usual) < 1e-9 * usual else H  # equal steps stay equal, whatever the rounding of times
             window = Window(limit.t0, t1, H)
-            coefficients = history.extrapolate(degree, window.H)
+            coefficients, predicted = history.predict(degree, window.H)
             nodes = history.interpolation(self.degree, window.H)
             y, z = serial.run(window, coefficients, *nodes, {first: y_master})
             y, z = self._finish(crew, window, y, z)
-            return Outcome(y, z, coefficients.sum(axis=0), degree, t1=t1, H=H)
+            return Outcome(y, z, predicted, degree, t1=t1, H=H)
 
         return step

@@ -25,7 +25,7 @@ from cosolve.method.reduced import Reduced
 from cosolve.method.semi_implicit import refuse_bad_differencing
 from cosolve.method.serial import Serial, checked_order, in_order, unknown_in_order
 from cosolve.method.trial import JacobianSource, Trial
-from cosolve.signal import History
+from cosolve.signal import History, end_values
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector, is_number
 
@@ -144,7 +144,7 @@ class Implicit(Method):
             trial = Trial(
                 *(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial, self.local)
             )
-            z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
+            z_p = end_values(history.extrapolate(guess_degree, window.H))
             solutions, norms, converged = [], [], True
             for corrector, (_, combined) in zip(correctors, parts, strict=True):
                 trial.plan = combined

@@ -26,7 +26,7 @@ from cosolve.method.constraint import (
 )
 from cosolve.method.crew import Crew, Window
 from cosolve.method.trial import JacobianSource, Trial
-from cosolve.signal import History
+from cosolve.signal import History, end_values
 from cosolve.subsystem.port import is_number
 
 
@@ -86,7 +86,7 @@ class SemiImplicit(Method):
             nonlocal parts
             # 1 predictor: extrapolated end values, on the corrector's nodes so that perturbed runs share them
             trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, held.size)
-            z_p = history.extrapolate(guess_degree, window.H).sum(axis=0)
+            z_p = end_values(history.extrapolate(guess_degree, window.H))
             shape = (window.H, len(trial.weight))
             if held.shape != shape or not parts:
                 parts = variants(plan, treatment, window.H)

@@ -10,6 +10,7 @@ import numpy as np
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
 from cosolve.method.crew import Crew, Window
+from cosolve.signal import end_values
 from cosolve.subsystem.port import Matrix, Vector
 
 
@@ -58,7 +59,7 @@ class Serial:
         plan = self.crew.plan
         coefficients = np.zeros((max(len(base), len(given)), plan.n_z))
         coefficients[: len(given)] = given
-        y, z = np.empty(plan.n_y), given.sum(axis=0)
+        y, z = np.empty(plan.n_y), end_values(given)
         for k, i in enumerate(self.sequence):
             known = None if ready is None else ready.get(i)
             y[plan.y_slices[i]] = self.crew.advance(i, window, coefficients) if known is None else known

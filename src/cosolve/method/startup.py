@@ -112,7 +112,7 @@ class MasterSlaveStart(RisingDegree):
                 assert outcome.H is not None
                 fine.push(outcome.z, outcome.H)
                 t = outcome.t1
-            outcome.t1, outcome.predicted = None, history.extrapolate(method.degree, window.H).sum(axis=0)
+            outcome.t1, outcome.predicted = None, history.predict(method.degree, window.H)[1]
             return outcome
 
         return Remembering(run, held, step)

@@ -99,10 +99,10 @@ class Trial:
         response = self._responses
         if plan.n_z < SPARSE_FROM:
             G, dr_dy = np.zeros((plan.n_z, plan.n_z)), np.zeros((plan.n_z, plan.n_y))
-            for rows, columns, values in by_z:
-                np.add.at(G, (rows, columns), values)
-            for rows, columns, values in by_y:
-                np.add.at(dr_dy, (rows, columns), values)
+            for matrix, entries in ((G, by_z), (dr_dy, by_y)):
+                for rows, columns, values in entries:
+                    if len(values):
+                        np.add.at(matrix, (rows, columns), values)
             for i, dy_dz in enumerate(response):
                 G[:, plan.reads(i)] += product(dr_dy[:, plan.y_slices[i]], dy_dz)
             return G
@@ -141,7 +141,7 @@ class Trial:
             by_input = crew.jacobian(i, self.window, coefficients, self.weight)
             return product(by_input, plan.input_map(i))
         y_i = y[plan.y_slices[i]]
-        noise = 0.0 if has_capability(subsystem, "replay") else subsystem.noise
+        noise = 0.0 if crew.can_replay[i] else subsystem.noise
         relative = max(self.increment, noise**0.5)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.signal.polynomial import lagrange_weights
+from cosolve.signal.polynomial import end_values, lagrange_weights
 from cosolve.subsystem.port import Matrix, Vector
 from cosolve.subsystem.products import combine
 
@@ -70,8 +70,15 @@ class History:
         """Coefficients (degree + 1, n) of the polynomial through `T_n, ..., T_{n-degree}`, in `s = (t - T_n)/H`."""
         degree = self.extrapolation_degree(degree)
         if degree == 0:
-            return self.values[0][np.newaxis, :]
+            return self.values[0][np.newaxis]
         return combine(lagrange_weights(self._past_nodes(degree + 1, H)), self.values[: degree + 1])
+
+    def predict(self, degree: int, H: float) -> tuple[Matrix, Vector]:
+        """Those coefficients, and the values that the polynomial reaches at the end of the step."""
+        if degree == 0 or len(self.values) == 1:
+            return self.values[0][np.newaxis], self.values[0]
+        coefficients = self.extrapolate(degree, H)
+        return coefficients, end_values(coefficients)
 
     def interpolation(self, degree: int, H: float) -> tuple[Matrix, Vector]:
         """The polynomials through `(T_n + H, end), T_n, ..., T_{n-degree+1}` as `base + outer(weight, end)`.

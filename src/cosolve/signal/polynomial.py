@@ -11,8 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from cosolve.subsystem.input_polynomial import InputPolynomial
+from cosolve.subsystem.input_polynomial import InputPolynomial, end_values
 from cosolve.subsystem.port import Matrix
+
+__all__ = ["Polynomial", "end_values", "lagrange_weights"]
 
 #: The class lives below, where solvers by themselves need it too.
 Polynomial = InputPolynomial

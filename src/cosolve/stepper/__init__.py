@@ -1,14 +1,15 @@
 """Runs that are stepped: the macro-step loop, its step sequences, and saved states in memory and in files."""
 
 from cosolve.stepper.channels import Selection, channels
-from cosolve.stepper.core import Core, Crossing
+from cosolve.stepper.core import Core
+from cosolve.stepper.rows import Rows
 from cosolve.stepper.snapshot import Snapshot
 from cosolve.stepper.stepper import Stepper, checked_plan
 from cosolve.stepper.windows import Windows, make_windows
 
 __all__ = [
     "Core",
-    "Crossing",
+    "Rows",
     "Selection",
     "Snapshot",
     "Stepper",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +52,8 @@ class Selection:
 
     def __init__(self, plan: Plan, names: Sequence[str] | None = None) -> None:
         self.channels = channels(plan)
-        self._y: Any = slice(None)
-        self._z: Any = slice(None)
+        self._y: npt.NDArray[np.intp] | None = None  # everything
+        self._z: npt.NDArray[np.intp] | None = None
         widths = [plan.n_y, plan.n_z]
         if names is not None:
             if isinstance(names, str):
@@ -78,11 +77,11 @@ class Selection:
 
     def y(self, y: Vector) -> Vector:
         """The outputs that are written down."""
-        return np.asarray(y[self._y])
+        return y if self._y is None else y[self._y]
 
     def z(self, z: Vector) -> Vector:
         """The coupling variables that are written down."""
-        return np.asarray(z[self._z])
+        return z if self._z is None else z[self._z]
 
 
 def _columns(kept: dict[str, Channel], column: str) -> npt.NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -18,16 +18,6 @@ from cosolve.stepper.snapshot import Snapshot, description
 from cosolve.stepper.windows import Uniform, Windows
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector
-
-
-@dataclass(slots=True)
-class Crossing:
-    """One accepted macro step: where it ended, how long it was, and what it took."""
-
-    t: float
-    H: float
-    outcome: Outcome
-    error: float
 
 
 class Core:
@@ -67,7 +57,7 @@ class Core:
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
 
-    def cross(self, H: float | None = None, limit: float = inf) -> Crossing:
+    def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`."""
         windows, crew = self.windows, self.crew
         while True:
@@ -81,12 +71,12 @@ class Core:
             self.rejected += 1
             H = None
         self.rejected += outcome.rejected
-        t, length = window.t1, window.H
-        if outcome.t1 is not None and outcome.H is not None:
-            t, length = outcome.t1, outcome.H
-        self.history.push(outcome.z, length)
+        if outcome.t1 is None or outcome.H is None:
+            outcome.t1, outcome.H = window.t1, window.H
+        outcome.error = error
+        self.history.push(outcome.z, outcome.H)
         self.y, self.z = outcome.y, outcome.z
-        return Crossing(t, length, outcome, error)
+        return outcome
 
     @property
     def remembered(self) -> Any:

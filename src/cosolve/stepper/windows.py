@@ -99,7 +99,9 @@ class Uniform(Windows):
         t1, length = clock.time(self._n + 1), clock.step(self._n)
         if H is not None:
             t1, length = t + H, H
-        limit = min(limit, self.t_end)
+        limit = limit if limit < self.t_end else self.t_end
+        if t1 + length < limit:  # nowhere near it
+            return Window(t, t1, length)
         if abs(t1 - limit) <= _CLOSE * length:
             return Window(t, limit, length)
         return Window(t, t1, length) if t1 < limit else Window(t, limit, limit - t)

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cosolve.subsystem.port import Matrix, Vector
+
+_ZERO = np.zeros(())  # faster to add than a Python number
+
+
+def end_values(coefficients: Matrix) -> Vector:
+    """Values of the polynomials at the end of the step (`s = 1`): the sum of their coefficients.
+
+    >>> import numpy as np
+    >>> end_values(np.array([[2.0, 1.0], [3.0, -1.0]]))
+    array([5., 0.])
+    """
+    if len(coefficients) == 1:  # held inputs; like a sum this makes 0.0 of -0.0
+        held: Vector = coefficients[0] + _ZERO
+        return held
+    end: Vector = coefficients.sum(axis=0)
+    return end
 
 
 class InputPolynomial:
@@ -26,8 +44,7 @@ class InputPolynomial:
     @property
     def end(self) -> Vector:
         """Values at the end of the step (`s = 1`)."""
-        end: Vector = self.coefficients.sum(axis=0)
-        return end
+        return end_values(self.coefficients)
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t` (outside the step too: the same polynomial)."""

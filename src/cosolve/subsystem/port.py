@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,15 @@ from cosolve.errors import SetupError, SubsystemError
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Matrix: TypeAlias = npt.NDArray[np.float64]
+
+#: So many numbers are handled faster one by one in Python than as an array.
+FEW = 16
+
+_DOUBLE = np.dtype(np.float64)
+
+#: What subsystems return most often.
+_PLAIN = frozenset((np.ndarray, list, tuple, float, np.float64))
+_NOTHING = np.zeros(0, dtype=bool)
 
 
 def is_number(value: object) -> bool:
@@ -25,6 +35,16 @@ def is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     return bool(np.isfinite(value))
+
+
+def all_finite(values: Vector) -> bool:
+    """No NaN and no infinity. A finite sum says so at once; one that is not may have overflowed.
+
+    >>> all_finite(np.array([1e308, 1e308])), all_finite(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    total = sum(values.tolist()) if len(values) <= FEW else values.dot(values)
+    return isfinite(total) or bool(np.isfinite(values).all())
 
 
 def initial_state(kind: str, x0: Any) -> Vector:
@@ -130,8 +150,13 @@ class Ports:
         >>> Ports(["x", ("r", 2)]).pack({"x": 1.0, "r": [2.0, 3.0]})
         array([1., 2., 3.])
         """
-        if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (self.length,):
-            return values
+        if type(values) in _PLAIN:  # looked at once; whatever is unusual about it is left to the lines below
+            try:
+                given = np.asarray(values)
+            except ValueError:
+                given = _NOTHING
+            if given.dtype is _DOUBLE and given.size == self.length:
+                return given if given.ndim == 1 else given.reshape(-1)
         if isinstance(values, Mapping):
             missing, extra = set(self.slices) - set(values), set(values) - set(self.slices)
             if missing or extra:
@@ -151,6 +176,19 @@ class Ports:
         if flat.size != self.length:
             raise SubsystemError(f"returned {flat.size} numbers, expected {self.length} for the ports {self.names}")
         return flat
+
+    def listed(self, values: Any) -> Sequence[float] | Vector:
+        """The same, but a list of the right length is left alone, whatever it holds: for those who look at it later.
+
+        >>> Ports(["x", "v"]).listed([1.0, 2.0])
+        [1.0, 2.0]
+        """
+        kind = type(values)
+        if (kind is list or kind is tuple) and len(values) == self.length:
+            return values  # type: ignore[no-any-return]
+        if kind is float and self.length == 1:
+            return (values,)
+        return self.pack(values)
 
     def _pack_each(self, values: Sequence[Any]) -> Vector:
         """One value per port, each of its port's length."""

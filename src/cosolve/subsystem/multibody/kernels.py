@@ -13,8 +13,8 @@ from functools import cache
 from math import ceil
 
 import numpy as np
-from numba import carray, types  # type: ignore[attr-defined]
 
+from cosolve.jit import carray, types
 from cosolve.mechanics import dynamics
 from cosolve.mechanics.arrays import Arrays, Index, Matrix, Vector
 from cosolve.mechanics.compile import address, by_address, compiled, internal
