@@ -40,7 +40,7 @@ _FAILURES = 3
 
 #: Rows of the first chunk, and of any at most; numbers in them at most. Chunks double as long as they take less than so
 #: many seconds: Ctrl-C and the progress bar must not wait for long.
-_FIRST, _ROWS, _NUMBERS, _SECONDS = 512, 1 << 16, 1 << 20, 5e-3
+_FIRST, _ROWS, _NUMBERS, _SECONDS = 512, 1 << 16, 1 << 20, 2e-2
 
 
 @dataclass

@@ -161,7 +161,7 @@ class Memory:
 
     def _note_same(self, name: str, rows: int, value: Any) -> None:
         same, first = self._same[name], self._count
-        if same and same[-1][1] == first and np.array_equal(same[-1][2], value, equal_nan=True):
+        if same and same[-1][1] == first and _equal(same[-1][2], value):
             first = same.pop()[0]
         same.append((first, self._count + rows, value))
 
@@ -191,6 +191,13 @@ class Memory:
 
     def close(self) -> None:
         """Nothing to do."""
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """True for the same row, or the same number, NaN included."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other or (one != one and other != other))
 
 
 class _Columns(Mapping[str, npt.NDArray[Any]]):
