@@ -8,6 +8,7 @@ from tests.fmu.build import fmu
 from tests.fmu.oscillator import fmu_force_displacement, fmu_split, mass_from
 
 import cosolve as cs
+from cosolve.compiled import chunks
 
 COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "calls", "norms_end", "norms")
 
@@ -100,3 +101,38 @@ def test_running_on_after_compiled_steps() -> None:
     once_more = cs.simulate(system, **run, t_end=0.1, compiled=False)
     np.testing.assert_array_equal(whole["one.x"], again["one.x"])
     np.testing.assert_array_equal(whole["one.x"], once_more["one.x"])
+
+
+@numba.njit
+def turns_stiff(t, x, u):
+    rate = 1.0 if t < 0.01 else 1e9
+    slope = np.empty(2)
+    slope[0] = x[1]
+    slope[1] = -rate * (x[1] - np.cos(t)) + 1e-3 * u[0]
+    return slope
+
+
+@numba.njit
+def motion(t, x, u):
+    return x
+
+
+def test_a_neighbour_that_turns_stiff_goes_on_in_the_readable_engine(monkeypatch) -> None:
+    """An explicit step with an FMU is undone where another subsystem may hand it back."""
+
+    def build() -> cs.System:
+        p = lu()
+        one = mass_from(fmu("mass_force", 2), p.m1, p.c1, p.d1, p, p.x1, p.v1)
+        two = cs.Ode(turns_stiff, motion, x0=[0.0, 1.0], inputs=["f"], outputs=["x", "v"])
+        system = cs.System({"one": one, "two": two})
+        system.connect("one.x", "two.f")
+        system.connect("two.x", "one.f")
+        return system
+
+    monkeypatch.setattr(chunks, "_WORTH_RUNNING", 10)
+    monkeypatch.setattr(chunks, "_WORTH_LOADING", 10)
+    run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.03}
+    readable, chosen = cs.simulate(build(), **run, compiled=False), cs.simulate(build(), **run)
+    assert 5 < chosen.stats.compiled_steps < 15
+    for name in COLUMNS:
+        np.testing.assert_array_equal(readable.column(name), chosen.column(name), err_msg=name)

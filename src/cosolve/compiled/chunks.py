@@ -217,8 +217,13 @@ class Chunks:
             return False
         order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
         self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree + 1)
-        # an explicit step is undone only where that is cheap: the readable engine then takes it again
-        self.may_retry = not isinstance(method, (Jacobi, GaussSeidel)) or all(len(n.state) for n in natives)
+        # an explicit step is undone where that is cheap, or where the readable engine may have to take it again
+        explicit, back = isinstance(method, (Jacobi, GaussSeidel)), [n.hands_back for n in natives]
+        self.may_retry = not explicit or any(back) or all(len(n.state) for n in natives)
+        stuck = [name for name, n in zip(plan.names, natives, strict=True) if not (n.save or len(n.state))]
+        if explicit and any(back) and stuck:
+            self.reason = f"'{plan.names[back.index(True)]}' may hand a step back, and '{stuck[0]}' cannot be set back"
+            return False
         past = tuple(-float(j) for j in range(method.degree + 1))
         W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
         V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))

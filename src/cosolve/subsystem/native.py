@@ -46,5 +46,6 @@ class Native:
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None
     any_step: bool = False  # True when it crosses steps of any length, not only of the one it was made for
+    hands_back: bool = False  # True when a bad status may mean a step that the readable engine crosses all the same
     explain: Callable[[int], None] | None = None  # raises with the words for a bad status
     keep: tuple[Any, ...] = ()  # whatever must stay in memory meanwhile

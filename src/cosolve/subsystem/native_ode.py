@@ -190,4 +190,6 @@ def ode_native(ode: Ode) -> Native | str:
         if not isinstance(solver, FixedStep) and data[0]:
             solver.memory = float(state[nx])
 
-    return Native(address, data.ctypes.data, state, enter=enter, leave=leave, any_step=True, keep=(data,))
+    made = Native(address, data.ctypes.data, state, enter=enter, leave=leave, any_step=True, keep=(data,))
+    made.hands_back = tableau is None  # it may turn stiff
+    return made

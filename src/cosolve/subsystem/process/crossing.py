@@ -193,6 +193,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
     about: dict[str, Any] = answer.value
     native = Native(x.cross.address or 0, near.data, enter=near.enter, leave=near.leave, explain=near.explain)
     native.begin, native.any_step, native.keep = x.begin.address or 0, about["any step"], (near,)
+    native.hands_back = about["hands back"]
     if about["undoes"]:
         native.save, native.restore = x.save.address or 0, x.restore.address or 0
         native.state = np.zeros(about["cheaply"])  # not empty where that is cheap; the numbers themselves are there
@@ -218,6 +219,7 @@ class Served(_Side):
         native = self.native
         return {
             "any step": native.any_step,
+            "hands back": native.hands_back,
             "undoes": bool(native.save or len(native.state)),
             "cheaply": int(len(native.state) > 0),
             "jacobian": native.jacobian is not None,
