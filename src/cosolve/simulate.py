@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -177,7 +177,6 @@ class _Run:
         while not core.done:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
-                self._write()
                 calls, _, rejected = rows.totals
                 pending = np.append(crew.calls - calls, core.rejected - rejected)
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
@@ -222,8 +221,10 @@ class _Run:
 
     def _compiled(self, chunks: Chunks) -> Chunk | None:
         """As many steps as compiled code takes at once."""
+        if chunks.reason is None:
+            self._write()  # the rows of the chunk come after those gathered so far
         began = perf_counter()
-        chunk = chunks.take(self._room if self.every == 1 and self.selection.everything else None)
+        chunk = chunks.take(self.recorder.room if self.every == 1 and self.selection.everything else None)
         if self.compiled and chunks.reason is not None:
             raise SetupError(f"compiled=True: {chunks.reason}")
         if chunk is not None:
@@ -231,11 +232,6 @@ class _Run:
             self.stats.compiled_seconds += perf_counter() - began - chunks.loading
             self.stats.loading_seconds += chunks.loading
         return chunk
-
-    def _room(self, rows: int) -> Mapping[str, Any]:
-        """Where compiled code writes its rows: after those gathered so far."""
-        self._write()
-        return self.recorder.room(rows)
 
     def _record(self, chunk: Chunk, unwritten: Any) -> Any:
         """Rows of compiled steps, thinned out where not every one is wanted; calls of steps not recorded yet."""

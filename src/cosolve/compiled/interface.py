@@ -48,8 +48,8 @@ from cosolve.compiled.wiring import (
 from cosolve.jit import njit
 from cosolve.subsystem.native import REPLAY
 from cosolve.subsystem.native_calls import (
-    call_jitted_4,
     call_nine,
+    call_partials,
     call_six,
     double_at,
     finite,
@@ -131,7 +131,7 @@ def output_partials(w, dr_dy):
         of = law(w, b)
         reads, rows, count = word_at(of, LAW_READS), word_at(of, LAW_ROWS), word_at(of, N_LAW_ROWS)
         read_arguments(w, b, arguments)
-        if call_jitted_4(word_at(of, PARTIALS), arguments, word_at(of, LAW_NOMINAL), values, slopes) != 0:
+        if call_partials(word_at(of, PARTIALS), arguments, word_at(of, LAW_NOMINAL), values, slopes) != 0:
             return law_failed(w)
         for k in range(word_at(of, N_LAW_READS)):
             for m in range(count):

@@ -17,21 +17,16 @@ _PARTIALS: dict[Any, Any] = {}
 def law_addresses(block: Block, partials: bool) -> tuple[int, int]:
     """Where `law(arguments, values)` and `partials(arguments, nominal, values, slopes)` are; 0 for what is not wanted.
 
-    They are called by `native_calls.call_jitted_2` and `call_jitted_4`; all arguments are addresses of doubles.
+    All arguments are addresses of doubles.
     """
-    from cosolve.subsystem.native_calls import LAW, PARTIALS
+    from cosolve.subsystem.native_calls import address
 
     law = _law(block)
     if not partials:
-        return _address(law, LAW), 0
+        return address(law), 0
     if law not in _PARTIALS:
         _PARTIALS[law] = _compile_partials(law, len(block.y_index), len(block.rows))
-    return _address(law, LAW), _address(_PARTIALS[law], PARTIALS)
-
-
-def _address(compiled: Any, signature: Any) -> int:
-    made = compiled.overloads[signature.args]
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    return address(law), address(_PARTIALS[law])
 
 
 def _law(block: Block) -> Any:

@@ -46,7 +46,7 @@ from cosolve.jit import njit
 from cosolve.subsystem.native import ADVANCE
 from cosolve.subsystem.native_calls import (
     call_cross,
-    call_jitted_2,
+    call_law,
     call_one,
     double_at,
     finite,
@@ -144,9 +144,9 @@ def sweep(w, t0, t1, H, n, coefficients, n_z):
 
 
 @part
-def call_law(w, b, arguments, values):
+def law_values(w, b, arguments, values):
     """The values of law `b` for given arguments."""
-    if call_jitted_2(word_at(law(w, b), LAW), arguments, values) != 0:
+    if call_law(word_at(law(w, b), LAW), arguments, values) != 0:
         return law_failed(w)
     for k in range(word_at(law(w, b), N_LAW_ROWS)):
         short_loop()
@@ -175,7 +175,7 @@ def evaluate_law(w, b, z):
     """The rows of `z` that belong to law `b`, from the outputs."""
     arguments, values, rows = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(law(w, b), LAW_ROWS)
     read_arguments(w, b, arguments)
-    if call_law(w, b, arguments, values) != GOOD:
+    if law_values(w, b, arguments, values) != GOOD:
         return FAILED
     for k in range(word_at(law(w, b), N_LAW_ROWS)):
         short_loop()

@@ -13,6 +13,9 @@ from numba.extending import intrinsic
 
 _I64, _I32, _I8, _F64 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType()
 
+#: The status of a function that raised an exception.
+RAISED = 1
+
 #: Signature of a crossing, for functions that are compiled to be called by address.
 CROSS = types.int64(
     types.intp, types.int64, types.float64, types.float64, types.float64, types.int64, types.intp, types.intp
@@ -45,28 +48,50 @@ def call_two(typing, address, first, second):
     return types.int64(*[types.intp] * 3), _call(_I64, [_I64] * 2)
 
 
-def _call_jitted(count: int) -> Any:
-    """Numba's own convention: the result and the exception go to the first two arguments, the status is returned."""
+def address(function: Any) -> int:
+    """Where the machine code of a function is that numba has jitted for one signature; for the calls below.
+
+    >>> from cosolve.jit import njit
+    >>> address(njit("int64(int64, int64)")(lambda a, b: a + b)) > 0
+    True
+    """
+    (made,) = function.overloads.values()
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+def _call_jitted(arguments: list[Any]) -> Any:
+    """Code that calls by such an address; the result, or RAISED.
+
+    Numba's own convention: the result and the exception go to the first two arguments, the status is returned.
+    """
 
     def generate(context, builder, signature, values):
         result, raised = cgutils.alloca_once(builder, _I64), cgutils.alloca_once(builder, _I8.as_pointer())
-        kinds = [_I64.as_pointer(), _I8.as_pointer().as_pointer(), *[_I64] * count]
-        kind = ir.FunctionType(_I32, kinds).as_pointer()
-        return builder.call(builder.inttoptr(values[0], kind), [result, raised, *values[1:]])
+        kind = ir.FunctionType(_I32, [_I64.as_pointer(), _I8.as_pointer().as_pointer(), *arguments]).as_pointer()
+        status = builder.call(builder.inttoptr(values[0], kind), [result, raised, *values[1:]])
+        good = builder.icmp_signed("==", status, ir.Constant(_I32, 0))
+        return builder.select(good, builder.load(result), ir.Constant(_I64, RAISED))
 
     return generate
 
 
 @intrinsic
-def call_jitted_2(typing, address, a, b):
-    """A function jitted by numba for two words, by the address of its machine code; not 0 when it raised."""
-    return types.int32(*[types.intp] * 3), _call_jitted(2)
+def call_jitted_cross(typing, address, data, mode, t0, t1, H, n, coefficients, outputs):
+    """A crossing jitted by numba, which may raise."""
+    signature = types.int64(types.intp, *CROSS.args)
+    return signature, _call_jitted([_I64, _I64, _F64, _F64, _F64, _I64, _I64, _I64])
 
 
 @intrinsic
-def call_jitted_4(typing, address, a, b, c, d):
-    """The same for four words."""
-    return types.int32(*[types.intp] * 5), _call_jitted(4)
+def call_law(typing, address, arguments, values):
+    """`law(arguments, values)`."""
+    return types.int64(*[types.intp] * 3), _call_jitted([_I64] * 2)
+
+
+@intrinsic
+def call_partials(typing, address, arguments, nominal, values, slopes):
+    """`partials(arguments, nominal, values, slopes)`."""
+    return types.int64(*[types.intp] * 5), _call_jitted([_I64] * 4)
 
 
 @intrinsic

@@ -16,7 +16,7 @@ from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.subsystem.integrator.tableaus import DOPRI5
 from cosolve.subsystem.native import Native
-from cosolve.subsystem.native_calls import CROSS, doubles_at
+from cosolve.subsystem.native_calls import CROSS, address, call_jitted_cross, doubles_at
 from cosolve.subsystem.port import Ports
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
     a, b, c, _ = tableau
     run = kernels.compiled().fixed
 
-    @njit
+    @njit(CROSS)
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
         memory = carray(doubles_at(data), _HEAD + nx + 1)
         if memory[0] == 0.0:
@@ -94,7 +94,7 @@ def _stiff(rhs: Any, most: int) -> tuple[Any, Any]:
 def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny: int, most: int) -> Any:
     run, again = kind(rhs, most)
 
-    @njit
+    @njit(CROSS)
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
         memory = carray(doubles_at(data), _HEAD + nx + 1 + most)
         if memory[0] == 0.0:
@@ -120,16 +120,13 @@ def _guarded(cross: Any) -> Any:
 
     They know no exceptions: one becomes a status, and the readable engine takes the step and raises it again.
     """
+    at = address(cross)
 
     @cfunc(CROSS)
     def guarded(data, mode, t0, t1, H, n, coefficients, outputs):
-        try:
-            status = cross(data, mode, t0, t1, H, n, coefficients, outputs)
-        except Exception:
-            status = 1
-        return status
+        return call_jitted_cross(at, data, mode, t0, t1, H, n, coefficients, outputs)
 
-    return guarded
+    return guarded, cross
 
 
 @njit
@@ -174,7 +171,7 @@ def ode_native(ode: Ode) -> Native | str:
         else:
             return f"numba cannot compile it: {why}"
         _COMPILED[key] = made, (ode.rhs, ode.output_function)  # kept, so that an id stays what it is
-    address = _COMPILED[key][0].address
+    where = _COMPILED[key][0][0].address
     first = [1.0, solver.h, 0.0] if isinstance(solver, FixedStep) else [1.0, solver.rtol, solver.atol]
     nx = sizes[0]
     data = np.concatenate([first, np.zeros(1 + nx + 1 + most)])
@@ -190,6 +187,6 @@ def ode_native(ode: Ode) -> Native | str:
         if not isinstance(solver, FixedStep) and data[0]:
             solver.memory = float(state[nx])
 
-    made = Native(address, data.ctypes.data, state, enter=enter, leave=leave, any_step=True, keep=(data,))
+    made = Native(where, data.ctypes.data, state, enter=enter, leave=leave, any_step=True, keep=(data,))
     made.hands_back = tableau is None  # it may turn stiff
     return made
