@@ -12,10 +12,9 @@ from problems import oscillator as o
 from report import Section, Verdict, agrees, judge, table, timed
 
 LOOP = (
-    "the loop takes 2.3 times the bare C master with everything in the cache; what comes on top are 64 bytes of every row "
-    "in memory touched for the first time, which this machine charges between 0.1 and 1 ns per byte for (the C "
-    "master that records pays it too). Results kept in single precision, or rows left out by `every=`, are what would help "
-    "(profiles/README.md, 1)"
+    "the loop takes 2.3 times the bare C master with everything in the cache; what comes on top are 64 bytes of every "
+    "row in memory touched for the first time, which this machine charges between 0.1 and 1 ns per byte for (the C "
+    "master that records pays it too); rows left out by `every=` or `record=` are what helps (profiles/README.md, 1)"
 )
 ROLLBACK = (
     "of a step, a third is inside the FMUs, and saving their states takes as long as in C; beyond the C master stand "

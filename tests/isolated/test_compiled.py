@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from tests.fmu.build import fmu
 from tests.isolated import compiled_models as models
+from tests.isolated.leftovers import leftovers, stay
 from tests.isolated.models import pendulum
-from tests.isolated.test_failures import _ends, _environment, _leftovers, _script
+from tests.isolated.test_failures import _ends, _environment, _script
 
 import cosolve as cs
 from cosolve.compiled import chunks
@@ -295,7 +296,7 @@ def test_without_memory_for_it_the_readable_engine_runs(apart, monkeypatch):
 
 def test_nothing_stays_behind(apart):
     """Crossings that nobody holds any more are forgotten over there; no file is left."""
-    before = _leftovers()
+    before = leftovers()
     for _ in range(3):
         cs.simulate(alone(apart), method=cs.Jacobi(1), step=1e-3, t_end=0.01, compiled=True)
     gc.collect()
@@ -303,4 +304,4 @@ def test_nothing_stays_behind(apart):
     maps = Path(f"/proc/{apart.pid}/maps")
     if maps.exists():
         assert maps.read_text().count("cosolve-") == 1  # the channel
-    assert _leftovers() <= before
+    assert not stay(before)

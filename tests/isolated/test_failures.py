@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.isolated import models
+from tests.isolated.leftovers import leftovers, stay
 
 import cosolve as cs
 from cosolve.signal import Polynomial
@@ -168,7 +169,7 @@ def test_without_shared_memory_pipes_are_used(monkeypatch):
 
 def test_no_process_stays_behind():
     """Closing reaps the process, and so does letting go of the object; no file is left in the shared memory."""
-    before = _leftovers()
+    before = leftovers()
     apart = cs.Isolated(models.Plain, timeout=60.0)
     apart.start(0.0)
     pid = apart.pid
@@ -184,11 +185,7 @@ def test_no_process_stays_behind():
     del second
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert _leftovers() <= before
-
-
-def _leftovers():
-    return set(Path("/dev/shm").glob("cosolve-*")) if Path("/dev/shm").is_dir() else set()
+    assert not stay(before)
 
 
 def _script(tmp_path, text):
