@@ -77,9 +77,10 @@ def predict(P, V, values, base, guess, z):
     n = V.shape[0]
     if n > 1:
         combine(V[:, 1:], values[: n - 1], base)
-    combine(P, values[: P.shape[1]], guess)
+    if P.shape[0] > 1:
+        combine(P, values[: P.shape[1]], guess)
     for q in range(len(z)):
-        total = guess[0, q]
+        total = guess[0, q] if P.shape[0] > 1 else values[0, q]
         for j in range(1, P.shape[0]):
             short_loop()
             total += guess[j, q]

@@ -63,12 +63,14 @@ class UniformClock:
 
     def times(self, first: int, last: int) -> Vector:
         """Macro points `first` to `last`, the same numbers as `time` gives one by one."""
-        n = np.arange(first, last + 1, dtype=np.float64)
+        points = np.arange(first, last + 1, dtype=np.float64)
         if self.divides:
-            points = self.t_start + (self.t_end - self.t_start) * (n / self.count)
+            points /= self.count
+            points *= self.t_end - self.t_start
         else:
-            points = self.t_start + n * self.H
-        points[n >= self.count] = self.t_end
+            points *= self.H
+        points += self.t_start
+        points[max(0, self.count - first) :] = self.t_end
         return points
 
     def step(self, n: int) -> float:
