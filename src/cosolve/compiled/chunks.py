@@ -38,9 +38,9 @@ _WORTH_RUNNING, _WORTH_LOADING = 20_000, 100_000
 #: Chunks in a row without a step after which a run stays with the readable engine.
 _FAILURES = 3
 
-#: Rows of the first chunk, and of any at most; numbers in them at most. Chunks double as long as they take less than so
-#: many seconds: Ctrl-C and the progress bar must not wait for long.
-_FIRST, _ROWS, _NUMBERS, _SECONDS = 512, 1 << 16, 1 << 20, 2e-2
+#: Rows of the first chunk, and of any at most; numbers in them at most. Later chunks take about so many seconds: Ctrl-C
+#: and the progress bar must not wait for long.
+_FIRST, _ROWS, _NUMBERS, _SECONDS = 64, 1 << 16, 1 << 20, 2e-2
 
 
 @dataclass
@@ -171,11 +171,14 @@ class Chunks:
         return self._timed(self._cross, times, room)
 
     def _timed(self, cross: Callable[..., Chunk | None], *arguments: Any) -> Chunk | None:
-        """A chunk; the next is larger where this one took no time."""
+        """A chunk; the next is larger where this one took no time, and smaller where it took long."""
         began = perf_counter()
         chunk = cross(*arguments)
-        if perf_counter() - began < _SECONDS:
-            self._rows = min(2 * self._rows, self._most)
+        spent = perf_counter() - began
+        if spent < _SECONDS / 4:
+            self._rows = min(4 * self._rows, self._most)
+        elif spent > 4 * _SECONDS:
+            self._rows = max(1, self._rows // 4)
         return chunk
 
     def _controlled(self, windows: Controlled) -> Chunk | None:
@@ -272,7 +275,8 @@ class Chunks:
             if method.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
             if native.jacobian is None:
-                self.reason = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
+                own = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
+                self.reason = f"{own}; runs with jacobian='difference' are compiled"
                 return False
             by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
             w.responses[i][:] = by_z.ravel()

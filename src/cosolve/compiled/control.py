@@ -56,7 +56,8 @@ class ControlledChunks:
         if isinstance(method, (SemiImplicit, Implicit)) and method.jacobian == "auto":
             own = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if has_capability(s, "jacobian")]
             if own and chunks.reason is None:
-                chunks.reason = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
+                changes = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
+                chunks.reason = f"{changes}; runs with jacobian='difference' are compiled"
         chunks.wiring.exact[:] = 0
         if not all(native.save or len(native.state) for native in chunks.natives) and chunks.reason is None:
             chunks.reason = "steps of changing length are compiled only where they can be undone"
