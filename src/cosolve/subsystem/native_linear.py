@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _HEAD = 6  # states, inputs, outputs, 1 with direct feed-through, step length, address of the callback (a whole number)
 _LENGTH, _CALLBACK = 4, 5
+_DONE = 1  # 0 is what is left of a call in which Ctrl-C was lost, just before the first line of Python
 
 
 @cfunc(CROSS, cache=True)
@@ -30,7 +31,7 @@ def _cross(data, mode, t0, t1, H, n, coefficients, outputs):  # type: ignore[no-
     head = carray(doubles_at(data), _HEAD)
     if H != head[_LENGTH]:
         head[_LENGTH] = H
-        if call_one(words_at(data)[_CALLBACK], data) != 0:
+        if call_one(words_at(data)[_CALLBACK], data) != _DONE:
             head[_LENGTH] = np.nan
             return 1
     nx, nu, ny, through = int(head[0]), int(head[1]), int(head[2]), head[3] != 0.0
@@ -84,8 +85,8 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
             flow[:] = linear._propagator(float(data[_LENGTH]), degree).ravel()
         except BaseException as error:  # nothing may pass through compiled code
             trouble.append(error)
-            return 1
-        return 0
+            return 2
+        return _DONE
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(renew)
     data.view(np.int64)[_CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
@@ -97,6 +98,8 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
         linear.x = state.copy()
         if trouble:
             raise trouble.pop()
+        if np.isnan(data[_LENGTH]):
+            raise KeyboardInterrupt
 
     def jacobian(weight: Any) -> Any:
         return linear.step_jacobian(H, weight)

@@ -39,7 +39,7 @@ def _talk(side: weakref.ref[_Side]) -> Any:
 
     def talk(what: int, count: int) -> int:
         it = side()
-        return 1 if it is None else it.talked(what, count)
+        return x.OVER if it is None else it.talked(what, count)
 
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(talk)
 
@@ -68,14 +68,14 @@ class _Side:
             if what == x.NUDGE:
                 with suppress(Gone):  # told about when the answer is awaited
                     self.pipe.nudge()
-                return 0
+                return x.DONE
             began = monotonic()
             if what == x.SLEEP and not self.pipe.wait(self.patience(count)):
                 return self.gave_up(None)
             if self.pipe.length():
                 raise RuntimeError("a message came through the pipe out of turn")
             self.words[x.YIELDS] = _YIELDS if monotonic() - began < _LONG else 0
-            return 0
+            return x.DONE
         except BaseException as error:
             return self.gave_up(error)
 
@@ -85,7 +85,7 @@ class _Side:
 
     def gave_up(self, error: BaseException | None) -> int:
         """The other side is late (None) or gone, or something happened here, like Ctrl-C."""
-        return 1
+        return x.OVER
 
 
 class _Near(_Side):
@@ -116,7 +116,7 @@ class _Near(_Side):
         else:
             worker.kill()
         worker.owed = error
-        return 1
+        return x.OVER
 
     def call(self, what: int) -> None:
         """A call of the ordinary kind; what goes wrong is raised by the next one, where the run expects it."""
@@ -149,6 +149,9 @@ class _Near(_Side):
         if apart._inside is None:
             return
         apart._inside = None
+        if self.words[x.LOST] and worker.owed is None:
+            self.gave_up(KeyboardInterrupt())
+        self.words[x.LOST] = 0
         if self._entered and worker.owed is None:
             x.dismiss(self.data)
             if worker.owed is None:

@@ -33,7 +33,8 @@ REQUEST, ANSWER, COUNT, MINE, THEIRS, TALK, GIVE_WAY, LOOKS, YIELDS, DOUBT = ran
 # near: may it ask, has it asked, what is to be done first, inputs, outputs, rows at most
 READY, ASKED, KEPT, WIDTH, GIVES, MOST = range(10, 16)
 INNER, BEGIN, DATA, SAVE, RESTORE, STATE, SLOT, SIZE, STATUS = range(16, 25)  # far: its subsystem
-WORDS = 25
+LOST = 25  # 1: Python was interrupted before it heard what it was told
+WORDS = 26
 DOUBTS = 1000
 
 # words of a request and of an answer, in the memory that both see
@@ -43,9 +44,21 @@ RESULT, STAGE, OUTPUTS = range(1, 4)
 LEAVE = -1  # a mode of its own
 NOTHING, TO_SAVE, TO_RESTORE = range(3)
 SLEEP, NUDGE, CONSUME = range(3)  # for TALK
+NOT_HEARD, DONE, OVER = range(3)  # what TALK says; the first is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
 _part: Any = njit(cache=True, forceinline=True, _nrt=False)
+
+
+@_part
+def _tell(w, what):
+    """Python does it; True when that is done."""
+    said = call_two(w[TALK], what, w[COUNT])
+    if said == NOT_HEARD:  # Ctrl-C just before the first line of Python: the exception is gone, the wish is not
+        w[LOST] = 1
+        if what != SLEEP:
+            said = call_two(w[TALK], what, w[COUNT])
+    return said == DONE
 
 
 @_part
@@ -53,7 +66,7 @@ def _count_up(w, counter):
     """The request (or answer) is written."""
     show(counter, w[COUNT])
     if look(w[THEIRS]) != 0 and swap(w[THEIRS], 0) != 0:
-        call_two(w[TALK], NUDGE, w[COUNT])
+        _tell(w, NUDGE)
 
 
 @_part
@@ -78,12 +91,12 @@ def _wait(w, counter):
     swap(w[MINE], 1)
     status = 0
     while look(counter) != awaited:
-        status = call_two(w[TALK], SLEEP, awaited)
-        if status != 0:
+        if w[LOST] != 0 or not _tell(w, SLEEP):
+            status = 1
             break
         swap(w[MINE], 1)
     if swap(w[MINE], 0) == 0 and status == 0:  # a nudge is on its way
-        call_two(w[TALK], CONSUME, awaited)
+        _tell(w, CONSUME)
     return status
 
 
