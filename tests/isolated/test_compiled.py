@@ -260,7 +260,10 @@ def test_workers_end_with_their_run(tmp_path, deed, how):
         time.sleep(0.5)
         assert run.poll() is None
         run.send_signal(how)
-        _, said = run.communicate(timeout=60)
+        try:
+            _, said = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert _ends(pid)
     if how == signal.SIGINT:
         assert said.splitlines()[-1].startswith("KeyboardInterrupt")

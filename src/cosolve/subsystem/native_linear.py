@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HEAD = 6  # states, inputs, outputs, 1 with direct feed-through, step length, address of the callback (a whole number)
 _LENGTH, _CALLBACK = 4, 5
-_DONE = 1  # 0 is what is left of a call in which Ctrl-C was lost, just before the first line of Python
+_DONE = 0x5D0E  # anything else is what is left of a call in which Ctrl-C was lost, before the first line of Python
 
 
 @cfunc(CROSS, cache=True)
@@ -85,7 +85,7 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
             flow[:] = linear._propagator(float(data[_LENGTH]), degree).ravel()
         except BaseException as error:  # nothing may pass through compiled code
             trouble.append(error)
-            return 2
+            return 0
         return _DONE
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(renew)

@@ -44,7 +44,7 @@ RESULT, STAGE, OUTPUTS = range(1, 4)
 LEAVE = -1  # a mode of its own
 NOTHING, TO_SAVE, TO_RESTORE = range(3)
 SLEEP, NUDGE, CONSUME = range(3)  # for TALK
-NOT_HEARD, DONE, OVER = range(3)  # what TALK says; the first is what is left of a call in which an exception was lost
+DONE, OVER = 0x5D0E, 0x50FE  # what TALK says; anything else is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
 _part: Any = njit(cache=True, forceinline=True, _nrt=False)
@@ -54,7 +54,7 @@ _part: Any = njit(cache=True, forceinline=True, _nrt=False)
 def _tell(w, what):
     """Python does it; True when that is done."""
     said = call_two(w[TALK], what, w[COUNT])
-    if said == NOT_HEARD:  # Ctrl-C just before the first line of Python: the exception is gone, the wish is not
+    if said != DONE and said != OVER:  # Ctrl-C just before the first line of Python: its exception is gone
         w[LOST] = 1
         if what != SLEEP:
             said = call_two(w[TALK], what, w[COUNT])
