@@ -68,7 +68,7 @@ def profiled(name: str, what: str, system: cs.System, method: cs.Method, steps: 
     lines = [f"{what}; {steps} macro steps", f"undisturbed: {times[k] * 1e9:.0f} ns per step (median of 5)"]
     if compiled:
         lines.append(f"  of them inside compiled chunks and their books: {inside[k] * 1e9:.0f} ns")
-    table = re.sub(r"\S*/(cosolve|site-packages|benchmarks)/", r"\1/", text.getvalue())
+    table = re.sub(r"\S*/(cosolve|site-packages|benchmarks|python3\.\d+)/", r"\1/", text.getvalue())
     kept = [line.rstrip() for line in table.splitlines() if line.strip()]
     (HERE / f"{name}.txt").write_text("\n".join([*lines, "", *kept[2:]]) + "\n")
     print(*lines, sep="\n")
