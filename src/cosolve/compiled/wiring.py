@@ -29,7 +29,6 @@ _LARGEST = 64
     N_LAWS,
     LAWS,
     Y,
-    N_Y,
     ARGUMENTS,
     VALUES,
     SLOPES,
@@ -38,7 +37,7 @@ _LARGEST = 64
     KNOWN,  # the copies that are known after each place of it begin there; they, and the laws, come in this order
     LAWS_KNOWN,
     _PLAN_WORDS,
-) = range(16)
+) = range(15)
 
 # Of a subsystem's record.
 (
@@ -147,7 +146,7 @@ def wire(plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: 
     trouble, head = np.zeros(2, np.int64), np.zeros(_PLAN_WORDS, np.int64)
     head[[N_SUBSYSTEMS, SUBSYSTEMS, N_LAWS, LAWS]] = count, at(records), len(blocks), at(of_laws)
     head[[N_COPIES, COPIES]] = len(copies), words(np.column_stack([plan.copy_rows, plan.copy_from])[copies])
-    head[[Y, N_Y, TROUBLE, ORDER]] = at(y), plan.n_y, at(trouble), words(order)
+    head[[Y, TROUBLE, ORDER]] = at(y), at(trouble), words(order)
     sizes = takes, 2 * gives, takes * gives  # values of a law twice, for differences
     head[[ARGUMENTS, VALUES, SLOPES]] = [at(np.zeros(max(1, size))) for size in sizes]
     head[[KNOWN, LAWS_KNOWN]] = [
