@@ -94,7 +94,7 @@ def try_fmu(
     """Run an unknown FMU in a process of its own and say which of its claims hold.
 
     `step` is the communication step of the trial (that of the FMU's DefaultExperiment unless given, or a thousandth of
-    its length), `instances` how many are made and freed to look for leaks, `timeout` the seconds that one claim may take.
+    its length), `instances` how many are made and freed to look for leaks, `timeout` the seconds that a claim may take.
 
     >>> import cosolve as cs
     >>> cs.try_fmu("missing.fmu")
