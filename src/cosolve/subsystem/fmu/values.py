@@ -1,7 +1,7 @@
 """Variables of an FMU as one flat vector of doubles: grouped by type, one C call per group.
 
-Booleans and whole numbers (enumerations too) travel as floats; what is set is rounded to the nearest whole number, and a
-number that the type cannot hold is refused.
+Booleans and whole numbers (enumerations too) travel as floats; what is set is rounded to the nearest whole number, and
+a number that the type cannot hold is refused.
 """
 
 from __future__ import annotations
