@@ -29,7 +29,7 @@ def refuse_no_file(path: str | Path, folder: bool = False) -> None:
     >>> refuse_no_file("/dev/null")
     Traceback (most recent call last):
     ...
-    cosolve.errors.SetupError: '/dev/null' is a device, not a file
+    cosolve.errors.SetupError: '/dev/null' cannot be read: it is a device, not a file
     """
     try:
         mode = os.stat(path).st_mode
@@ -41,7 +41,7 @@ def refuse_no_file(path: str | Path, folder: bool = False) -> None:
         raise SetupError(f"'{shown(path)}' is not a path: it holds a character that no path has") from None
     for is_kind, word in _OTHERS:
         if is_kind(mode) and not (folder and stat.S_ISDIR(mode)):
-            raise SetupError(f"'{shown(path)}' is {word}, not a file")
+            raise SetupError(f"'{shown(path)}' cannot be read: it is {word}, not a file")
 
 
 def shown(text: object, longest: int = 120) -> str:

@@ -18,7 +18,7 @@ from cosolve.errors import SetupError
 from cosolve.plain_file import shown
 from cosolve.subsystem.fmu import archive
 from cosolve.subsystem.fmu.units import BaseUnit, read_units
-from cosolve.subsystem.fmu.xml_text import as_whole, name_of, needed, number, read_xml, truth, whole, word
+from cosolve.subsystem.fmu.xml_text import as_number, as_whole, name_of, needed, number, read_xml, truth, whole, word
 
 CO_SIMULATION, MODEL_EXCHANGE = "co-simulation", "model exchange"
 
@@ -181,7 +181,7 @@ def _read(path: Path, changed: int) -> Description:
     try:
         root = read_xml(path)
     except SetupError as error:
-        raise SetupError(f"its modelDescription.xml is refused: {error}; export the FMU again") from None
+        raise SetupError(f"its modelDescription.xml {error}; export the FMU again") from None
     if root.tag != "fmiModelDescription":
         raise SetupError(f"its modelDescription.xml starts with <{shown(root.tag)}>, not with <fmiModelDescription>")
     version = root.get("fmiVersion", "").strip()
@@ -415,7 +415,7 @@ def _refuse_endless(what: str, shape: list[int] | tuple[int, ...]) -> None:
 def _nominal(text: str | None, what: str) -> float:
     """The first nominal value (arrays may have several); 1 where there is none that can scale anything."""
     words = (text or "").split()
-    value = number(Element("", nominal=words[0]), "nominal", what) if words else None
+    value = as_number(words[0], f"nominal of {what}") if words else None
     return abs(value) if value and isfinite(value) else 1.0
 
 

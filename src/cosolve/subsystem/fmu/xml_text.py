@@ -30,7 +30,7 @@ _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 def read_xml(path: Path) -> Element:
     """The root of an XML file; comments and namespaces are dropped, so that elements have their plain names."""
     if path.stat().st_size > MAX_BYTES:
-        raise SetupError(f"it is larger than {MAX_BYTES // 1024**3} GiB, which is refused")
+        raise SetupError(f"is larger than {MAX_BYTES // 1024**3} GiB, which is refused")
     root = parse_xml(path.read_bytes())
     for element in root.iter():
         if isinstance(element.tag, str) and "}" in element.tag:
@@ -50,13 +50,13 @@ def parse_xml(data: bytes) -> Element:
     else:
         text = data.replace(b"\0", b"")
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # no model needs one, and entities can grow without limit
-        raise SetupError("it defines a document type of its own, which such files do not have; it is refused")
+        raise SetupError("defines a document type of its own, which such files do not have; it is refused")
     try:
         named = re.match(rb"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", data)
         encoding = named[1].decode("ascii", "replace").lower() if named else "utf-8"
         return ElementTree.fromstring(data if encoding in _NATIVE else data.decode(encoding))
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise SetupError(f"it cannot be read as XML: {shown(error)}") from None
+        raise SetupError(f"cannot be read as XML: {shown(error)}") from None
 
 
 def word(element: Element, key: str, what: str, known: Collection[str] = ()) -> str | None:
@@ -108,10 +108,17 @@ def as_whole(text: str, what: str, low: int = 0, high: int = 2**63 - 1) -> int:
 def number(element: Element, key: str, what: str) -> float | None:
     """A real number, None without one; infinities and NaN are numbers too."""
     text = (element.get(key) or "").strip()
-    if not text:
-        return None
-    if _NUMBER.fullmatch(text) is None:
-        raise SetupError(f"{key} of {what} is '{shown(text)}', not a number")
+    return as_number(text, f"{key} of {what}") if text else None
+
+
+def as_number(text: str, what: str) -> float:
+    """Text as a real number.
+
+    >>> as_number(" 1e-3 ", "the step"), as_number("INF", "the end")
+    (0.001, inf)
+    """
+    if _NUMBER.fullmatch(text.strip()) is None:
+        raise SetupError(f"{what} is '{shown(text)}', not a number")
     return float(text)
 
 
