@@ -56,7 +56,7 @@ class TomlFile:
             ways = [(*table, key), (*table, *key.split(".")), *ways]  # an address may stand there without quotes
         line = next((known[way] for way in ways if way in known), None)
         parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
-        return SetupError(f"{', '.join(parts)}: {what}")
+        return SetupError(f"{', '.join(parts)}: {shown(what, 1200)}")
 
     @contextmanager
     def at(self, table: Where, key: str | None = None) -> Iterator[None]:
@@ -190,11 +190,14 @@ def _table(names: Iterator[str], array: bool, counts: dict[Where, int]) -> Where
     return (*path, counts[path] - 1) if path in counts else path
 
 
-def _paths(value: Any) -> Iterator[Where]:
+def _paths(value: Any, deepest: int = 8) -> Iterator[Where]:
+    """The ways to the keys in a value; nobody complains about single numbers in a matrix, or at such depths."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inside in entries:
-        yield (name,)
-        yield from ((name, *path) for path in _paths(inside))
+        if isinstance(value, dict) or isinstance(inside, dict):
+            yield (name,)
+            if deepest:
+                yield from ((name, *path) for path in _paths(inside, deepest - 1))
 
 
 def _header(table: Where) -> str:
