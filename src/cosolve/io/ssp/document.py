@@ -344,12 +344,12 @@ class _Reader:
                 raise self.refuse(f"{what}: the mapping names '{source}', but the values are {_listed(values)}")
             change = self._transformation(entry, f"the mapping of '{source}'")
             given = values[source]
+            keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
             if change.is_identity:
-                found[target] = given
+                found[target] = Value(given.value, keeps, given.definition)
             elif isinstance(given.value, (bool, str)):
                 raise self.refuse(f"{what}: the mapping of '{source}' transforms {given.value!r}, which is no number")
             else:
-                keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
                 found[target] = Value(change(given.value), keeps, given.definition)
         if empty:
             self.note(
