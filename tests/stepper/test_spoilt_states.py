@@ -76,7 +76,7 @@ def test_states_of_older_versions_are_read(saved):
         (lambda tree: tree.pop("t"), "not the saved state of a run"),
         (lambda tree: tree.update(t="soon"), "its t is a str"),
         (lambda tree: tree.update(y=None), "its y is a NoneType"),
-        (lambda tree: tree.update(y=tree["z"]), "its y has 1 numbers, not 2"),
+        (lambda tree: tree.update(y=tree["z"]), "its y has 1 numbers, not 4"),
         (lambda tree: tree.update(history=[]), "its history is a list"),
         (lambda tree: tree.update(description=3), "not the saved state of a run"),
         (lambda tree: tree.update(description={"dict": [["subsystems", 3]]}), "not the saved state of a run"),

@@ -11,10 +11,12 @@ import atexit
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -38,6 +40,7 @@ _SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
 
 _unpacked: dict[str, Path] = {}  # digest of the content -> folder
 _origins: dict[Path, Path] = {}  # folder -> the file it was last asked for by
+_misnamed: set[Path] = set()  # folders whose library has another name, which was said
 _lock = Lock()
 
 
@@ -258,11 +261,12 @@ def is_file_name(identifier: str) -> bool:
 def library(folder: Path, fmi: int, identifier: str, shown: str | Path = "the FMU") -> Path:
     """The shared library of an unpacked FMU for this platform, or a sentence that says which ones there are.
 
-    One of another name is not taken: FMI says that it has the name of the model identifier, so whether it belongs to
-    this description is not known.
+    FMI says that it has the name of the model identifier. Where another tool did not keep to that and there is only one
+    library, that one is meant and taken, with a warning; the FMU itself compares its token with the description's.
     """
     if not is_file_name(identifier):
         raise SetupError(f"'{shown}' has the model identifier {identifier!r}, which is no name of a library in it")
+    _refuse_draft(folder, shown)
     suffix = _SUFFIXES.get(sys.platform, ".so")
     here = platform_folder(fmi)
     wanted = f"{identifier}{suffix}"
@@ -272,6 +276,16 @@ def library(folder: Path, fmi: int, identifier: str, shown: str | Path = "the FM
     sources = (folder / "sources").is_dir()
     hint = "compile its sources with 'fmpy compile FILE'" if sources else "export it for this one"
     others = _libraries(folder / "binaries" / here)
+    if len(others) == 1:
+        if folder not in _misnamed:
+            _misnamed.add(folder)
+            warnings.warn(
+                f"'{shown}' has no library {wanted}, as its modelIdentifier says; {others[0]}, the only one in "
+                f"binaries/{here}, is taken instead",
+                UserWarning,
+                stacklevel=2,
+            )
+        return folder / "binaries" / here / others[0]
     if others:
         raise SetupError(
             f"'{shown}' has no library {wanted} for this platform: binaries/{here} holds {_listed(others)}, but its "
@@ -283,6 +297,23 @@ def library(folder: Path, fmi: int, identifier: str, shown: str | Path = "the FM
     if there and not named:
         has += f" (there as {_listed(_libraries(folder / 'binaries' / there[0]))})"
     raise SetupError(f"'{shown}' has no binary for this platform ({here}/{wanted}), {has}; {hint}")
+
+
+_DRAFT = re.compile(rb"fmiVersion\s*=\s*[\"']\s*(([0-9.]+)-(?:alpha|beta)[.0-9]*)")
+
+
+def _refuse_draft(folder: Path, shown: str | Path) -> None:
+    """Libraries made for drafts of FMI 3.0 have functions of the same names with other arguments."""
+    try:
+        with (folder / "modelDescription.xml").open("rb") as file:
+            said = _DRAFT.search(file.read(4096))
+    except OSError:
+        return
+    if said is not None:
+        raise SetupError(
+            f"'{shown}' was made for FMI {said[1].decode()}, a draft whose functions differ from those of FMI "
+            f"{said[2].decode()}; export it for FMI 2.0 or 3.0"
+        )
 
 
 def _libraries(folder: Path) -> list[str]:

@@ -187,11 +187,6 @@ def _read(path: Path, changed: int) -> Description:
     version = root.get("fmiVersion", "").strip()
     if version.partition(".")[0] not in ("2", "3"):
         raise SetupError(f"FMI {shown(version) or '?'} is not supported; export the FMU for FMI 2.0 or 3.0")
-    if "alpha" in version or "beta" in version:
-        raise SetupError(
-            f"it was made for FMI {shown(version)}, a draft whose functions differ from those of FMI "
-            f"{version.partition('-')[0]}; export the FMU for FMI 2.0 or 3.0"
-        )
     try:
         return _parse(root, int(version[0]), version)
     except SetupError as error:
