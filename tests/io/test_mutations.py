@@ -29,7 +29,7 @@ from cosolve.subsystem.fmu import archive, options
 from cosolve.subsystem.fmu.description import read_description
 
 #: how many of each in the quick run and in the long one
-AMOUNT = [pytest.param(1, id="quick"), pytest.param(int(os.environ.get("LONG", 40)), id="long", marks=pytest.mark.slow)]
+AMOUNT = [pytest.param(1, id="quick"), pytest.param(40, id="long", marks=pytest.mark.slow)]
 
 
 class Tally:
