@@ -82,6 +82,7 @@ def test_states_of_older_versions_are_read(saved):
         (lambda tree: tree.update(description={"dict": [["subsystems", 3]]}), "not the saved state of a run"),
         (lambda tree: tree.update(more=3), "not the saved state of a run"),
         (lambda tree: tree.update({"the state of 'one'": 3}), "a state in it is not one of a subsystem"),
+        (lambda tree: tree.update({"the state of 'one'": {"tuple": [{"array": "0"}, 3]}}), "not one of a subsystem"),
         (lambda tree: tree.update(windows={"dict": []}), "does not fit this run"),
         (lambda tree: tree.update(y={"array": "99"}), "is no saved state, or a damaged one"),
         (lambda tree: tree.update(y={"object": "os:system", "state": "ls"}), "class 'os:system'"),

@@ -104,8 +104,9 @@ def _from_tree(tree: dict[str, Any], where: str) -> Snapshot:
         for field, kinds in _TYPES.items():
             if not isinstance(getattr(made, field), kinds):
                 raise TypeError(f"its {field} is a {type(getattr(made, field)).__name__}")
-        if not all(isinstance(state, tuple) and len(state) == 2 for state in states.values()):
-            raise TypeError("a state in it is not one of a subsystem")
+        for state in states.values():
+            if not (isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], str)):
+                raise TypeError("a state in it is not one of a subsystem")
     except (KeyError, TypeError) as error:
         raise SetupError(f"{where} is not the saved state of a run ({error})") from None
     return made

@@ -80,8 +80,8 @@ def unpack(file: str | Path, holds: str = "modelDescription.xml", what: str = "F
 def origin(folder: Path) -> Path:
     """The file that a folder was unpacked from; the folder itself where there was none.
 
-    >>> origin(Path("plain"))
-    PosixPath('plain')
+    >>> str(origin(Path("plain")))
+    'plain'
     """
     return _origins.get(folder, folder)
 
