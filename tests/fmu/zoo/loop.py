@@ -115,7 +115,9 @@ def run(
 _Wires = Mapping[str, tuple[str, float] | None]
 
 
-def _one_sweep(alive: Mapping[str, _Alive], source: _Wires, seen: dict[str, float], t: float, h: float, serial: bool) -> Any:
+def _one_sweep(
+    alive: Mapping[str, _Alive], source: _Wires, seen: dict[str, float], t: float, h: float, serial: bool
+) -> Any:
     """All parts over one step; a serial sweep sees what was computed in it."""
     new = dict(seen)
     for name, each in alive.items():

@@ -145,8 +145,13 @@ ANIMALS: dict[str, Animal] = {
     "random": Animal(derivatives={}),
     "free_aborts": Animal(),
     # -- descriptions
-    "names": Animal(behaviour="PLAIN", variables=_named(**STRANGE), kinds=BOTH,
-                    outputs={STRANGE["y"]: None}, derivatives={"der(x)": None}),  # fmt: skip
+    "names": Animal(
+        behaviour="PLAIN",
+        variables=_named(**STRANGE),
+        kinds=BOTH,
+        outputs={STRANGE["y"]: None},
+        derivatives={"der(x)": None},
+    ),
     "aliases": Animal(behaviour="PLAIN", versions=(2,), extra=_ALIASES),
     "alias_names": Animal(behaviour="PLAIN", versions=(3,), extra=_ALIAS_NAMES),
     "types": Animal(variables=TYPES, outputs=_TYPED, versions=(2,)),

@@ -1,6 +1,5 @@
 """Descriptions and archives as other tools write them, and what an FMU says while it runs."""
 
-
 import logging
 import os
 import subprocess
@@ -20,9 +19,7 @@ VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
 
 def run(a, fmi, method=None):
     system = pair(a, fmi)
-    first, second = (
-        y(cs.simulate(system, t_end=1.0, method=method or cs.Jacobi(0), step=0.05), a) for _ in range(2)
-    )
+    first, second = (y(cs.simulate(system, t_end=1.0, method=method or cs.Jacobi(0), step=0.05), a) for _ in range(2))
     for one, two in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, two)
     return first
@@ -52,9 +49,7 @@ def repacked(source: Path, target: Path, change) -> Path:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_folders_twice(fmi, tmp_path):
     """Some packers list every folder each time that they add a file to it."""
-    file = repacked(
-        animal("black", fmi), tmp_path / "twice.fmu", lambda name: [*folders(name), *folders(name), name]
-    )
+    file = repacked(animal("black", fmi), tmp_path / "twice.fmu", lambda name: [*folders(name), *folders(name), name])
     equal(run(cs.Fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi))
 
 
@@ -66,9 +61,7 @@ def folders(name: str) -> list[str]:
 @VERSIONS
 def test_backslashes(fmi, tmp_path):
     """Some packers on Windows write the separators of Windows."""
-    file = repacked(
-        animal("black", fmi), tmp_path / "back.fmu", lambda name: [*folders(name), name.replace("/", "\\")]
-    )
+    file = repacked(animal("black", fmi), tmp_path / "back.fmu", lambda name: [*folders(name), name.replace("/", "\\")])
     equal(run(cs.Fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi))
 
 
@@ -96,7 +89,11 @@ def test_resources_in_a_folder_with_spaces_and_umlauts(fmi, tmp_path):
         "print(repr(float(cs.simulate(s, t_end=1.0, method=cs.Jacobi(0), step=0.05)['a.y'][-1])))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", words], env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", words],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert float(done.stdout) == pytest.approx(2.0 * (np.exp(-5.0) * 0.5 - (1 - np.exp(-5.0)) * 0.5), abs=1e-14)
 
@@ -131,7 +128,7 @@ def test_alias_names():
 
 @VERSIONS
 def test_types(fmi):
-    """Whole numbers, Booleans, enumerations, strings; FMI 3.0: arrays are ports too, clocks and binaries are left out."""
+    """Whole numbers, Booleans, enumerations, strings, arrays; clocks and binaries are no ports."""
     name = "types" if fmi == 2 else "types_arrays"
     a = cs.Fmu(animal(name, fmi), parameters={"label": "größer"}, start={"x": 0.5})
     names = [port.name for port in (*a.inputs, *a.outputs)]
@@ -148,7 +145,8 @@ def test_types(fmi):
         assert result["a.shift"][-1] == 3
         x = 0.5 * result["a.y"]
         assert x[-1] == pytest.approx(1.0 - 0.5 * np.exp(-1.0), abs=1e-14)
-        np.testing.assert_array_equal(result["a.half"], (0.5 * x).astype(np.float32))
+        half = 0.5 * x  # a Float32 where FMI has them
+        np.testing.assert_array_equal(result["a.half"], half if fmi == 2 else half.astype(np.float32))
         if fmi == 3:
             np.testing.assert_allclose(result["a.field_out"][-1], x[-1] + np.array([1.0, 2.0, 3.0]), rtol=1e-15)
 

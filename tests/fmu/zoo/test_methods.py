@@ -64,7 +64,8 @@ def test_readable_engine(name, fmi, method):
 
 
 @pytest.mark.parametrize(
-    ("name", "fmi", "method"), cases(SOME, ("Jacobi(0)", "GaussSeidel(1)", "SemiImplicit(1), differences", "Implicit(1)"))
+    ("name", "fmi", "method"),
+    cases(SOME, ("Jacobi(0)", "GaussSeidel(1)", "SemiImplicit(1), differences", "Implicit(1)")),
 )
 def test_compiled_engine(name, fmi, method):
     same_as_twin(name, fmi, method, compiled=True)
@@ -93,7 +94,9 @@ def test_all_in_the_compiled_engine(name, fmi, method):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fmi", "method"),
-    cases(TWINS, ("Jacobi(0)", "Jacobi(2)", "GaussSeidel(1)", "SemiImplicit(1)", "Implicit(1), Broyden", "MasterSlave(1)")),
+    cases(
+        TWINS, ("Jacobi(0)", "Jacobi(2)", "GaussSeidel(1)", "SemiImplicit(1)", "Implicit(1), Broyden", "MasterSlave(1)")
+    ),
 )
 def test_all_in_a_process_of_their_own(name, fmi, method):
     same_as_twin(name, fmi, method, isolated=True)

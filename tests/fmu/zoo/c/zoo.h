@@ -50,7 +50,7 @@ static void tell(Instance *i, int status, const char *category, const char *text
 
 static double shared_state;          /* one for all instances, as in code made from a library with globals */
 static int living, born;             /* instances now, and ever */
-static unsigned dice = 12345;
+static unsigned dice;
 
 static void defaults(Instance *i) {
     memset(&i->s, 0, sizeof(State));
@@ -185,7 +185,7 @@ static int step(Instance *i, double t, double h, int no_return) {
     else
         relax(i, h);
     if (i->behaviour == HIDDEN || i->behaviour == STATE_HALF) s->hidden += h * s->r[INPUT];
-    if (i->behaviour == RANDOM) { dice = dice * 1103515245u + 12345u; s->r[STATE] += 1e-3 * (dice >> 16 & 1023) / 1024.0; }
+    if (i->behaviour == RANDOM) s->r[STATE] += 0.01 * (++dice % 7); /* never twice the same */
     s->shown = 2.0 * s->r[STATE];
     s->t = t1;
     return i->behaviour == WARNS ? WARNING : OK;
