@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -41,6 +42,7 @@ from cosolve.subsystem.fmu.options import (
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
 from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
+from cosolve.subsystem.fmu.trial import facts
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
 
@@ -60,7 +62,8 @@ class Fmu(Subsystem):
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
-    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
+    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`. `trial` is a file
+    that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
     `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
@@ -128,6 +131,7 @@ class Fmu(Subsystem):
         isolated: bool = False,
         timeout: float | None = None,
         read_back: bool = True,
+        trial: str | Path | None = None,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -141,6 +145,8 @@ class Fmu(Subsystem):
         folder = unpack(file)
         read = read_description(folder)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
+        self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
         self._given = given_values(description, parameters, start, file)
         self.name = name or description.name
         listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
@@ -154,7 +160,6 @@ class Fmu(Subsystem):
             if wants and here is not None:
                 here._crossing.write_at(t)
 
-        flags = description.kinds[CO_SIMULATION]
         self.listens = listens = interpolate and flags.has("providesIntermediateUpdate")
         self._instance = Instance(
             *(file, folder, description, CO_SIMULATION),
