@@ -36,6 +36,7 @@ from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
     CosolveError,
+    EndOfSimulation,
     NonFiniteError,
     OutputFileError,
     SetupError,
@@ -61,7 +62,7 @@ from cosolve.method import (
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.result import Result, load
 from cosolve.simulate import simulate
-from cosolve.stepper import Snapshot, Stepper
+from cosolve.stepper import Pace, Snapshot, Stepper
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import (
     ApproximateJacobian,
@@ -165,6 +166,7 @@ __all__ = [
     "Dae",
     "Damped",
     "DynamicStatic",
+    "EndOfSimulation",
     "ExudynModel",
     "Fmu",
     "FreeRunning",
@@ -191,6 +193,7 @@ __all__ = [
     "NonFiniteError",
     "Ode",
     "OutputFileError",
+    "Pace",
     "Pid",
     "Port",
     "Relaxation",

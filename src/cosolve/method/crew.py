@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
+from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Index, Plan
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
@@ -26,6 +26,9 @@ _DOUBLE = np.dtype(np.float64)
 
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
 Local = Literal["converged", "one step", "output equation"]
+
+#: A point closer than this fraction of a macro step is reached.
+CLOSE = 1e-9
 
 #: Entries up to which a sparse Jacobian is unfolded (240 MB).
 _LARGEST_JACOBIAN = 30_000_000
@@ -72,6 +75,9 @@ class Crew:
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
         self.note_constants()
         self._settlement = Settlement(plan, self.guarded)
+        #: the states that were saved last; who wants the run to end after the step that is under way
+        self.saved: list[Any] | None = None
+        self.endings: dict[int, EndOfSimulation] = {}
         #: threads for calls that may run at the same time, or None
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
@@ -123,13 +129,27 @@ class Crew:
         (subsystem, ports), u = self._members[i], self.signal(i, window, coefficients)
         cross = subsystem.replay if replay and self.can_replay[i] else subsystem.advance
         self._calls[i] += 1
+        if self.endings:
+            self.endings.pop(i, None)
         began = perf_counter()
         try:
             return ports.listed(cross(window.t0, window.t1, u))
+        except EndOfSimulation as end:
+            return ports.listed(self._last_outputs(i, window, end))
         except Exception as error:
             raise self._failed(i, window.t0, "crossing the step", error) from error
         finally:
             self._seconds[i] += perf_counter() - began
+
+    def _last_outputs(self, i: int, window: Window, end: EndOfSimulation) -> Any:
+        """Subsystem `i` wants the run to end: its outputs at the end of the step, where it has come there."""
+        end.subsystem = self.plan.names[i]
+        if end.time is None:
+            end.time = window.t0 if end.outputs is None else window.t1
+        if end.outputs is None or end.time < window.t1 - CLOSE * window.H:
+            raise end
+        self.endings[i] = end
+        return end.outputs
 
     def _packed(self, i: int, window: Window, outputs: Sequence[float] | Vector) -> Vector:
         """The outputs of subsystem `i`, or a sentence that says what is wrong with them."""
@@ -221,7 +241,8 @@ class Crew:
 
     def save(self) -> list[Any]:
         """The states of all subsystems."""
-        return [self.save_one(i) for i in range(self.plan.n_subsystems)]
+        self.saved = [self.save_one(i) for i in range(self.plan.n_subsystems)]
+        return self.saved
 
     def save_one(self, i: int) -> Any:
         """The state of subsystem `i`."""
@@ -255,6 +276,9 @@ class Crew:
             value = call()
             if packed:
                 value = self.plan.output_ports[i].pack(value)
+        except EndOfSimulation as end:
+            end.subsystem, end.time = self.plan.names[i], t if end.time is None else end.time
+            raise
         except Exception as error:
             raise self._failed(i, t, doing, error) from error
         finally:

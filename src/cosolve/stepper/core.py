@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import CapabilityError, SetupError
+from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.method import Crew, Method, Outcome
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
+from cosolve.method.crew import CLOSE, Window
 from cosolve.method.startup import RisingDegree
 from cosolve.signal import History
 from cosolve.stepper.snapshot import Snapshot, description
@@ -36,6 +37,9 @@ class Core:
         self.rejected = 0
         self.y = self.z = np.zeros(0)
         self.history: History
+        #: who asked for the end of the run, and whether that left a macro step half crossed
+        self.ended: EndOfSimulation | None = None
+        self.inside_step = False
         self._t_start = np.nan
         self._step: MacroStep
 
@@ -46,30 +50,44 @@ class Core:
 
     @property
     def done(self) -> bool:
-        """True when the step sequence has come to its end."""
-        return self.windows.done
+        """True when the step sequence has come to its end, or a subsystem has asked for it."""
+        return self.ended is not None or self.windows.done
 
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
-        self._t_start = t_start
+        self._t_start, self.ended, self.inside_step = t_start, None, False
         self.y, self.z = self.crew.start(t_start)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
-        """One accepted macro step, of length `H` where that is given, at most to `limit`."""
+        """One accepted macro step, of length `H` where that is given, at most to `limit`.
+
+        Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
+        can go back to cross it up to there only.
+        """
         windows, crew = self.windows, self.crew
+        judge = windows.judge
         while True:
             window = windows.propose(H, limit)
-            states = crew.save() if windows.may_reject else None
-            outcome = self._step(self.history, window)
-            error = windows.judge(window, outcome)
-            if error is not None:
-                break
-            crew.restore(states or [])  # rejected: the windows offer a shorter one next
+            crew.saved = None
+            if windows.may_reject:
+                crew.save()
+            try:
+                outcome = self._step(self.history, window)
+            except EndOfSimulation as end:
+                limit, judge = self._shorter(window, end), windows.judge_cut
+            else:
+                error = judge(window, outcome)
+                if error is not None:
+                    break
+            crew.restore(crew.saved or [])  # rejected: the windows offer a shorter one next
             self.rejected += 1
             H = None
+        crew.saved = None
+        if crew.endings:
+            self.ended = next(iter(crew.endings.values()))
         self.rejected += outcome.rejected
         if outcome.t1 is None or outcome.H is None:
             outcome.t1, outcome.H = window.t1, window.H
@@ -77,6 +95,14 @@ class Core:
         self.history.push(outcome.z, outcome.H)
         self.y, self.z = outcome.y, outcome.z
         return outcome
+
+    def _shorter(self, window: Window, end: EndOfSimulation) -> float:
+        """Where a step is cut because somebody wants the end there; raises where nobody can go back for that."""
+        t = window.t0 if end.time is None else end.time
+        if self.crew.saved is None or not window.t0 + CLOSE * window.H < t < window.t1:
+            self.ended, self.inside_step = end, True
+            raise end
+        return t
 
     @property
     def remembered(self) -> Any:
@@ -151,7 +177,7 @@ class Core:
                 self.plan.subsystems[i].deserialise(state)
             except Exception as error:
                 raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
-        self._t_start = snapshot.t_start
+        self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.history = snapshot.history.copy()
         self.plan.u_offset[:] = snapshot.constants
