@@ -53,6 +53,7 @@ def simulate(
     resume: str | Path | Snapshot | None = None,
     save_state: str | Path | None = None,
     pace: float | Pace | None = None,
+    stop_at_events: bool = False,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -68,6 +69,10 @@ def simulate(
     `resume` continues from a state that a `Stepper` or a run with `save_state` (a file written at the end) has left:
     `t_start` is then where that state stands. On the same grid of steps (same `t_end` and `step`) the bits are those of
     an uninterrupted run.
+
+    `stop_at_events` ends a macro step at an event of a subsystem (a bounce, a switch, a sample; capability "events"),
+    so that all others see it at once; the run then goes on to the next point of the grid. Who has crossed the step
+    already must be able to go back.
 
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
@@ -96,7 +101,7 @@ def simulate(
         from cosolve.result.store import refuse_unwritable
 
         refuse_unwritable(Path(save_state))
-    core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers)
+    core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers, stop_at_events)
     meta = about_run(system, method, step, t_start, t_end)
     timing = make_pace(pace)
     if timing is not None and compiled:
@@ -324,6 +329,8 @@ class _Run:
         self.stats.wall_seconds = wall
         if self.pace is not None:
             self.pace.note(self.stats)
+        if crew.watch is not None:
+            self.stats.events = crew.watch.stops
         self.stats.rejected = self.core.rejected
         self.stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
         self.stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}

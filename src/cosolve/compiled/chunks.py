@@ -140,6 +140,8 @@ class Chunks:
             self.reason = "the run has a start of its own"
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
+        if self.reason is None and core.crew.watch is not None:
+            self.reason = "macro steps that end at events are crossed by the readable engine"
         self._loop: Callable[..., int] | None = None
         self._steps: Any = None  # of controlled runs
         self._failures = 0  # chunks in a row that took no step

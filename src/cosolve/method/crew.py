@@ -7,7 +7,7 @@ wraps failures into one sentence that names the subsystem and the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -17,6 +17,7 @@ import numpy as np
 
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Index, Plan
+from cosolve.method.events import EndedEarly, Watch
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
@@ -52,7 +53,7 @@ def _finite_doubles(numbers: Sequence[float] | Vector) -> Vector | None:
     return values if values.dtype is _DOUBLE and values.ndim == 1 and all_finite(values) else None
 
 
-def _awaited(jobs: list[Future[Any]], i: int, *_: object) -> Any:
+def _awaited(jobs: list[Future[Any]] | dict[int, Future[Any]], i: int, *_: object) -> Any:
     return jobs[i].result()
 
 
@@ -78,6 +79,8 @@ class Crew:
         #: the states that were saved last; who wants the run to end after the step that is under way
         self.saved: list[Any] | None = None
         self.endings: dict[int, EndOfSimulation] = {}
+        #: who looks after events, where macro steps end at them
+        self.watch: Watch | None = None
         #: threads for calls that may run at the same time, or None
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
@@ -131,15 +134,23 @@ class Crew:
         self._calls[i] += 1
         if self.endings:
             self.endings.pop(i, None)
+        if self.watch is not None and not (replay and self.can_replay[i]):
+            cross = partial(self._watched, i, cross)
         began = perf_counter()
         try:
             return ports.listed(cross(window.t0, window.t1, u))
+        except EndedEarly:
+            raise
         except EndOfSimulation as end:
             return ports.listed(self._last_outputs(i, window, end))
         except Exception as error:
             raise self._failed(i, window.t0, "crossing the step", error) from error
         finally:
             self._seconds[i] += perf_counter() - began
+
+    def _watched(self, i: int, advance: Callable[..., Any], t0: float, t1: float, u: Polynomial) -> Any:
+        assert self.watch is not None
+        return self.watch.cross(i, t0, t1, u, advance)
 
     def _last_outputs(self, i: int, window: Window, end: EndOfSimulation) -> Any:
         """Subsystem `i` wants the run to end: its outputs at the end of the step, where it has come there."""
@@ -200,6 +211,8 @@ class Crew:
         cross: Callable[..., Any] = self._cross if self._few else self.advance
         if local != "converged":
             cross = partial(self.approximate, output_equation=local == "output equation")
+        if self.watch is not None:
+            return self._sweep_watched(self.watch, cross, window, coefficients)
         if self.pool is not None:
             jobs = [self.pool.submit(cross, i, window, coefficients) for i in range(len(self._members))]
             cross = partial(_awaited, jobs)
@@ -218,6 +231,20 @@ class Crew:
             raise
         whole = _finite_doubles(numbers)
         return self._packed_one_by_one(window, numbers) if whole is None else whole
+
+    def _sweep_watched(self, watch: Watch, cross: Callable[..., Any], window: Window, coefficients: Matrix) -> Vector:
+        """The same where steps end at events: those that have them go first, so that few have to go back."""
+        cross = self.advance if cross == self._cross else cross
+        y = np.empty(self.plan.n_y)
+        for i in watch.able:
+            y[self.plan.y_slices[i]] = cross(i, window, coefficients)
+        if self.pool is not None:
+            jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in watch.others}
+            wait(jobs.values())
+            cross = partial(_awaited, jobs)
+        for i in watch.others:
+            y[self.plan.y_slices[i]] = cross(i, window, coefficients)
+        return y
 
     def _packed_one_by_one(self, window: Window, numbers: list[float]) -> Vector:
         """An array of a list that is incomplete or holds something unusual; raises for the first that is wrong."""

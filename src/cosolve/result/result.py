@@ -38,9 +38,10 @@ class Stats:
     included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
     their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
     error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
-    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `ended` says which subsystem
-    ended the run before `t_end`, and why. `overruns` counts macro points of a run in real time (`paced`: model seconds
-    per second) that were reached too late, `max_lateness` is the longest delay in seconds.
+    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `events` counts macro steps that
+    ended at an event (`stop_at_events`). `ended` says which subsystem ended the run before `t_end`, and why. `overruns`
+    counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
+    `max_lateness` is the longest delay in seconds.
     """
 
     steps: int = 0
@@ -56,6 +57,7 @@ class Stats:
     compiled_steps: int = 0
     compiled_seconds: float = 0.0
     loading_seconds: float = 0.0
+    events: int = 0
     ended: str = ""
     paced: float = 0.0
     overruns: int = 0
@@ -81,6 +83,8 @@ class Stats:
         if self.paced:
             late = f"{self.overruns} macro points came late, by at most {self.max_lateness:.3g} s"
             lines.append(f"{self.paced:g} s per second: {late if self.overruns else 'no macro point came late'}")
+        if self.events:
+            lines.append(f"{self.events} macro steps ended at events")
         if self.ended:
             lines.append(self.ended)
         if self.unconverged:

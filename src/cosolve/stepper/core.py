@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -10,15 +11,19 @@ import numpy as np
 
 from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
-from cosolve.method import Crew, Method, Outcome
+from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, Outcome, SemiImplicit
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
 from cosolve.method.crew import CLOSE, Window
-from cosolve.method.startup import RisingDegree
+from cosolve.method.events import EndedEarly, Watch
+from cosolve.method.startup import MasterSlaveStart, RisingDegree
 from cosolve.signal import History
 from cosolve.stepper.snapshot import Snapshot, description
 from cosolve.stepper.windows import Uniform, Windows
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector
+
+#: A step this much shorter than usual is no support point of an extrapolation.
+_SLIVER = 1e-6
 
 
 class Core:
@@ -29,11 +34,20 @@ class Core:
     """
 
     def __init__(
-        self, plan: Plan, method: Method, startup: RisingDegree | None, windows: Windows, workers: int = 1
+        self,
+        plan: Plan,
+        method: Method,
+        startup: RisingDegree | None,
+        windows: Windows,
+        workers: int = 1,
+        stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
         self.method, self.startup, self.windows = method, startup or RisingDegree(), windows
         self.crew = Crew(self.plan, workers)
+        if stop_at_events:
+            self._refuse_no_stops()
+            self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
         self.y = self.z = np.zeros(0)
         self.history: History
@@ -42,6 +56,17 @@ class Core:
         self.inside_step = False
         self._t_start = np.nan
         self._step: MacroStep
+
+    def _refuse_no_stops(self) -> None:
+        """Raise where macro steps cannot end at events."""
+        method = self.method
+        if not isinstance(method, (Jacobi, GaussSeidel, SemiImplicit, Implicit)):
+            raise CapabilityError(
+                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                "SemiImplicit and Implicit do"
+            )
+        if isinstance(self.startup, MasterSlaveStart):
+            raise SetupError("stop_at_events: MasterSlaveStart steps across events; take another startup")
 
     @property
     def t(self) -> float:
@@ -67,24 +92,28 @@ class Core:
         Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
         can go back to cross it up to there only.
         """
-        windows, crew = self.windows, self.crew
-        judge = windows.judge
+        windows, crew, watch = self.windows, self.crew, self.crew.watch
+        judge, anew = windows.judge, True
         while True:
             window = windows.propose(H, limit)
-            crew.saved = None
-            if windows.may_reject:
-                crew.save()
+            if anew:
+                self._begin_step(window)
             try:
                 outcome = self._step(self.history, window)
             except EndOfSimulation as end:
-                limit, judge = self._shorter(window, end), windows.judge_cut
+                limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
+            except EndedEarly as early:
+                assert watch is not None
+                back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
+                limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
+                continue
             else:
                 error = judge(window, outcome)
                 if error is not None:
                     break
-            crew.restore(crew.saved or [])  # rejected: the windows offer a shorter one next
+                H, anew = None, True
+            self._go_back()  # the windows offer a shorter one next
             self.rejected += 1
-            H = None
         crew.saved = None
         if crew.endings:
             self.ended = next(iter(crew.endings.values()))
@@ -92,17 +121,54 @@ class Core:
         if outcome.t1 is None or outcome.H is None:
             outcome.t1, outcome.H = window.t1, window.H
         outcome.error = error
-        self.history.push(outcome.z, outcome.H)
+        if watch is None:
+            self.history.push(outcome.z, outcome.H)
+        else:
+            self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
         return outcome
 
+    def _begin_step(self, window: Window) -> None:
+        """Save what may be needed to cross the step again."""
+        crew, watch = self.crew, self.crew.watch
+        crew.saved = None
+        if self.windows.may_reject:
+            crew.save()
+        if watch is not None:
+            watch.begin(window.t0, max(window.H, self.windows.usual))
+            if watch.keeps and crew.saved is None:
+                able = [i for i, s in enumerate(self.plan.subsystems) if has_capability(s, "rollback")]
+                watch.states = {i: crew.save_one(i) for i in able}
+
+    def _go_back(self) -> None:
+        """All subsystems that have moved, back to the start of the step."""
+        crew, watch = self.crew, self.crew.watch
+        if crew.saved is not None:
+            crew.restore(crew.saved)
+        elif watch is not None:
+            for i in sorted(watch.moved):
+                crew.restore_one(i, watch.states)
+
     def _shorter(self, window: Window, end: EndOfSimulation) -> float:
         """Where a step is cut because somebody wants the end there; raises where nobody can go back for that."""
-        t = window.t0 if end.time is None else end.time
-        if self.crew.saved is None or not window.t0 + CLOSE * window.H < t < window.t1:
+        t, watch = window.t0 if end.time is None else end.time, self.crew.watch
+        back = self.crew.saved is not None or (watch is not None and watch.moved <= watch.states.keys())
+        if not back or not window.t0 + CLOSE * window.H < t < window.t1:
             self.ended, self.inside_step = end, True
             raise end
         return t
+
+    def _past_events(self, watch: Watch, outcome: Outcome) -> None:
+        """Let the events at the end of the step happen; values jump there, so that the history begins anew."""
+        assert outcome.t1 is not None
+        assert outcome.H is not None
+        if watch.pending:
+            outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+            self.history = History(outcome.z, depth=self.method.depth)
+        elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
+            self.history.values[0] = outcome.z
+        else:
+            self.history.push(outcome.z, outcome.H)
 
     @property
     def remembered(self) -> Any:

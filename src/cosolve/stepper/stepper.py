@@ -71,11 +71,12 @@ class Stepper:
         record: bool | Sequence[str] = False,
         save: str | Path | None = None,
         pace: float | Pace | None = None,
+        stop_at_events: bool = False,
     ) -> None:
         plan = checked_plan("Stepper", system, method, workers)
         self._system, self._run = system, _newest[system]
         windows = make_windows(method, step, t_start, t_end, plan)
-        self._core = Core(plan, method, startup, windows, workers)
+        self._core = Core(plan, method, startup, windows, workers, stop_at_events)
         self._channels = channels(plan)
         self._pace = make_pace(pace)
         self._recording: Recording | None = None

@@ -44,6 +44,11 @@ class Windows:
         """About how many steps are left; 0 when nobody knows."""
         return 0.0
 
+    @property
+    def usual(self) -> float:
+        """The length of a step that nothing cuts."""
+        return 0.0
+
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         """The next macro step, of length `H` where that is given, at most to `limit`."""
         raise NotImplementedError
@@ -114,6 +119,10 @@ class Uniform(Windows):
     @property
     def H(self) -> float:
         """The length that all steps have, but perhaps the last."""
+        return self._clock.H
+
+    @property
+    def usual(self) -> float:
         return self._clock.H
 
     @property
@@ -252,6 +261,10 @@ class Controlled(Windows):
         self.proposed = max(wanted, control.next_step(window.H, error, self.previous, outcome.degree))
         self.previous = error
         return error
+
+    @property
+    def usual(self) -> float:
+        return self.proposed
 
     @property
     def left(self) -> float:

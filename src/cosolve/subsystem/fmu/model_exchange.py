@@ -101,6 +101,8 @@ class ModelExchange(Subsystem):
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set
+        self._H = 1.0  # length of the last macro step
+        self._stops = False  # macro steps end at events
         self._declare(continuous, listed_outputs)
 
     def _declare(self, inputs: list[Variable], outputs: list[Variable]) -> None:
@@ -145,6 +147,7 @@ class ModelExchange(Subsystem):
     def start(self, t0: float) -> None:
         self._instance.initialise(t0, self.tolerance, self._given)
         self._path.reset(t0)
+        self._stops = False
         self._u = self._all_inputs.read(self._instance.pointer)
         self._switched = self._u[self._discrete]
         self._instance.leave_initialisation()  # ... into event mode
@@ -173,9 +176,40 @@ class ModelExchange(Subsystem):
         self._path.cross(t1, signal, observer)
         self._u = u.end
 
+    def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """To the first event, or to `t1`."""
+        self._stops = True
+        self._to_event(t0, t1, u)
+        return self._path.t, self._fmu.outputs(), self._path.pending
+
+    def _to_event(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+        signal = self._begin(t0, u)
+        self._path.cross_to_event(t1, signal, observer)
+        self._u = u.end if self._path.t == t1 else u(self._path.t)
+
+    def handle_event(self, t: float, u: Vector) -> Vector:
+        """The event at `t`, where one is pending or the new inputs cause one."""
+        path, smooth, discrete = self._path, u[self._smooth], u[self._discrete]
+        if path.t < t:  # found a little before the point where the others stand
+            path.x = path.x + (t - path.t) * self._fmu.slope(path.t, path.x, smooth)
+        path.t, self._u = t, u
+        held = InputPolynomial(t, self._H, smooth[np.newaxis])
+        switched = not np.array_equal(discrete, self._switched)  # type: ignore[arg-type]
+
+        def change() -> None:
+            if switched:
+                self._discrete_inputs.write(self._instance.pointer, discrete)
+                self._switched = discrete
+
+        if path.pending or switched or path.left_domain(smooth):
+            path.event(held, change)
+        self._fmu.set_point(t, path.x, smooth)
+        return self._fmu.outputs()
+
     def _begin(self, t0: float, u: InputSignal) -> InputSignal:
         """The signal of the continuous inputs; events that the new inputs cause at the start of the step."""
         self._path.t = self._instance.log.time = t0
+        self._H = u.H
         signal = self._smooth_part(u)
         discrete = u(t0)[self._discrete] if len(self._discrete) else self._switched
 
@@ -239,7 +273,7 @@ class ModelExchange(Subsystem):
         """On the internal steps of the last crossing; where events cut it, with step control."""
         path = self._path
         if path.grid is None or not isinstance(path.steps, NativeSteps):
-            return self.advance(t0, t1, u)
+            return self.advance_to_event(t0, t1, u)[1] if self._stops else self.advance(t0, t1, u)
         signal = self._begin(t0, u)
         path.x = path.steps.repeat(self._fmu.slope, t0, path.grid, path.x, signal)
         path.t, self._u = t1, u.end
@@ -274,7 +308,7 @@ class ModelExchange(Subsystem):
             else:
                 carried.explicit_step(t, t_new, x, tableau)
 
-        self._cross(t0, t1, u, observer)
+        (self._to_event if self._stops else self._cross)(t0, t1, u, observer)
         J = np.zeros((self._derivatives.q, u.coefficients.shape[1]))
         if self._path.events == before:
             J[:, self._smooth] = carried.outputs()
