@@ -329,6 +329,7 @@ class _Run:
         self.stats.wall_seconds = wall
         if self.pace is not None:
             self.pace.note(self.stats)
+        self.stats.retried = crew.retried()
         if crew.watch is not None:
             self.stats.events = crew.watch.stops
         self.stats.rejected = self.core.rejected

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -93,6 +94,15 @@ class Crew:
             self._feeds.append(
                 (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
             )
+
+    def retried(self) -> dict[str, int]:
+        """How many discarded steps passed in smaller pieces, by those that had any."""
+        found = {}
+        for name, subsystem in zip(self.plan.names, self.plan.subsystems, strict=True):
+            ask = getattr(subsystem, "retried_steps", None)
+            with suppress(Exception):  # of a process that is gone, say
+                found[name] = int(ask()) if callable(ask) else 0
+        return {name: count for name, count in found.items() if count}
 
     def close(self) -> None:
         """End the worker threads."""

@@ -39,8 +39,9 @@ class Stats:
     their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
     error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
     subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `events` counts macro steps that
-    ended at an event (`stop_at_events`). `ended` says which subsystem ended the run before `t_end`, and why. `overruns`
-    counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
+    ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
+    (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
+    `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
     `max_lateness` is the longest delay in seconds.
     """
 
@@ -58,6 +59,7 @@ class Stats:
     compiled_seconds: float = 0.0
     loading_seconds: float = 0.0
     events: int = 0
+    retried: dict[str, int] = field(default_factory=dict)
     ended: str = ""
     paced: float = 0.0
     overruns: int = 0
@@ -85,6 +87,7 @@ class Stats:
             lines.append(f"{self.paced:g} s per second: {late if self.overruns else 'no macro point came late'}")
         if self.events:
             lines.append(f"{self.events} macro steps ended at events")
+        lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
         if self.ended:
             lines.append(self.ended)
         if self.unconverged:

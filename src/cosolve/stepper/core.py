@@ -115,6 +115,8 @@ class Core:
             self._go_back()  # the windows offer a shorter one next
             self.rejected += 1
         crew.saved = None
+        if watch is not None:
+            watch.states = {}  # an FMU must not think that somebody goes back so far
         if crew.endings:
             self.ended = next(iter(crew.endings.values()))
         self.rejected += outcome.rejected
@@ -163,7 +165,10 @@ class Core:
         assert outcome.t1 is not None
         assert outcome.H is not None
         if watch.pending:
-            outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+            try:
+                outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+            except EndOfSimulation as end:
+                self.ended = end
             self.history = History(outcome.z, depth=self.method.depth)
         elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
             self.history.values[0] = outcome.z

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -25,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.errors import SetupError
+from cosolve.errors import EndOfSimulation, SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.fmu.archive import unpack
-from cosolve.subsystem.fmu.crossing import Crossing
+from cosolve.subsystem.fmu.crossing import Crossing, Discarded
 from cosolve.subsystem.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
 from cosolve.subsystem.fmu.instance import Instance
 from cosolve.subsystem.fmu.options import (
@@ -40,11 +41,15 @@ from cosolve.subsystem.fmu.options import (
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
 from cosolve.subsystem.fmu.state import SavedState
+from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
+
+#: Halvings of a discarded step before giving up, and the least part of a step that is worth ending it at.
+_HALVINGS, _LEAST = 6, 1e-6
 
 _STEP_DERIVATIVES = "org.cosolve.step-derivatives"
 
@@ -59,6 +64,8 @@ class Fmu(Subsystem):
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
+    A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
+    `retry=True` its state is saved before every step for that, also under methods that never go back.
     Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
     `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
@@ -127,6 +134,7 @@ class Fmu(Subsystem):
         isolated: bool = False,
         timeout: float | None = None,
         read_back: bool = True,
+        retry: bool = False,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -168,6 +176,9 @@ class Fmu(Subsystem):
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
+        self._retry, self._retried = bool(retry), 0
+        self._stops = False  # macro steps end at events
+        self._here: weakref.ref[SavedState] | None = None  # the state saved or restored last
         self._declare(flags, listed_inputs, listed_outputs, derivatives)
 
     def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
@@ -176,6 +187,10 @@ class Fmu(Subsystem):
             self.save, self.restore = self._save, self._restore
             if flags.has("canSerializeFMUState"):
                 self.serialise, self.deserialise = self._serialise, self._deserialise
+        if self._instance.event_mode:
+            self.advance_to_event, self.handle_event = self._to_event_3, self._handle_event
+        elif flags.has("canGetAndSetFMUState") and self._crossing.variable:
+            self.advance_to_event, self.handle_event = self._to_discard, self._handle_event
         if inputs and outputs and (self._pattern is None or self._pattern.any()):
             self.output = self._output
             if self._pattern is not None:
@@ -238,6 +253,7 @@ class Fmu(Subsystem):
     def _initialise(self, t0: float, given: Mapping[str, Any]) -> None:
         self._instance.initialise(t0, self.tolerance, given)
         self._crossing.reset()
+        self._here, self._retried, self._stops = None, 0, False
         self._time, self._u, self._at_end, self._started = t0, None, None, True
 
     def start(self, t0: float) -> Any:
@@ -253,14 +269,110 @@ class Fmu(Subsystem):
         return self._outputs.read(self.component)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return self._reached(t1, u)
+
+    def _prepare(self, t0: float, u: InputSignal) -> SavedState | None:
+        """Ready for a step; the state at its start, where somebody has it."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
-        self._crossing.cross(t0, u, 0.0, 1.0)
+        state = None if self._here is None else self._here()
+        if state is None and self._retry and hasattr(self, "save"):
+            state = self._save()
+        self._here = None  # the FMU is about to leave it
+        return state if state is not None and state.time == t0 else None
+
+    def _in_pieces(self, t0: float, u: InputSignal, state: SavedState | None, failure: Discarded) -> float:
+        """A discarded step once more, in 2, 4, 8, ... pieces; how far it came."""
+        crossing, whole = self._crossing, self._crossing.substeps
+        if state is None or not crossing.variable:
+            if hasattr(self, "save") and crossing.variable:
+                failure.args = (f"{failure}, or Fmu(..., retry=True), which goes back and takes smaller ones",)
+            raise failure
+        try:
+            for halvings in range(1, _HALVINGS + 1):
+                self._restore(state)
+                crossing.substeps = whole << halvings
+                with suppress(Discarded):
+                    reached = crossing.cross(t0, u, 0.0, 1.0)
+                    self._retried += 1
+                    return reached
+        finally:
+            crossing.substeps = whole
+        failure.args = (f"{failure}; pieces of 1/{1 << _HALVINGS} of it were discarded as well",)
+        raise failure
+
+    def retried_steps(self) -> int:
+        """How many steps of this run were discarded and then passed in smaller pieces."""
+        return self._retried
+
+    def _note_end(self, end: EndOfSimulation, t1: float, H: float) -> None:
+        """The last outputs of an FMU that asks for the end, where it has come to the end of the step."""
+        if end.time is not None and end.time >= t1 - 1e-9 * H:
+            end.outputs = self._outputs.read(self.component)
+
+    def _reached(self, t1: float, u: InputSignal) -> Vector:
+        """The outputs at the end of a step."""
         self._time = t1
         if self._pattern is not None and self._pattern.any():
             self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
         if self._watch and not self._frozen and self._derivatives is not None:
             self._at_end = self._derivatives.read()
+        return self._outputs.read(self.component)
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def _to_event_3(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """FMI 3.0: to the first event, or to `t1`."""
+        state, crossing = self._prepare(t0, u), self._crossing
+        self._stops = crossing.hold = True
+        try:
+            s = crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            s = self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        finally:
+            crossing.hold = False
+        return self._stopped(t0, t1, u, s, crossing.pending)
+
+    def _to_discard(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """Without event mode: an FMU that discards a step ends it where it came to."""
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+            return t1, self._reached(t1, u), False
+        except Discarded as failure:
+            s = (failure.reached - t0) / u.H
+            if state is not None and _LEAST < s < 1.0 - _LEAST:
+                self._restore(state)
+                with suppress(Discarded):
+                    self._crossing.cross(t0, u, 0.0, s)
+                    return self._stopped(t0, t1, u, s, event=True)
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return t1, self._reached(t1, u), False
+
+    def _stopped(self, t0: float, t1: float, u: InputSignal, s: float, event: bool) -> tuple[float, Vector, bool]:
+        """Where a step has ended, with the outputs there."""
+        if s == 1.0:
+            return t1, self._reached(t1, u), event
+        t = t0 + s * u.H
+        return t, self._reached(t, InputPolynomial(t0, u.H, self._crossing.at(u, s)[np.newaxis])), event
+
+    def _handle_event(self, t: float, u: Vector) -> Vector:
+        self._instance.log.time = self._time = t
+        self._crossing.handle_event(u)
         return self._outputs.read(self.component)
 
     def _output(self, t: float, u: Vector) -> Vector:
@@ -279,11 +391,14 @@ class Fmu(Subsystem):
 
     def _save(self) -> SavedState:
         self._instance.leave_initialisation()
-        return self._instance.states.save(self._time)
+        state = self._instance.states.save(self._time)
+        self._here = weakref.ref(state)
+        return state
 
     def _restore(self, state: SavedState) -> None:
         self._instance.states.restore(state)
-        self._time = state.time
+        self._crossing.went_back()
+        self._time, self._here = state.time, weakref.ref(state)
 
     def _get_state(self) -> Vector:
         """The continuous states, for the stability analysis before a run."""
@@ -352,6 +467,13 @@ class Fmu(Subsystem):
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """See partials.py; called at the state at `t0`, which the caller restores."""
+        self._crossing.hold = self._stops
+        try:
+            return self._step_jacobian(t0, t1, u, weight)
+        finally:
+            self._crossing.hold = False
+
+    def _step_jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         crossing, derivatives = self._crossing, self._derivatives
         assert derivatives is not None
         self._instance.leave_initialisation()
@@ -401,7 +523,8 @@ class Fmu(Subsystem):
             self._restore(state)
             found, here = [], 0.0
             for s in fractions:
-                crossing.cross(t0, u, here, s)
+                if not crossing.pending:
+                    crossing.cross(t0, u, here, s)
                 here = s
                 if s == 1.0 or not crossing.holds:
                     crossing.write(crossing.at(u, s))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import SetupError, SubsystemError
+from cosolve.errors import EndOfSimulation, SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.fmu.archive import unpack
 from cosolve.subsystem.fmu.continuous import Continuous
@@ -186,7 +186,13 @@ class ModelExchange(Subsystem):
         return y
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        self._cross(t0, t1, u)
+        try:
+            self._cross(t0, t1, u)
+        except EndOfSimulation as end:
+            end.time = self._path.t
+            if end.time >= t1:
+                end.outputs = self._fmu.outputs()
+            raise
         return self._fmu.outputs()
 
     def _cross(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
@@ -198,7 +204,11 @@ class ModelExchange(Subsystem):
     def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
         """To the first event, or to `t1`."""
         self._stops = True
-        self._to_event(t0, t1, u)
+        try:
+            self._to_event(t0, t1, u)
+        except EndOfSimulation as end:
+            end.time = self._path.t
+            raise
         return self._path.t, self._fmu.outputs(), self._path.pending
 
     def _to_event(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
