@@ -134,14 +134,14 @@ class Chunks:
         self.core = core
         plan, method, windows = core.plan, core.method, core.windows
         self.reason = _method_obstacle(method) or obstacle(plan)
+        if core.crew.watch is not None:
+            self.reason = "macro steps that end at events are crossed by the readable engine"
         if self.reason is None and type(windows) not in (Uniform, Controlled):
             self.reason = "the method chooses its own steps"
         if self.reason is None and type(core.startup) is not RisingDegree:
             self.reason = "the run has a start of its own"
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
-        if self.reason is None and core.crew.watch is not None:
-            self.reason = "macro steps that end at events are crossed by the readable engine"
         self._loop: Callable[..., int] | None = None
         self._steps: Any = None  # of controlled runs
         self._failures = 0  # chunks in a row that took no step

@@ -87,7 +87,7 @@ class Watch:
                 f"advance_to_event returned {reached!r}; expected (t, outputs, event) with {t0:.9g} < t <= {t1:.9g}, "
                 "and an event where t is earlier than that"
             )
-        return t, outputs, bool(event)
+        return float(t), outputs, bool(event)
 
     def cut(self, early: EndedEarly, t1: float, restore: Callable[[int], None] | None) -> float:
         """The end of the step that agrees with the event; everybody else is set back.

@@ -186,35 +186,38 @@ class ModelExchange(Subsystem):
         return y
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        try:
-            self._cross(t0, t1, u)
-        except EndOfSimulation as end:
-            end.time = self._path.t
-            if end.time >= t1:
-                end.outputs = self._fmu.outputs()
-            raise
+        end = self._cross(t0, t1, u)
+        if end is not None:
+            end.outputs = self._fmu.outputs()
+            raise end
         return self._fmu.outputs()
 
-    def _cross(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
-        """To `t1`; leaves the FMU at the point there."""
-        signal = self._begin(t0, u)
-        self._path.cross(t1, signal, observer)
-        self._u = u.end
+    def _cross(
+        self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None, *, to_event: bool = False
+    ) -> EndOfSimulation | None:
+        """To `t1`, or to the first event; leaves the FMU at the point there, and says whether it wants the end there.
+
+        Raises where it wants the end before.
+        """
+        ending: EndOfSimulation | None = None
+        try:
+            signal = self._begin(t0, u)
+            (self._path.cross_to_event if to_event else self._path.cross)(t1, signal, observer)
+        except EndOfSimulation as end:
+            end.time, ending = self._path.t, end
+            if end.time < t1:
+                raise
+        self._u = u.end if self._path.t == t1 else u(self._path.t)
+        return ending
 
     def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
         """To the first event, or to `t1`."""
         self._stops = True
-        try:
-            self._to_event(t0, t1, u)
-        except EndOfSimulation as end:
-            end.time = self._path.t
-            raise
+        end = self._cross(t0, t1, u, to_event=True)
+        if end is not None:
+            end.outputs = self._fmu.outputs()
+            raise end
         return self._path.t, self._fmu.outputs(), self._path.pending
-
-    def _to_event(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
-        signal = self._begin(t0, u)
-        self._path.cross_to_event(t1, signal, observer)
-        self._u = u.end if self._path.t == t1 else u(self._path.t)
 
     def handle_event(self, t: float, u: Vector) -> Vector:
         """The event at `t`, where one is pending or the new inputs cause one."""
@@ -345,7 +348,7 @@ class ModelExchange(Subsystem):
             else:
                 carried.explicit_step(t, t_new, x, tableau)
 
-        (self._to_event if self._stops else self._cross)(t0, t1, u, observer)
+        self._cross(t0, t1, u, observer, to_event=self._stops)
         J = np.zeros((self._derivatives.q, u.coefficients.shape[1]))
         if self._path.events == before:
             J[:, self._smooth] = carried.outputs()
