@@ -36,6 +36,7 @@ from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
     CosolveError,
+    EndOfSimulation,
     FmuWarning,
     NonFiniteError,
     OutputFileError,
@@ -62,7 +63,7 @@ from cosolve.method import (
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.result import Result, load
 from cosolve.simulate import simulate
-from cosolve.stepper import Snapshot, Stepper
+from cosolve.stepper import Pace, Snapshot, Stepper
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import (
     ApproximateJacobian,
@@ -168,6 +169,7 @@ __all__ = [
     "Dae",
     "Damped",
     "DynamicStatic",
+    "EndOfSimulation",
     "ExudynModel",
     "Fmu",
     "FmuWarning",
@@ -195,6 +197,7 @@ __all__ = [
     "NonFiniteError",
     "Ode",
     "OutputFileError",
+    "Pace",
     "Pid",
     "Port",
     "Relaxation",

@@ -93,6 +93,9 @@ def run(
     t_end: EndOption = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
+    pace: Annotated[
+        float | None, typer.Option("--pace", help="Run in real time: so many model seconds per second.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Run a system file or an SSP and keep the result."""
@@ -109,7 +112,7 @@ def run(
     failure: SimulationError | None = None
     try:
         with _progress(hidden=quiet) as show:
-            result = described.run(show, resume=resume, save_state=save_state)
+            result = described.run(show, resume=resume, save_state=save_state, pace=pace)
     except SimulationError as error:
         if error.result is None:
             raise
@@ -123,7 +126,8 @@ def run(
         failure.add_note(f"kept    {output.file}: {_span(result)}")
         raise failure
     if not quiet:
-        typer.echo(f"{described.method.label} finished: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        how = "ended early" if result.ended else "finished"
+        typer.echo(f"{described.method.label} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")

@@ -74,5 +74,45 @@ class StepSizeError(SimulationError):
     """The step control asks for a step below its minimum."""
 
 
+class EndOfSimulation(CosolveError):
+    """Raised by a subsystem that wants the run to end: no failure, the result is whole up to there.
+
+    `time` is where it wants the end (the start of the step it was asked to cross, unless given). With `outputs` the
+    step was crossed up to `time` (its end, unless given), and they are the last ones of the run.
+
+    >>> import cosolve as cs
+    >>> class Tank(cs.Subsystem):
+    ...     inputs, outputs = [], ["level"]
+    ...     def start(self, t0):
+    ...         self.level = 1.0
+    ...         return self.level
+    ...     def advance(self, t0, t1, u):
+    ...         self.level -= t1 - t0
+    ...         if self.level < 0.25:
+    ...             raise cs.EndOfSimulation("the tank is almost empty", outputs=self.level)
+    ...         return self.level
+    >>> result = cs.simulate(cs.System({"tank": Tank()}), t_end=2.0, method=cs.Jacobi(), step=0.1)
+    >>> float(result.t[-1]), result.finished, result.ended
+    (0.8, True, "ended at t = 0.8 because 'tank' asked for it: the tank is almost empty")
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        time: float | None = None,
+        outputs: object = None,
+        subsystem: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.time, self.outputs, self.subsystem = time, outputs, subsystem
+
+    def sentence(self, t: float) -> str:
+        """How a run ended, whose last macro point is `t`."""
+        who = f"'{self.subsystem}'" if self.subsystem else "a subsystem"
+        wanted = "" if self.time is None or f"{self.time:.9g}" == f"{t:.9g}" else f" at t = {self.time:.9g}"
+        return f"ended at t = {t:.9g} because {who} asked for it{wanted}" + (f": {self}" if str(self) else "")
+
+
 class OutputFileError(CosolveError, OSError):
     """A result file cannot be written or read."""

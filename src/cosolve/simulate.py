@@ -10,13 +10,24 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import Chunk, Chunks
-from cosolve.errors import SetupError, SimulationError
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
-from cosolve.method import Method
+from cosolve.method import Method, Outcome
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
-from cosolve.stepper import Core, Rows, Selection, Snapshot, channels, checked_plan, make_windows
+from cosolve.stepper import (
+    Core,
+    Pace,
+    Rows,
+    Selection,
+    Snapshot,
+    about_run,
+    channels,
+    checked_plan,
+    make_pace,
+    make_recorder,
+    make_windows,
+)
 from cosolve.stepsize import Adaptive
 
 __all__ = ["channels", "simulate"]
@@ -41,6 +52,8 @@ def simulate(
     compiled: bool | None = None,
     resume: str | Path | Snapshot | None = None,
     save_state: str | Path | None = None,
+    pace: float | Pace | None = None,
+    stop_at_events: bool = False,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -57,7 +70,16 @@ def simulate(
     `t_start` is then where that state stands. On the same grid of steps (same `t_end` and `step`) the bits are those of
     an uninterrupted run.
 
-    A run that stops early raises `SimulationError`, whose `result` holds everything up to the last good step.
+    `stop_at_events` ends a macro step at an event of a subsystem (a bounce, a switch, a sample; capability "events"),
+    so that all others see it at once; the run then goes on to the next point of the grid. Who has crossed the step
+    already must be able to go back.
+
+    `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
+    takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
+    has it as `result`.
+
+    A run that stops early raises `SimulationError`, whose `result` holds everything up to the last good step. A
+    subsystem that asks for the end (`EndOfSimulation`) is no failure: the result ends there, `result.ended` says why.
 
     >>> import cosolve as cs
     >>> tank = lambda level: cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[level], inputs=["q"], outputs=["h"])
@@ -79,27 +101,15 @@ def simulate(
         from cosolve.result.store import refuse_unwritable
 
         refuse_unwritable(Path(save_state))
-    core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers)
-    meta = {
-        "method": repr(method),
-        "step": repr(step),
-        "t_start": t_start,
-        "t_end": t_end,
-        "system": str(system),
-        "graph": graph(system),
-    }
+    core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers, stop_at_events)
+    meta = about_run(system, method, step, t_start, t_end)
+    timing = make_pace(pace)
+    if timing is not None and compiled:
+        raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
     selection = Selection(plan, record)
-    recorder = _recorder(selection, plan.names, save, meta)
-    run = _Run(core, recorder, selection, every, progress, compiled)
+    recorder = make_recorder(selection, plan.names, save, meta)
+    run = _Run(core, recorder, selection, every, progress, compiled if timing is None else False, timing)
     return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
-
-
-def _recorder(selection: Selection, names: tuple[str, ...], save: str | Path | None, meta: dict[str, Any]) -> Recorder:
-    if save is None:
-        return Memory(selection.layout)
-    from cosolve.result.store import Stream
-
-    return Stream(Path(save), selection.layout, selection.channels, names, meta)
 
 
 class _Run:
@@ -113,12 +123,14 @@ class _Run:
         every: int,
         progress: Callable[[float], None] | None,
         compiled: bool | None,
+        pace: Pace | None,
     ) -> None:
-        self.compiled = compiled
+        self.compiled, self.pace = compiled, pace
         self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
         self.selection = selection
         self.stats = Stats()
         self._residuals = 0.0
+        self._last: Outcome | None = None  # the newest step of the readable engine
         self.rows = Rows(selection.layout, core.crew.calls, core.crew.seconds)
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
@@ -126,16 +138,21 @@ class _Run:
         began = perf_counter()
         core = self.core
         failure: SimulationError | None = None
+        stopped: BaseException | None = None
         ending: str | None = None
         try:
-            core.start(t_first)
+            self._start(t_first)
             if saved is not None:
                 core.restore(saved)
             try:
                 self._loop()
             finally:
                 self._write()  # also what came before a failure or Ctrl-C
-            if save_state is not None:
+            if core.ended is not None:
+                self.stats.ended = core.ended.sentence(core.t)
+            if save_state is not None and core.inside_step:
+                self.stats.ended += "; no state was saved, since the last macro step was left half crossed"
+            elif save_state is not None:
                 core.save(portable=True).write(save_state)
         except SimulationError as error:
             failure = error
@@ -145,35 +162,54 @@ class _Run:
             ending = str(failure)
         except BaseException as error:  # Ctrl-C, say: the file must not claim that the run finished
             ending = f"the run was ended by {type(error).__name__} in the macro step from t = {core.t:.9g}"
+            stopped = error
             raise
         finally:
             core.crew.close()
             self._close_books(perf_counter() - began)
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
-        result = Result(
-            self.recorder.columns,
-            self.selection.channels,
-            core.plan.names,
-            stats=self.stats,
-            meta=meta,
-            error=ending,
-        )
+            result = Result(
+                *(self.recorder.columns, self.selection.channels, core.plan.names),
+                stats=self.stats,
+                meta=meta,
+                error=ending,
+            )
+            if stopped is not None:
+                stopped.result = result  # type: ignore[attr-defined]
         if failure is not None:
             failure.result = result
             raise failure
         return result
 
+    def _start(self, t: float) -> None:
+        try:
+            self.core.start(t)
+        except EndOfSimulation as end:  # nothing has run
+            name = end.subsystem
+            raise SimulationError(f"{end.sentence(t)}, before anything has run", time=t, subsystem=name) from end
+
     def _loop(self) -> None:
-        core, crew, stats, rows = self.core, self.core.crew, self.stats, self.rows
-        t_start, span = core.t, core.windows.t_end - core.t
-        chosen = self.selection
+        core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
         self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
         rows.totals = crew.calls.copy(), crew.seconds.copy(), core.rejected
-        shown = written = perf_counter()
         chunks = self._chunks()
         if chunks is not None and isinstance(self.recorder, Memory):
             self.recorder.reserve(core.windows.left / self.every + 2)
+        try:
+            self._steps(chunks)
+        except EndOfSimulation as end:  # in the middle of a step: the last point is that before it
+            core.ended, core.inside_step = end, True
+            if stats.steps % self.every:
+                here = self._last or Outcome(core.y, core.z, core.z, 0, t1=core.t, H=core.history.steps[0])
+                rows.add(here, chosen.y(here.y), chosen.z(here.z), core.rejected)
+
+    def _steps(self, chunks: Chunks | None) -> None:
+        core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
+        t_start, span, pace = core.t, core.windows.t_end - core.t, self.pace
+        if pace is not None:
+            pace.begin(core.t)
+        shown = written = perf_counter()
         while not core.done:
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
@@ -181,13 +217,14 @@ class _Run:
                 pending = np.append(crew.calls - calls, core.rejected - rejected)
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
                 rows.totals = crew.calls - unwritten[:-1], crew.seconds.copy(), core.rejected - int(unwritten[-1])
+                self._last = None
                 if chunk.failure is not None:
                     raise chunk.failure
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                     self.progress((core.t - t_start) / span)
                     shown = perf_counter()
                 continue
-            step = core.cross()
+            self._last = step = core.cross()
             stats.steps += 1
             stats.iterations += step.iterations
             if not step.converged:
@@ -201,6 +238,8 @@ class _Run:
                 if perf_counter() - written > _WRITE_EVERY:
                     self._write()
                     written = perf_counter()
+            if pace is not None:
+                pace.reach(core.t)
             if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                 self.progress((core.t - t_start) / span)
                 shown = perf_counter()
@@ -288,6 +327,11 @@ class _Run:
     def _close_books(self, wall: float) -> None:
         crew, names = self.core.crew, self.core.plan.names
         self.stats.wall_seconds = wall
+        if self.pace is not None:
+            self.pace.note(self.stats)
+        self.stats.retried = crew.retried()
+        if crew.watch is not None:
+            self.stats.events = crew.watch.stops
         self.stats.rejected = self.core.rejected
         self.stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
         self.stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cosolve.compiled.laws import law_addresses
 from cosolve.compiled.wiring import Wiring, obstacle, wire
 from cosolve.corrector import Newton
-from cosolve.errors import CosolveError, NonFiniteError, SimulationError, SubsystemError
+from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
 from cosolve.method.serial import in_order
@@ -58,7 +58,9 @@ class Chunk:
     error: Vector | float
     norms: Vector = field(default_factory=lambda: np.zeros(0))
     counts: npt.NDArray[np.int64] | None = None  # norms per row
-    failure: SimulationError | None = None  # what ended it, where the readable engine cannot take the step again
+    failure: SimulationError | EndOfSimulation | None = (
+        None  # what ended it, where the readable engine cannot take the step again
+    )
 
     def __len__(self) -> int:
         return len(self.t)
@@ -132,6 +134,8 @@ class Chunks:
         self.core = core
         plan, method, windows = core.plan, core.method, core.windows
         self.reason = _method_obstacle(method) or obstacle(plan)
+        if core.crew.watch is not None:
+            self.reason = "macro steps that end at events are crossed by the readable engine"
         if self.reason is None and type(windows) not in (Uniform, Controlled):
             self.reason = "the method chooses its own steps"
         if self.reason is None and type(core.startup) is not RisingDegree:
@@ -322,7 +326,7 @@ class Chunks:
         if self._failures >= _FAILURES:
             self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
 
-    def _failed(self, t: float) -> SimulationError:
+    def _failed(self, t: float) -> SimulationError | EndOfSimulation:
         """What went wrong in a step that cannot be undone."""
         i, status = (int(k) for k in self.wiring.trouble)
         if i < 0:
@@ -331,6 +335,9 @@ class Chunks:
         if status and native.explain is not None:
             try:
                 native.explain(status)
+            except EndOfSimulation as end:
+                end.subsystem, end.time = name, t if end.time is None else end.time
+                return end
             except CosolveError as error:
                 text = f"'{name}' failed while crossing the step at t = {t:.9g}: {error}"
                 return SubsystemError(text, time=t, subsystem=name)

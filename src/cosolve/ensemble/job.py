@@ -90,6 +90,9 @@ class Sink(Protocol):
     def fail(self, case: Case, message: str) -> None:
         """A run that did not work."""
 
+    def note(self, case: Case, message: str) -> None:
+        """A run that worked, with something to say about it."""
+
 
 @dataclass
 class Collected:
@@ -98,6 +101,7 @@ class Collected:
     cells: list[tuple[Case, Any, tuple[str, ...] | None]] = field(default_factory=list)
     many: list[tuple[Any, int, int, Any]] = field(default_factory=list)
     failures: list[tuple[Case, str]] = field(default_factory=list)
+    notes: list[tuple[Case, str]] = field(default_factory=list)
     how: list[str] = field(default_factory=list)
 
     def put(self, case: Case, cell: Any, labels: tuple[str, ...] | None = None) -> None:
@@ -112,6 +116,10 @@ class Collected:
         """A run that did not work."""
         self.failures.append((case, message))
 
+    def note(self, case: Case, message: str) -> None:
+        """A run that worked, with something to say about it."""
+        self.notes.append((case, message))
+
     def hand_on(self, sink: Sink) -> None:
         """Give everything to the next one."""
         for case, cell, labels in self.cells:
@@ -120,6 +128,8 @@ class Collected:
             sink.put_many(*part)
         for case, message in self.failures:
             sink.fail(case, message)
+        for case, message in self.notes:
+            sink.note(case, message)
 
 
 class Store:
@@ -130,6 +140,7 @@ class Store:
         self.values: Any = None if cell is None else np.full((*shape, *cell), np.nan)
         self.labels: tuple[str, ...] | None = None
         self.errors: dict[Case, str] = {}
+        self.notes: dict[Case, str] = {}
 
     def put(self, case: Case, cell: Any, labels: tuple[str, ...] | None = None) -> None:
         """What is kept of one run; the first one of a user's function decides the shape."""
@@ -156,6 +167,10 @@ class Store:
     def fail(self, case: Case, message: str) -> None:
         """A run that did not work."""
         self.errors[case] = message
+
+    def note(self, case: Case, message: str) -> None:
+        """A run that worked, with something to say about it."""
+        self.notes[case] = message
 
 
 def reduce_result(result: Result, job: Job) -> tuple[Any, tuple[str, ...] | None]:

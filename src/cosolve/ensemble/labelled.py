@@ -36,7 +36,8 @@ class SweepResult:
 
     `dims` names the dimensions of `values`; `coords[dim]` holds the labels along each. Variants that were given row by
     row have the one dimension "variant", and `columns` holds their parameters. Runs that failed are NaN and listed in
-    `errors`. `how` says how the runs were made and why so, `seconds` what took how long.
+    `errors`; `notes` lists those that a subsystem ended before `t_end`. `how` says how the runs were made and why so,
+    `seconds` what took how long.
 
     >>> result = SweepResult(("c", "quantity"), {"c": np.array([1.0, 2.0]), "quantity": ["x", "v"]},
     ...                      np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -56,6 +57,7 @@ class SweepResult:
     how: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     times: dict[float, Any] = field(default_factory=dict)  # macro points by step, for trajectories of several steps
+    notes: list[Failure] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,7 +80,7 @@ class SweepResult:
     def sel(self, **labels: Any) -> SweepResult:
         """The part with these labels: a single one drops its dimension, a list keeps it."""
         values, dims, coords, columns = self.values, list(self.dims), dict(self.coords), dict(self.columns)
-        errors = list(self.errors)
+        errors, notes = list(self.errors), list(self.notes)
         for name, wanted in labels.items():
             many = isinstance(wanted, (list, np.ndarray))
             if name in columns and name not in dims:  # a parameter of variants given row by row
@@ -94,9 +96,7 @@ class SweepResult:
                     raise SetupError(f"sel: there is no dimension '{name}'; {hint}")
                 dim, chosen = name, _places(name, coords[name], _listed(wanted))
             axis = dims.index(dim)
-            if errors and dim in errors[0].at:
-                places, here = _places(dim, coords[dim], [f.at[dim] for f in errors]), set(chosen)
-                errors = [f for f, place in zip(errors, places, strict=True) if place in here]
+            errors, notes = (_those(found, dim, coords[dim], set(chosen)) for found in (errors, notes))
             if many:
                 values = values.take(chosen, axis=axis)
                 coords[dim] = _taken(coords[dim], chosen)
@@ -106,7 +106,8 @@ class SweepResult:
                 del coords[dim]
             if dim == "variant":
                 columns = {n: c[chosen] for n, c in columns.items()}
-        return SweepResult(tuple(dims), coords, np.asarray(values), columns, errors, self.how, self.seconds, self.times)
+        rest = self.how, self.seconds, self.times, notes
+        return SweepResult(tuple(dims), coords, np.asarray(values), columns, errors, *rest)
 
     def __getitem__(self, quantity: str) -> npt.NDArray[np.float64]:
         return self.sel(quantity=quantity).values
@@ -182,6 +183,14 @@ def _matches(labels: Any, wanted: Any) -> npt.NDArray[np.bool_]:
     if isinstance(labels, np.ndarray) and labels.dtype != object and isinstance(wanted, (int, float, np.number)):
         return np.isclose(labels, wanted, rtol=1e-9, atol=0.0, equal_nan=True)
     return np.array([bool(label is wanted or label == wanted) for label in labels])
+
+
+def _those(found: list[Failure], dim: str, labels: Any, chosen: set[int]) -> list[Failure]:
+    """The failures or notes that belong to chosen places along a dimension."""
+    if not found or dim not in found[0].at:
+        return found
+    places = _places(dim, labels, [f.at[dim] for f in found])
+    return [f for f, place in zip(found, places, strict=True) if place in chosen]
 
 
 def _places(dim: str, labels: Any, wanted: list[Any]) -> list[int]:

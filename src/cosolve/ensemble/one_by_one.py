@@ -57,6 +57,8 @@ def _run(job: Job, system: System, case: Case, sink: Sink) -> None:
         sink.fail(case, in_words("reduce", error))
         return
     sink.put(case, cell, labels)
+    if result.ended:
+        sink.note(case, result.ended)
 
 
 def _simulate(job: Job, system: System, m: int, s: int, compiled: bool | None) -> Any:

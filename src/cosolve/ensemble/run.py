@@ -285,12 +285,12 @@ def _labelled(
         times = {step: _recorded_times(job, step) for step in job.steps}
         dims.append("point" if several and len(job.steps) > 1 else "t")
         coords[dims[-1]] = np.arange(cell[1]) if dims[-1] == "point" else times[job.steps[0]]
-    errors = []
-    for case in sorted(store.errors):
-        errors.append(Failure(_at(case, variants, labels, names, several, steps), store.errors[case]))
-    return SweepResult(
-        tuple(dims), coords, store.values.reshape(*shape, *cell), dict(variants.columns), errors, how, seconds, times
+    errors, notes = (
+        [Failure(_at(case, variants, labels, names, several, steps), found[case]) for case in sorted(found)]
+        for found in (store.errors, store.notes)
     )
+    values = store.values.reshape(*shape, *cell)
+    return SweepResult(tuple(dims), coords, values, dict(variants.columns), errors, how, seconds, times, notes)
 
 
 def _at(case: Case, variants: Variants, labels: Any, names: list[str], several: bool, steps: Any) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class Description:
         *,
         resume: str | Path | None = None,
         save_state: str | Path | None = None,
+        pace: float | None = None,
     ) -> Result:
         """Simulate and write the result file, the CSV and the picture that the file asks for.
 
@@ -132,6 +133,7 @@ class Description:
                 progress=progress,
                 resume=resume,
                 save_state=save_state,
+                pace=pace,
             )
         except SimulationError as error:
             if error.result is None:

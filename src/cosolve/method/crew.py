@@ -7,7 +7,8 @@ wraps failures into one sentence that names the subsystem and the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -15,8 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
+from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Index, Plan
+from cosolve.method.events import EndedEarly, Watch
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
@@ -26,6 +28,9 @@ _DOUBLE = np.dtype(np.float64)
 
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
 Local = Literal["converged", "one step", "output equation"]
+
+#: A point closer than this fraction of a macro step is reached.
+CLOSE = 1e-9
 
 #: Entries up to which a sparse Jacobian is unfolded (240 MB).
 _LARGEST_JACOBIAN = 30_000_000
@@ -49,7 +54,7 @@ def _finite_doubles(numbers: Sequence[float] | Vector) -> Vector | None:
     return values if values.dtype is _DOUBLE and values.ndim == 1 and all_finite(values) else None
 
 
-def _awaited(jobs: list[Future[Any]], i: int, *_: object) -> Any:
+def _awaited(jobs: list[Future[Any]] | dict[int, Future[Any]], i: int, *_: object) -> Any:
     return jobs[i].result()
 
 
@@ -72,6 +77,11 @@ class Crew:
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
         self.note_constants()
         self._settlement = Settlement(plan, self.guarded)
+        #: the states that were saved last; who wants the run to end after the step that is under way
+        self.saved: list[Any] | None = None
+        self.endings: dict[int, EndOfSimulation] = {}
+        #: who looks after events, where macro steps end at them
+        self.watch: Watch | None = None
         #: threads for calls that may run at the same time, or None
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
 
@@ -84,6 +94,15 @@ class Crew:
             self._feeds.append(
                 (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
             )
+
+    def retried(self) -> dict[str, int]:
+        """How many discarded steps passed in smaller pieces, by those that had any."""
+        found = {}
+        for name, subsystem in zip(self.plan.names, self.plan.subsystems, strict=True):
+            ask = getattr(subsystem, "retried_steps", None)
+            with suppress(Exception):  # of a process that is gone, say
+                found[name] = int(ask()) if callable(ask) else 0
+        return {name: count for name, count in found.items() if count}
 
     def close(self) -> None:
         """End the worker threads."""
@@ -123,13 +142,35 @@ class Crew:
         (subsystem, ports), u = self._members[i], self.signal(i, window, coefficients)
         cross = subsystem.replay if replay and self.can_replay[i] else subsystem.advance
         self._calls[i] += 1
+        if self.endings:
+            self.endings.pop(i, None)
+        if self.watch is not None and not (replay and self.can_replay[i]):
+            cross = partial(self._watched, i, cross)
         began = perf_counter()
         try:
             return ports.listed(cross(window.t0, window.t1, u))
+        except EndedEarly:
+            raise
+        except EndOfSimulation as end:
+            return ports.listed(self._last_outputs(i, window, end))
         except Exception as error:
             raise self._failed(i, window.t0, "crossing the step", error) from error
         finally:
             self._seconds[i] += perf_counter() - began
+
+    def _watched(self, i: int, advance: Callable[..., Any], t0: float, t1: float, u: Polynomial) -> Any:
+        assert self.watch is not None
+        return self.watch.cross(i, t0, t1, u, advance)
+
+    def _last_outputs(self, i: int, window: Window, end: EndOfSimulation) -> Any:
+        """Subsystem `i` wants the run to end: its outputs at the end of the step, where it has come there."""
+        end.subsystem = self.plan.names[i]
+        if end.time is None:
+            end.time = window.t0 if end.outputs is None else window.t1
+        if end.outputs is None or end.time < window.t1 - CLOSE * window.H:
+            raise end
+        self.endings[i] = end
+        return end.outputs
 
     def _packed(self, i: int, window: Window, outputs: Sequence[float] | Vector) -> Vector:
         """The outputs of subsystem `i`, or a sentence that says what is wrong with them."""
@@ -180,6 +221,8 @@ class Crew:
         cross: Callable[..., Any] = self._cross if self._few else self.advance
         if local != "converged":
             cross = partial(self.approximate, output_equation=local == "output equation")
+        if self.watch is not None:
+            return self._sweep_watched(self.watch, cross, window, coefficients)
         if self.pool is not None:
             jobs = [self.pool.submit(cross, i, window, coefficients) for i in range(len(self._members))]
             cross = partial(_awaited, jobs)
@@ -198,6 +241,20 @@ class Crew:
             raise
         whole = _finite_doubles(numbers)
         return self._packed_one_by_one(window, numbers) if whole is None else whole
+
+    def _sweep_watched(self, watch: Watch, cross: Callable[..., Any], window: Window, coefficients: Matrix) -> Vector:
+        """The same where steps end at events: those that have them go first, so that few have to go back."""
+        cross = self.advance if cross == self._cross else cross
+        y = np.empty(self.plan.n_y)
+        for i in watch.able:
+            y[self.plan.y_slices[i]] = cross(i, window, coefficients)
+        if self.pool is not None:
+            jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in watch.others}
+            wait(jobs.values())
+            cross = partial(_awaited, jobs)
+        for i in watch.others:
+            y[self.plan.y_slices[i]] = cross(i, window, coefficients)
+        return y
 
     def _packed_one_by_one(self, window: Window, numbers: list[float]) -> Vector:
         """An array of a list that is incomplete or holds something unusual; raises for the first that is wrong."""
@@ -228,7 +285,8 @@ class Crew:
 
     def save(self) -> list[Any]:
         """The states of all subsystems."""
-        return [self.save_one(i) for i in range(self.plan.n_subsystems)]
+        self.saved = [self.save_one(i) for i in range(self.plan.n_subsystems)]
+        return self.saved
 
     def save_one(self, i: int) -> Any:
         """The state of subsystem `i`."""
@@ -262,6 +320,9 @@ class Crew:
             value = call()
             if packed:
                 value = self.plan.output_ports[i].pack(value)
+        except EndOfSimulation as end:
+            end.subsystem, end.time = self.plan.names[i], t if end.time is None else end.time
+            raise
         except Exception as error:
             raise self._failed(i, t, doing, error) from error
         finally:

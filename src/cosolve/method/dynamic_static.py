@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from cosolve.errors import CapabilityError, CosolveError, NonFiniteError, SetupError, SubsystemError
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
@@ -290,6 +290,9 @@ class _Coupled:
     def _guarded(self, t: float, doing: str, call: Callable[[], Vector]) -> Vector:
         try:
             return call()
+        except EndOfSimulation as end:
+            end.subsystem, end.time = self.name, t if end.time is None else end.time
+            raise
         except Exception as error:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
             what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
+from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Block, Index, Plan
 from cosolve.method.crew import Crew
 from cosolve.subsystem.base import Subsystem, has_capability
@@ -226,6 +226,9 @@ class StaticNetwork:
         ports = self.plan.output_ports[i]
         try:
             y = np.array(ports.pack(instance.output(t, u.copy())))
+        except EndOfSimulation as end:
+            end.subsystem, end.time = self.plan.names[i], t if end.time is None else end.time
+            raise
         except Exception as error:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
             what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"

@@ -13,6 +13,7 @@ import numpy as np
 
 from cosolve.corrector.linear_solve import SPARSE_FROM, InterfaceMatrix
 from cosolve.method.crew import Crew, Local, Window
+from cosolve.method.events import EndedEarly
 from cosolve.method.serial import Serial
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
@@ -147,9 +148,18 @@ class Trial:
         for k, m in enumerate(reads):
             shifted = z[m] + relative * max(self.size[m], abs(z[m]))
             unshifted = coefficients[:, m].copy()
-            coefficients[:, m] = self.base[:, m] + self.weight * shifted
-            crew.restore_one(i, self._states)
-            moved = crew.advance(i, self.window, coefficients, replay=True)
-            coefficients[:, m] = unshifted
+            try:
+                moved = self._perturbed(i, m, shifted, coefficients)
+            except EndedEarly:  # the increment moved an event into the step: the other side is free of it
+                shifted = 2.0 * z[m] - shifted
+                moved = self._perturbed(i, m, shifted, coefficients)
+            finally:
+                coefficients[:, m] = unshifted
             columns[:, k] = (moved - y_i) / (shifted - z[m])
         return columns
+
+    def _perturbed(self, i: int, m: int, shifted: float, coefficients: Matrix) -> Vector:
+        """The outputs of subsystem `i` when coupling variable `m` ends in another value."""
+        coefficients[:, m] = self.base[:, m] + self.weight * shifted
+        self.crew.restore_one(i, self._states)
+        return self.crew.advance(i, self.window, coefficients, replay=True)

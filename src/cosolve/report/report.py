@@ -68,6 +68,8 @@ def _verdict(result: Result, method: str) -> str:
         return page.verdict(
             f"Stopped early: the last good point is t = {t[-1]:.6g}{goal}.", str(result.error), took, good=False
         )
+    if result.ended:
+        return page.verdict(f"Ended early: reached t = {t[-1]:.6g}.", result.ended, took, good=True)
     growth = _growth(result)
     if growth is not None:
         return page.verdict(

@@ -77,6 +77,7 @@ class Recorder(Protocol):
     def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]: ...
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None: ...
     def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
+    def flush(self) -> None: ...
     def finish(self, stats: Stats, error: str | None) -> None: ...
     def close(self) -> None: ...
 
@@ -177,6 +178,17 @@ class Memory:
             column[first:end] = value
         self._same[name].clear()
         return column[: self._count]
+
+    def truncate(self, rows: int) -> None:
+        """Forget all rows but the first so many."""
+        for name in self._data:
+            self._column(name)
+        self._count = min(rows, self._count)
+        norms = int(self._data["norms_end"][self._count - 1]) if self._count else 0
+        del self._norms[max(0, norms - self._norms_before) :]
+
+    def flush(self) -> None:
+        """Nothing is held back."""
 
     def clear(self) -> None:
         """Forget the rows (a stream does so after writing a block)."""

@@ -38,7 +38,11 @@ class Stats:
     included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
     their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
     error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
-    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took.
+    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `events` counts macro steps that
+    ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
+    (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
+    `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
+    `max_lateness` is the longest delay in seconds.
     """
 
     steps: int = 0
@@ -54,6 +58,12 @@ class Stats:
     compiled_steps: int = 0
     compiled_seconds: float = 0.0
     loading_seconds: float = 0.0
+    events: int = 0
+    retried: dict[str, int] = field(default_factory=dict)
+    ended: str = ""
+    paced: float = 0.0
+    overruns: int = 0
+    max_lateness: float = 0.0
 
     @property
     def total_calls(self) -> int:
@@ -72,6 +82,14 @@ class Stats:
                 f"{self.compiled_steps} steps compiled: {self.compiled_seconds:.3g} s, "
                 f"after {self.loading_seconds:.3g} s of loading"
             )
+        if self.paced:
+            late = f"{self.overruns} macro points came late, by at most {self.max_lateness:.3g} s"
+            lines.append(f"{self.paced:g} s per second: {late if self.overruns else 'no macro point came late'}")
+        if self.events:
+            lines.append(f"{self.events} macro steps ended at events")
+        lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
+        if self.ended:
+            lines.append(self.ended)
         if self.unconverged:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
@@ -116,8 +134,13 @@ class Result:
 
     @property
     def finished(self) -> bool:
-        """True when the run reached `t_end`."""
+        """True when the run reached `t_end`, or the point where a subsystem asked for the end (see `ended`)."""
         return self.error is None
+
+    @property
+    def ended(self) -> str:
+        """Where a subsystem ended the run before `t_end`: which one, when, and why; empty otherwise."""
+        return self.stats.ended
 
     @property
     def t(self) -> Vector:

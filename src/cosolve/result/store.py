@@ -103,6 +103,11 @@ class Stream:
         if self._rows >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
             self._flush_and_watch(float(block["t"][-1]))
 
+    def flush(self) -> None:
+        """Bring the rows so far to the file."""
+        if self._rows:
+            self._flush(float(self._block.columns()["t"][-1]))
+
     def columns(self) -> Columns:
         """What is on disk, read when it is asked for."""
         return self._columns
@@ -111,8 +116,7 @@ class Stream:
         """Write the last rows and how the run ended; the file is complete after that."""
         if self._file is None:
             return
-        if self._rows:
-            self._flush(float(self._block.columns()["t"][-1]))
+        self.flush()
         try:
             _write_outcome(self._file, stats, error)
             self._file.flush()

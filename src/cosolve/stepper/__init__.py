@@ -2,6 +2,8 @@
 
 from cosolve.stepper.channels import Selection, channels
 from cosolve.stepper.core import Core
+from cosolve.stepper.pace import Pace, make_pace
+from cosolve.stepper.recording import about_run, make_recorder
 from cosolve.stepper.rows import Rows
 from cosolve.stepper.snapshot import Snapshot
 from cosolve.stepper.stepper import Stepper, checked_plan
@@ -9,12 +11,16 @@ from cosolve.stepper.windows import Windows, make_windows
 
 __all__ = [
     "Core",
+    "Pace",
     "Rows",
     "Selection",
     "Snapshot",
     "Stepper",
     "Windows",
+    "about_run",
     "channels",
     "checked_plan",
+    "make_pace",
+    "make_recorder",
     "make_windows",
 ]

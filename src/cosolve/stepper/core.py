@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from cosolve.errors import CapabilityError, CosolveError, SetupError
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
-from cosolve.method import Crew, Method, Outcome
+from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, Outcome, SemiImplicit
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
-from cosolve.method.startup import RisingDegree
+from cosolve.method.crew import CLOSE, Window
+from cosolve.method.events import EndedEarly, Watch
+from cosolve.method.startup import MasterSlaveStart, RisingDegree
 from cosolve.signal import History
 from cosolve.stepper.snapshot import Snapshot, description
 from cosolve.stepper.windows import Uniform, Windows
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector
+
+#: A step this much shorter than usual is no support point of an extrapolation.
+_SLIVER = 1e-6
 
 
 class Core:
@@ -28,16 +34,39 @@ class Core:
     """
 
     def __init__(
-        self, plan: Plan, method: Method, startup: RisingDegree | None, windows: Windows, workers: int = 1
+        self,
+        plan: Plan,
+        method: Method,
+        startup: RisingDegree | None,
+        windows: Windows,
+        workers: int = 1,
+        stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
         self.method, self.startup, self.windows = method, startup or RisingDegree(), windows
         self.crew = Crew(self.plan, workers)
+        if stop_at_events:
+            self._refuse_no_stops()
+            self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
         self.y = self.z = np.zeros(0)
         self.history: History
+        #: who asked for the end of the run, and whether that left a macro step half crossed
+        self.ended: EndOfSimulation | None = None
+        self.inside_step = False
         self._t_start = np.nan
         self._step: MacroStep
+
+    def _refuse_no_stops(self) -> None:
+        """Raise where macro steps cannot end at events."""
+        method = self.method
+        if not isinstance(method, (Jacobi, GaussSeidel, SemiImplicit, Implicit)):
+            raise CapabilityError(
+                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                "SemiImplicit and Implicit do"
+            )
+        if isinstance(self.startup, MasterSlaveStart):
+            raise SetupError("stop_at_events: MasterSlaveStart steps across events; take another startup")
 
     @property
     def t(self) -> float:
@@ -46,12 +75,12 @@ class Core:
 
     @property
     def done(self) -> bool:
-        """True when the step sequence has come to its end."""
-        return self.windows.done
+        """True when the step sequence has come to its end, or a subsystem has asked for it."""
+        return self.ended is not None or self.windows.done
 
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
-        self._t_start = t_start
+        self._t_start, self.ended, self.inside_step = t_start, None, False
         self.y, self.z = self.crew.start(t_start)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
@@ -60,25 +89,93 @@ class Core:
         self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
-        """One accepted macro step, of length `H` where that is given, at most to `limit`."""
-        windows, crew = self.windows, self.crew
+        """One accepted macro step, of length `H` where that is given, at most to `limit`.
+
+        Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
+        can go back to cross it up to there only.
+        """
+        windows, crew, watch = self.windows, self.crew, self.crew.watch
+        judge, anew = windows.judge, True
         while True:
             window = windows.propose(H, limit)
-            states = crew.save() if windows.may_reject else None
-            outcome = self._step(self.history, window)
-            error = windows.judge(window, outcome)
-            if error is not None:
-                break
-            crew.restore(states or [])  # rejected: the windows offer a shorter one next
+            if anew:
+                self._begin_step(window)
+            try:
+                outcome = self._step(self.history, window)
+            except EndOfSimulation as end:
+                limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
+            except EndedEarly as early:
+                assert watch is not None
+                back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
+                limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
+                continue
+            else:
+                error = judge(window, outcome)
+                if error is not None:
+                    break
+                H, anew = None, True
+            self._go_back()  # the windows offer a shorter one next
             self.rejected += 1
-            H = None
+        crew.saved = None
+        if watch is not None:
+            watch.states = {}  # an FMU must not think that somebody goes back so far
+        if crew.endings:
+            self.ended = next(iter(crew.endings.values()))
         self.rejected += outcome.rejected
         if outcome.t1 is None or outcome.H is None:
             outcome.t1, outcome.H = window.t1, window.H
         outcome.error = error
-        self.history.push(outcome.z, outcome.H)
+        if watch is None:
+            self.history.push(outcome.z, outcome.H)
+        else:
+            self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
         return outcome
+
+    def _begin_step(self, window: Window) -> None:
+        """Save what may be needed to cross the step again."""
+        crew, watch = self.crew, self.crew.watch
+        crew.saved = None
+        if self.windows.may_reject:
+            crew.save()
+        if watch is not None:
+            watch.begin(window.t0, max(window.H, self.windows.usual))
+            if watch.keeps and crew.saved is None:
+                able = [i for i, s in enumerate(self.plan.subsystems) if has_capability(s, "rollback")]
+                watch.states = {i: crew.save_one(i) for i in able}
+
+    def _go_back(self) -> None:
+        """All subsystems that have moved, back to the start of the step."""
+        crew, watch = self.crew, self.crew.watch
+        if crew.saved is not None:
+            crew.restore(crew.saved)
+        elif watch is not None:
+            for i in sorted(watch.moved):
+                crew.restore_one(i, watch.states)
+
+    def _shorter(self, window: Window, end: EndOfSimulation) -> float:
+        """Where a step is cut because somebody wants the end there; raises where nobody can go back for that."""
+        t, watch = window.t0 if end.time is None else end.time, self.crew.watch
+        back = self.crew.saved is not None or (watch is not None and watch.moved <= watch.states.keys())
+        if not back or not window.t0 + CLOSE * window.H < t < window.t1:
+            self.ended, self.inside_step = end, True
+            raise end
+        return t
+
+    def _past_events(self, watch: Watch, outcome: Outcome) -> None:
+        """Let the events at the end of the step happen; values jump there, so that the history begins anew."""
+        assert outcome.t1 is not None
+        assert outcome.H is not None
+        if watch.pending:
+            try:
+                outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+            except EndOfSimulation as end:
+                self.ended = end
+            self.history = History(outcome.z, depth=self.method.depth)
+        elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
+            self.history.values[0] = outcome.z
+        else:
+            self.history.push(outcome.z, outcome.H)
 
     @property
     def remembered(self) -> Any:
@@ -154,7 +251,7 @@ class Core:
                 self.plan.subsystems[i].deserialise(state)
             except Exception as error:
                 raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
-        self._t_start = snapshot.t_start
+        self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.plan.u_offset[:] = snapshot.constants
         self.crew.note_constants()

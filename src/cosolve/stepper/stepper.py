@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from types import TracebackType
@@ -10,13 +11,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import SetupError, SimulationError
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
-from cosolve.result import Channel
+from cosolve.result import Channel, Result
 from cosolve.stepper.channels import channels
 from cosolve.stepper.core import Core
+from cosolve.stepper.pace import Pace, make_pace
+from cosolve.stepper.recording import Recording, about_run
 from cosolve.stepper.snapshot import Snapshot
 from cosolve.stepper.windows import make_windows
 from cosolve.stepsize import Adaptive, refuse_bad_step
@@ -32,6 +35,10 @@ class Stepper:
     With the same `t_end` the steps are those of `simulate`, bit for bit. `stepper["left.x"]` is the value now, of an
     input, an output or a named coupling variable. `set` changes an input that `System.set` holds. A system is in one
     run at a time: when another one begins, this one goes on from a saved state only.
+
+    `record=True` (or the names of some quantities) keeps the macro points for `result()`, which is then like that of
+    `simulate`; `save` streams them to an HDF5 file, which is complete after `close`. `pace` lets macro points be
+    reached in real time, as in `simulate`.
 
     >>> import cosolve as cs
     >>> tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
@@ -61,12 +68,21 @@ class Stepper:
         t_end: float | None = None,
         startup: RisingDegree | None = None,
         workers: int = 1,
+        record: bool | Sequence[str] = False,
+        save: str | Path | None = None,
+        pace: float | Pace | None = None,
+        stop_at_events: bool = False,
     ) -> None:
         plan = checked_plan("Stepper", system, method, workers)
         self._system, self._run = system, _newest[system]
         windows = make_windows(method, step, t_start, t_end, plan)
-        self._core = Core(plan, method, startup, windows, workers)
+        self._core = Core(plan, method, startup, windows, workers, stop_at_events)
         self._channels = channels(plan)
+        self._pace = make_pace(pace)
+        self._recording: Recording | None = None
+        if record is not False or save is not None:
+            names = None if isinstance(record, bool) else record
+            self._recording = Recording(self._core, names, save, about_run(system, method, step, t_start, t_end))
         self._stopped = ""
         self._changed = False  # constants were set since the last step
         self._now: tuple[Vector, Vector] | None = None  # outputs and coupling variables that have followed them
@@ -76,11 +92,23 @@ class Stepper:
         except BaseException:
             self._core.crew.close()
             raise
+        if self._pace is not None:
+            self._pace.begin(t_start)
 
     @property
     def t(self) -> float:
         """Time now."""
         return self._core.t
+
+    @property
+    def done(self) -> bool:
+        """True at `t_end`, and where a subsystem has asked for the end (see `ended`)."""
+        return self._core.done
+
+    @property
+    def ended(self) -> str:
+        """Which subsystem ended the run, when, and why; empty while nobody has."""
+        return "" if self._core.ended is None else self._core.ended.sentence(self.t)
 
     @property
     def names(self) -> list[str]:
@@ -118,41 +146,87 @@ class Stepper:
     # -- going on --------------------------------------------------------------------------------------
 
     def step(self, H: float | None = None) -> float:
-        """Cross one macro step (`H`: of another length, this time) and return the new time."""
+        """Cross one macro step (`H`: of another length, this time) and return the new time.
+
+        Where a subsystem asks for the end of the run, `done` is True after it and `ended` says why; the time is the old
+        one when that happened inside a step that not everybody could go back from.
+        """
         if H is not None:
             refuse_bad_step(H, "H")
+        self._refuse_ended()
         if self._core.done:
             raise SetupError(f"the run has reached its t_end = {self.t:.9g}; give the Stepper a later one, or none")
         return self._cross(H, inf)
 
     def run_until(self, t: float) -> float:
-        """Cross macro steps until `t`, where the last one is cut to end, and return the time reached."""
+        """Cross macro steps until `t`, where the last one is cut to end, and return the time reached.
+
+        That is earlier than `t` only where a subsystem asked for the end of the run.
+        """
         if not is_number(t) or t < self.t:
             raise SetupError(f"run_until: t must be a number from {self.t:.9g} on (the time now), not {t!r}")
         if t > self._core.windows.t_end:
             raise SetupError(f"run_until: t = {t:.9g} is after t_end = {self._core.windows.t_end:.9g}")
-        while self.t < t:
+        self._refuse_ended()
+        while self.t < t and not self._core.done:
             self._cross(None, t)
         return self.t
+
+    def _refuse_ended(self) -> None:
+        if self.ended:
+            raise SetupError(f"the run has {self.ended}; restore a saved state to go on from there")
 
     def _cross(self, H: float | None, limit: float) -> float:
         if self._stopped:
             raise SetupError(f"the run has stopped ({self._stopped}); restore a saved state to go on from there")
         self._refuse_taken()
+        if self._recording is not None:
+            self._recording.begin()
         try:
-            self._core.cross(H, limit)
+            step = self._core.cross(H, limit)
+        except EndOfSimulation:
+            return self.t
         except SimulationError as error:
             if error.time is None:
                 error.time = self.t
                 error.args = (f"{error} (in the macro step from t = {self.t:.9g})",)
-            self._stopped = str(error)
+            self._stop(str(error))
             raise
         except BaseException as error:
-            self._stopped = f"{type(error).__name__} in the macro step from t = {self.t:.9g}"
+            self._stop(f"{type(error).__name__} in the macro step from t = {self.t:.9g}")
             raise
+        if self._recording is not None:
+            self._recording.add(step)
+        if self._pace is not None:
+            self._pace.reach(self.t)
         self.steps += 1
         self._changed, self._now = False, None
         return self.t
+
+    def _stop(self, why: str) -> None:
+        self._stopped = why
+        if self._recording is not None:
+            self._recording.error = why
+
+    def result(self) -> Result:
+        """What was recorded up to now, with the statistics of the run so far.
+
+        >>> import cosolve as cs
+        >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+        >>> with cs.Stepper(clock, method=cs.Jacobi(), step=0.5, record=True) as stepper:
+        ...     stepper.run_until(1.0)
+        ...     stepper.result()["clock.t"]
+        1.0
+        array([0. , 0.5, 1. ])
+        """
+        if self._recording is None:
+            raise SetupError(
+                "this Stepper records nothing; build it with record=True, names of quantities, or save=..."
+            )
+        found = self._recording.result()
+        if self._pace is not None:
+            self._pace.note(found.stats)
+        return found
 
     def set(self, target: str, value: npt.ArrayLike) -> None:
         """Hold a constant input at another value from now on; the system itself stays as it is."""
@@ -189,7 +263,14 @@ class Stepper:
         """Go to a saved state; the run continues from there bit for bit."""
         if not isinstance(snapshot, Snapshot):
             raise SetupError(f"restore takes what save returned, not a {type(snapshot).__name__}")
+        if self._recording is not None:
+            self._recording.refuse_back()
         self._core.restore(snapshot)
+        if self._recording is not None:
+            self._recording.go_back()
+            self._recording.error = None
+        if self._pace is not None:
+            self._pace.begin(self.t)
         _newest[self._system] = self._run
         self._stopped, self._changed, self._now = "", False, None
 
@@ -212,12 +293,16 @@ class Stepper:
 
     def _refuse_stopped(self) -> None:
         self._refuse_taken()
+        if self._core.inside_step:
+            raise SetupError(f"a run that has {self.ended} in the middle of a step cannot be saved")
         if self._stopped:
             raise SetupError(f"a run that has stopped in the middle of a step cannot be saved ({self._stopped})")
 
     def close(self) -> None:
-        """End the worker threads."""
+        """End the worker threads, and complete the file that is recorded to."""
         self._core.crew.close()
+        if self._recording is not None:
+            self._recording.close()
 
     def __enter__(self) -> Stepper:
         return self

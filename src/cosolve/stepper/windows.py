@@ -16,15 +16,13 @@ import numpy as np
 from cosolve.errors import SetupError, StepSizeError
 from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
+from cosolve.method.crew import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Vector, is_number
 
 #: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
 LEAST_TICKS = 512
-
-#: A point closer than this fraction of a step is reached.
-_CLOSE = 1e-9
 
 
 class Windows:
@@ -46,6 +44,11 @@ class Windows:
         """About how many steps are left; 0 when nobody knows."""
         return 0.0
 
+    @property
+    def usual(self) -> float:
+        """The length of a step that nothing cuts."""
+        return 0.0
+
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         """The next macro step, of length `H` where that is given, at most to `limit`."""
         raise NotImplementedError
@@ -53,6 +56,10 @@ class Windows:
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         """Error estimate of an accepted step (NaN where there is none); None rejects it."""
         raise NotImplementedError
+
+    def judge_cut(self, window: Window, outcome: Outcome) -> float | None:
+        """The same for a step that ended early where a subsystem wanted it; the grid of steps stays as it was."""
+        return self.judge(window, outcome)
 
     def continue_from(self, t: float, grid: tuple[Any, ...], saved: dict[str, Any]) -> None:
         """Go on from a saved sequence: on its grid where the settings are the same, otherwise on a new one from `t`."""
@@ -90,6 +97,7 @@ class Uniform(Windows):
             OpenClock(t, self._H) if self.t_end == inf else UniformClock(t, self.t_end, self._H)
         )
         self._origin, self._n, self.t = t, 0, t
+        self._inside = False  # between two points of the grid, after a step that was cut
 
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
         self._begin(t)
@@ -97,18 +105,24 @@ class Uniform(Windows):
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         clock, t = self._clock, self.t
         t1, length = clock.time(self._n + 1), clock.step(self._n)
+        if self._inside:
+            length = t1 - t
         if H is not None:
             t1, length = t + H, H
         limit = limit if limit < self.t_end else self.t_end
         if t1 + length < limit:  # nowhere near it
             return Window(t, t1, length)
-        if abs(t1 - limit) <= _CLOSE * length:
+        if abs(t1 - limit) <= CLOSE * length:
             return Window(t, limit, length)
         return Window(t, t1, length) if t1 < limit else Window(t, limit, limit - t)
 
     @property
     def H(self) -> float:
         """The length that all steps have, but perhaps the last."""
+        return self._clock.H
+
+    @property
+    def usual(self) -> float:
         return self._clock.H
 
     @property
@@ -130,13 +144,20 @@ class Uniform(Windows):
         self.t = float(times[-1])
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
-        if window.H == self._clock.step(self._n):
+        if window.H == self._clock.step(self._n) or (self._inside and window.t1 == self._clock.time(self._n + 1)):
             self._n += 1
-            self.t = window.t1
+            self.t, self._inside = window.t1, False
         elif window.t1 < self.t_end:
             self._begin(window.t1)
         else:
             self.t = window.t1
+        return nan
+
+    def judge_cut(self, window: Window, outcome: Outcome) -> float | None:
+        end = self._clock.time(self._n + 1)
+        if window.t1 >= end or window.H == self._clock.step(self._n):
+            return self.judge(window, outcome)
+        self.t, self._inside = window.t1, True
         return nan
 
     @property
@@ -148,6 +169,7 @@ class Uniform(Windows):
         if saved["origin"] < self.t_end:
             self._begin(saved["origin"])
         self._n, self.t = saved["n"], saved["t"]
+        self._inside = self._clock.time(self._n) + CLOSE * self._H < self.t < self.t_end
 
 
 class Followed(Windows):
@@ -165,7 +187,7 @@ class Followed(Windows):
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         length = self._H_max if H is None else H
         limit, t1 = min(limit, self.t_end), self.t + length
-        if t1 > limit - _CLOSE * length:  # no sliver of a step before the end
+        if t1 > limit - CLOSE * length:  # no sliver of a step before the end
             t1 = limit
         return Window(self.t, t1, t1 - self.t)
 
@@ -213,7 +235,7 @@ class Controlled(Windows):
             self.proposed = H
         self._ticks = clock.fit(self.proposed)
         t1 = clock.at(clock.tick + self._ticks)
-        self._cut = limit < t1 or abs(t1 - limit) <= _CLOSE * self.proposed
+        self._cut = limit < t1 or abs(t1 - limit) <= CLOSE * self.proposed
         if self._cut:
             self._ticks = max(1, clock.fit(limit - self.t))
             t1 = limit
@@ -239,6 +261,10 @@ class Controlled(Windows):
         self.proposed = max(wanted, control.next_step(window.H, error, self.previous, outcome.degree))
         self.previous = error
         return error
+
+    @property
+    def usual(self) -> float:
+        return self.proposed
 
     @property
     def left(self) -> float:

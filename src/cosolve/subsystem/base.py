@@ -120,6 +120,15 @@ class Subsystem:
     internal_residual: float
     step: Callable[[float, float, InputSignal], tuple[float, Any]]
     """step(t0, t_max, u) -> (t1, outputs): exactly one accepted internal step of the subsystem's own size."""
+    advance_to_event: Callable[[float, float, InputSignal], tuple[float, Any, bool]]
+    """advance_to_event(t0, t1, u) -> (t, outputs, event): like advance, but only to the first event after `t0`.
+
+    The subsystem stands just *before* the event then, with the outputs it has there; `event` is True where there is one
+    at `t` (which may be `t1` itself), False where it came to `t1` without."""
+    handle_event: Callable[[float, Vector], Any]
+    """handle_event(t, u) -> outputs after the event: it happens now, with all subsystems at `t` and the inputs `u`.
+
+    Called after `advance_to_event` has met one, and whenever the event of another subsystem makes inputs jump."""
     get_state: Callable[[], Vector]
     """get_state() -> the state as a flat array; lets the analysis linearise the macro step."""
     set_state: Callable[[Vector], None]
@@ -142,6 +151,7 @@ CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "replay": (("replay",), "noise-free difference quotients"),
     "approximate crossing": (("resolve",), "converging inner and interface iterations together"),
     "own steps": (("step",), "leading a master/slave run with its internal steps"),
+    "events": (("advance_to_event", "handle_event"), "ending a macro step at an event, for the others to see"),
     "state": (("get_state", "set_state"), "stability analysis before the run"),
     "equations": (("equations",), "integrating it together with static subsystems"),
     "compiled crossing": (("native",), "running the whole loop over macro steps compiled"),

@@ -5,6 +5,7 @@
 typedef struct {
     Model m;
     double last_time;
+    int wants_end;
     const fmi2CallbackFunctions *callbacks;
     char name[64];
 } Instance;
@@ -196,6 +197,18 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean final
         case FATAL: return say(s, fmi2Fatal, "out of memory at t = %g", t);
         case WARNING: say(s, fmi2Warning, "the table is extrapolated at t = %g", t); break;
         case NOT_A_NUMBER: m->r[state_vr[0]] = NAN; break;
+        case ENDS:
+            s->last_time = fail_at(m);
+            s->wants_end = 1;
+            return say(s, fmi2Discard, "the tank is empty at t = %g", s->last_time);
+        case TOO_LONG: /* steps longer than 3 ms */
+            s->last_time = t;
+            if (h > 3e-3) return say(s, fmi2Discard, "the step from t = %g is too long", t);
+            break;
+        case STOPS: /* a step must not cross FAIL_AT, but may end there */
+            s->last_time = fail_at(m);
+            if (t < s->last_time * (1.0 - 1e-9)) return say(s, fmi2Discard, "a switch at t = %g", s->last_time);
+            break;
     }
     for (int i = 0; i < N_INPUTS; i++) {
         double factorial = 1.0;
@@ -225,7 +238,7 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind k, fmi2Real *
     return fmi2OK;
 }
 fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind k, fmi2Integer *v) { (void)c; (void)k; (void)v; return fmi2Discard; }
-fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind k, fmi2Boolean *v) { (void)c; (void)k; *v = 0; return fmi2OK; }
+fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind k, fmi2Boolean *v) { (void)k; *v = ((Instance *)c)->wants_end; return fmi2OK; }
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind k, fmi2String *v) { (void)c; (void)k; (void)v; return fmi2Discard; }
 
 /* -- model exchange ---------------------------------------------------------------------------------------- */
@@ -238,8 +251,9 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
 }
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) { ((Instance *)c)->m.mode = CONTINUOUS; return fmi2OK; }
 fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean final, fmi2Boolean *enter, fmi2Boolean *end) {
-    (void)c; (void)final;
-    *enter = *end = fmi2False;
+    (void)final;
+    *enter = fmi2False;
+    *end = failure(&((Instance *)c)->m, ((Instance *)c)->m.t) == ENDS;
     return fmi2OK;
 }
 fmi2Status fmi2SetTime(fmi2Component c, fmi2Real t) { ((Instance *)c)->m.t = t; return fmi2OK; }

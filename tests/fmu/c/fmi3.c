@@ -277,7 +277,16 @@ fmi3Status fmi3DoStep(fmi3Instance c, fmi3Float64 t, fmi3Float64 h, fmi3Boolean 
     if (m->mode != STEPPING) return say(s, fmi3Error, "doStep is called outside step mode", 0);
     if (fabs(t - m->t) > 1e-9 * (1.0 + fabs(t)))
         return say(s, fmi3Error, "doStep starts at another time than %.9g, where the last step ended", m->t);
+    int ends = 0;
     switch (failure(m, t + h)) {
+        case ENDS:
+            say(s, fmi3OK, "the tank is empty at t = %g", fail_at(m));
+            ends = 1;
+            h = fmax(0.0, fail_at(m) - t);
+            break;
+        case TOO_LONG: /* steps longer than 3 ms */
+            if (h > 3e-3) return say(s, fmi3Discard, "the step from t = %g is too long", t);
+            break;
         case DISCARD: *last = t + 0.25 * h; return say(s, fmi3Discard, "the solver did not converge after t = %g", t);
         case ERROR: return say(s, fmi3Error, "the tank is empty at t = %g", t);
         case FATAL: return say(s, fmi3Fatal, "out of memory at t = %g", t);
@@ -301,6 +310,7 @@ fmi3Status fmi3DoStep(fmi3Instance c, fmi3Float64 t, fmi3Float64 h, fmi3Boolean 
     }
     for (int i = 0; i < N_INPUTS; i++) m->r[input_vr[i]] = u[i][0];
     m->t = *last = t + done;
+    if (ends) *terminate = *early = 1;
     return fmi3OK;
 }
 
@@ -316,8 +326,9 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance c, fmi3Boolean *again, fmi3Bool
 
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance c) { ((Instance *)c)->m.mode = CONTINUOUS; return fmi3OK; }
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance c, fmi3Boolean final, fmi3Boolean *enter, fmi3Boolean *end) {
-    (void)c; (void)final;
-    *enter = *end = 0;
+    (void)final;
+    *enter = 0;
+    *end = failure(&((Instance *)c)->m, ((Instance *)c)->m.t) == ENDS;
     return fmi3OK;
 }
 fmi3Status fmi3SetTime(fmi3Instance c, fmi3Float64 t) { ((Instance *)c)->m.t = t; return fmi3OK; }

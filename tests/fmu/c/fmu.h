@@ -23,7 +23,7 @@
 #define TEXT_SIZE 64
 
 enum { INSTANTIATED, INITIALISING, STEPPING, EVENT, CONTINUOUS, TERMINATED, CONFIGURING };
-enum { NO_FAILURE, DISCARD, ERROR, FATAL, CRASH, HANG, WARNING, NOT_A_NUMBER };
+enum { NO_FAILURE, DISCARD, ERROR, FATAL, CRASH, HANG, WARNING, NOT_A_NUMBER, ENDS, TOO_LONG, STOPS };
 
 #include MODEL_FILE
 
@@ -45,6 +45,15 @@ static double horner(const double *c, double tau) {
 static void shift(double *c, double by) {
     for (int i = 0; i < ORDERS - 1; i++)
         for (int j = ORDERS - 2; j >= i; j--) c[j] += by * c[j + 1];
+}
+
+static double fail_at(const Model *m) {
+#ifdef HAS_FAILURES
+    return m->r[FAIL_AT];
+#else
+    (void)m;
+    return 1e300;
+#endif
 }
 
 /* What goes wrong on purpose in a step that ends after FAIL_AT: a failure to report, or none. */

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import CosolveError, SetupError
+from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.io.fmu_export.interface import Variable
 from cosolve.io.fmu_export.source import build, stepper
 from cosolve.stepper import Snapshot, Stepper
@@ -134,6 +134,7 @@ class Exported:
             raise SetupError(f"the step begins at t = {t:.9g}, but the model stands at t = {running.t:.9g}")
         if self._uniform is None:
             running.run_until(t + h)
+            self._refuse_ended(running)
             return
         count = round(h / self._uniform)
         if count < 1 or abs(h - count * self._uniform) > _WHOLE * h:
@@ -143,6 +144,11 @@ class Exported:
             )
         for _ in range(count):
             running.step()
+            self._refuse_ended(running)
+
+    def _refuse_ended(self, running: Stepper) -> None:
+        if running.ended:
+            raise SimulationError(f"the system has {running.ended}")
 
     def complain(self, error: Exception) -> None:
         """Put a sentence into the importer's log."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -26,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.errors import SetupError
+from cosolve.errors import EndOfSimulation, SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.fmu.archive import unpack
-from cosolve.subsystem.fmu.crossing import Crossing
+from cosolve.subsystem.fmu.crossing import Crossing, Discarded
 from cosolve.subsystem.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
 from cosolve.subsystem.fmu.instance import Instance
 from cosolve.subsystem.fmu.options import (
@@ -43,11 +44,15 @@ from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian,
 from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
 from cosolve.subsystem.fmu.trial import facts
+from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
+
+#: Halvings of a discarded step before giving up, and the least part of a step that is worth ending it at.
+_HALVINGS, _LEAST = 6, 1e-6
 
 _STEP_DERIVATIVES = "org.cosolve.step-derivatives"
 
@@ -62,8 +67,10 @@ class Fmu(Subsystem):
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
-    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`. `trial` is a file
-    that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+    `trial` is a file that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+    A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
+    `retry=True` its state is saved before every step for that, also under methods that never go back.
+    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
     `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
@@ -132,6 +139,7 @@ class Fmu(Subsystem):
         timeout: float | None = None,
         read_back: bool = True,
         trial: str | Path | None = None,
+        retry: bool = False,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -174,6 +182,10 @@ class Fmu(Subsystem):
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
+        self._retry, self._retried = bool(retry), 0
+        self._stops = False  # macro steps end at events
+        self._halt: tuple[float, float] | None = None  # where a discarded step came to, and how close that is known
+        self._here: weakref.ref[SavedState] | None = None  # the state saved or restored last
         self._declare(flags, listed_inputs, listed_outputs, derivatives)
 
     def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
@@ -182,6 +194,10 @@ class Fmu(Subsystem):
             self.save, self.restore = self._save, self._restore
             if flags.has("canSerializeFMUState"):
                 self.serialise, self.deserialise = self._serialise, self._deserialise
+        if self._instance.event_mode:
+            self.advance_to_event, self.handle_event = self._to_event_3, self._handle_event
+        elif flags.has("canGetAndSetFMUState") and self._crossing.variable:
+            self.advance_to_event, self.handle_event = self._to_discard, self._handle_event
         if inputs and outputs and (self._pattern is None or self._pattern.any()):
             self.output = self._output
             if self._pattern is not None:
@@ -244,6 +260,7 @@ class Fmu(Subsystem):
     def _initialise(self, t0: float, given: Mapping[str, Any]) -> None:
         self._instance.initialise(t0, self.tolerance, given)
         self._crossing.reset()
+        self._here, self._retried, self._stops, self._halt = None, 0, False, None
         self._time, self._u, self._at_end, self._started = t0, None, None, True
 
     def start(self, t0: float) -> Any:
@@ -259,14 +276,112 @@ class Fmu(Subsystem):
         return self._outputs.read(self.component)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return self._reached(t1, u)
+
+    def _prepare(self, t0: float, u: InputSignal) -> SavedState | None:
+        """Ready for a step; the state at its start, where somebody has it."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
-        self._crossing.cross(t0, u, 0.0, 1.0)
+        state = None if self._here is None else self._here()
+        if state is None and self._retry and hasattr(self, "save"):
+            state = self._save()
+        self._here = None  # the FMU is about to leave it
+        return state if state is not None and state.time == t0 else None
+
+    def _in_pieces(self, t0: float, u: InputSignal, state: SavedState | None, failure: Discarded) -> float:
+        """A discarded step once more, in 2, 4, 8, ... pieces; how far it came."""
+        crossing, whole = self._crossing, self._crossing.substeps
+        if state is None or not crossing.variable:
+            if hasattr(self, "save") and crossing.variable:
+                failure.args = (f"{failure}, or Fmu(..., retry=True), which goes back and takes smaller ones",)
+            raise failure
+        try:
+            for halvings in range(1, _HALVINGS + 1):
+                self._restore(state)
+                crossing.substeps = whole << halvings
+                with suppress(Discarded):
+                    reached = crossing.cross(t0, u, 0.0, 1.0)
+                    self._retried += 1
+                    return reached
+        finally:
+            crossing.substeps = whole
+        failure.args = (f"{failure}; pieces of 1/{1 << _HALVINGS} of it were discarded as well",)
+        raise failure
+
+    def retried_steps(self) -> int:
+        """How many steps of this run were discarded and then passed in smaller pieces."""
+        return self._retried
+
+    def _note_end(self, end: EndOfSimulation, t1: float, H: float) -> None:
+        """The last outputs of an FMU that asks for the end, where it has come to the end of the step."""
+        if end.time is not None and end.time >= t1 - 1e-9 * H:
+            end.outputs = self._outputs.read(self.component)
+
+    def _reached(self, t1: float, u: InputSignal) -> Vector:
+        """The outputs at the end of a step."""
         self._time = t1
         if self._pattern is not None and self._pattern.any():
             self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
         if self._watch and not self._frozen and self._derivatives is not None:
             self._at_end = self._derivatives.read()
+        return self._outputs.read(self.component)
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def _to_event_3(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """FMI 3.0: to the first event, or to `t1`."""
+        state, crossing = self._prepare(t0, u), self._crossing
+        self._stops = crossing.hold = True
+        try:
+            s = crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            s = self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        finally:
+            crossing.hold = False
+        return self._stopped(t0, t1, u, s, crossing.pending)
+
+    def _to_discard(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """Without event mode: an FMU that discards a step ends it where it came to."""
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+            return t1, self._reached(t1, u), self._halt is not None and abs(t1 - self._halt[0]) <= self._halt[1]
+        except Discarded as failure:
+            s = (failure.reached - t0) / u.H
+            if state is not None and _LEAST < s < 1.0 - _LEAST:
+                self._halt = failure.reached, max(2e-9 * u.H, 0.0 if self._halt is None else self._halt[1])
+                self._restore(state)
+                with suppress(Discarded):
+                    self._crossing.cross(t0, u, 0.0, s)
+                    return self._stopped(t0, t1, u, s, event=True)
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return t1, self._reached(t1, u), False
+
+    def _stopped(self, t0: float, t1: float, u: InputSignal, s: float, event: bool) -> tuple[float, Vector, bool]:
+        """Where a step has ended, with the outputs there."""
+        if s == 1.0:
+            return t1, self._reached(t1, u), event
+        t = t0 + s * u.H
+        return t, self._reached(t, InputPolynomial(t0, u.H, self._crossing.at(u, s)[np.newaxis])), event
+
+    def _handle_event(self, t: float, u: Vector) -> Vector:
+        self._instance.log.time = self._time = t
+        self._halt = None
+        self._crossing.handle_event(u)
         return self._outputs.read(self.component)
 
     def _output(self, t: float, u: Vector) -> Vector:
@@ -285,11 +400,14 @@ class Fmu(Subsystem):
 
     def _save(self) -> SavedState:
         self._instance.leave_initialisation()
-        return self._instance.states.save(self._time)
+        state = self._instance.states.save(self._time)
+        self._here = weakref.ref(state)
+        return state
 
     def _restore(self, state: SavedState) -> None:
         self._instance.states.restore(state)
-        self._time = state.time
+        self._crossing.went_back()
+        self._time, self._here = state.time, weakref.ref(state)
 
     def _get_state(self) -> Vector:
         """The continuous states, for the stability analysis before a run."""
@@ -360,6 +478,7 @@ class Fmu(Subsystem):
         """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
         if hasattr(self, "save"):
             prove_rollback(self, t0, H, u)
+            self._retried = 0  # of steps that belong to the run
             if distrusted(self):
                 self._frozen = False
 
@@ -374,13 +493,20 @@ class Fmu(Subsystem):
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """See partials.py; called at the state at `t0`, which the caller restores."""
+        self._crossing.hold = self._stops
+        try:
+            return self._step_jacobian(t0, t1, u, weight)
+        finally:
+            self._crossing.hold = False
+
+    def _step_jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         if distrusted(self):
             return differenced(self, t0, t1, u, weight)
         crossing, derivatives = self._crossing, self._derivatives
         assert derivatives is not None
         self._instance.leave_initialisation()
         if self._step_partials:
-            crossing.cross(t0, u, 0.0, 1.0)
+            self._cross_quietly(t0, u, 0.0, 1.0)
             return derivatives.read().D * _power_sum(weight, 0.5)
         if self._linear is not None and self._frozen:
             return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
@@ -388,7 +514,7 @@ class Fmu(Subsystem):
         at_start = derivatives.read()
         if not self._frozen and self._at_end is None:  # the first time: look whether they change
             state = self._save()
-            crossing.cross(t0, u, 0.0, 1.0)
+            self._cross_quietly(t0, u, 0.0, 1.0)
             self._at_end = derivatives.read()
             self._restore(state)
         self._watch = True
@@ -400,6 +526,14 @@ class Fmu(Subsystem):
                 self._linear = at_start, Linear(*parts, x0=zero, inputs=ports[0], outputs=ports[1])
             return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
         return self._walked_jacobian(t0, u, weight, at_start, self._at_end)
+
+    def _cross_quietly(self, t0: float, u: InputSignal, a: float, b: float) -> None:
+        """A crossing for derivatives: an FMU that wants the end of the run where it comes to has come there."""
+        try:
+            self._crossing.cross(t0, u, a, b)
+        except EndOfSimulation as end:
+            if end.time is None or end.time < t0 + (b - 1e-9) * u.H:
+                raise
 
     def _frozen_jacobian(
         self, at: Partials, linear: Linear, t0: float, t1: float, u: InputSignal, weight: Vector
@@ -425,7 +559,8 @@ class Fmu(Subsystem):
             self._restore(state)
             found, here = [], 0.0
             for s in fractions:
-                crossing.cross(t0, u, here, s)
+                if not crossing.pending:
+                    self._cross_quietly(t0, u, here, s)
                 here = s
                 if s == 1.0 or not crossing.holds:
                     crossing.write(crossing.at(u, s))

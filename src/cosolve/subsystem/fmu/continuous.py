@@ -7,11 +7,12 @@ mode; there the point (time, states, inputs) is set before anything is read; eve
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from cosolve.errors import SubsystemError
+from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.subsystem.fmu.description import Variable
 from cosolve.subsystem.fmu.instance import Instance
 from cosolve.subsystem.port import Vector
@@ -113,7 +114,7 @@ class Continuous:
         kind = ctypes.c_int if self.fmi == 2 else ctypes.c_bool
         wants, ends = kind(), kind()
         self.instance.call("CompletedIntegratorStep", False, ctypes.addressof(wants), ctypes.addressof(ends))
-        self._refuse_end(bool(ends.value))
+        self._note_end(bool(ends.value))
         return bool(wants.value)
 
     def enter_event_mode(self) -> None:
@@ -126,7 +127,7 @@ class Continuous:
         for _ in range(_MANY):
             again, ends, values, when = self._update()
             changed = changed or values
-            self._refuse_end(ends)
+            self._note_end(ends)
             if not again:
                 self.instance.call("EnterContinuousTimeMode")
                 return EventOutcome(changed, when)
@@ -146,6 +147,6 @@ class Continuous:
         self.instance.call("UpdateDiscreteStates", *(base + k for k in range(5)), ctypes.addressof(moment))
         return bool(flags[0]), bool(flags[1]), bool(flags[3]), moment.value if flags[4] else np.inf
 
-    def _refuse_end(self, ends: bool) -> None:
+    def _note_end(self, ends: bool) -> None:
         if ends:
-            raise SubsystemError(f"the FMU asks to end the simulation{self.instance.log.remark}")
+            raise EndOfSimulation(f"the FMU '{Path(self.instance.file).name}' ends it{self.instance.log.remark}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import SubsystemError
+from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.subsystem.base import InputSignal
 from cosolve.subsystem.fmu.description import Variable
 from cosolve.subsystem.fmu.instance import Instance
@@ -17,6 +17,12 @@ from cosolve.subsystem.port import Vector
 
 _MANY_RETURNS = 10_000
 _ROUNDING = 1e-12
+
+
+class Discarded(SubsystemError):
+    """The FMU did not accept a step; it came to `reached`."""
+
+    reached = 0.0
 
 
 class Crossing:
@@ -52,10 +58,17 @@ class Crossing:
         self._trouble: SubsystemError | None = None
         self._returns = 0
         self.count = 0
+        self.hold = False  # stop before events instead of letting them happen
+        self.pending = False  # an event is due where the FMU stands
 
     def reset(self) -> None:
         """A new run begins."""
         self._step, self._written, self._degree = None, None, 0
+        self.pending = False
+
+    def went_back(self) -> None:
+        """A saved state was restored: discrete inputs may be others than those written last."""
+        self._written, self.pending = None, False
 
     # -- inputs --------------------------------------------------------------------------------------------------
 
@@ -130,7 +143,7 @@ class Crossing:
         c, slopes = u.coefficients[1:, self._float_places], self._slopes
         n = len(c)
         if u.H != self._scaled_for[0] or n != self._scaled_for[1]:
-            self._scale = np.array([[factorial(j) / u.H**j] for j in range(1, n + 1)])
+            self._scale = np.array([factorial(j) / u.H**j for j in range(1, n + 1)]).reshape(n, 1)
             self._scaled_for = u.H, n
         if a == 0.0:  # only the j-th power has a j-th derivative there
             slopes[:, :n] = (c * self._scale).T
@@ -143,8 +156,8 @@ class Crossing:
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
-    def cross(self, t0: float, u: InputSignal, a: float, b: float) -> None:
-        """Go from fraction `a` to `b` of the macro step that starts at `t0`."""
+    def cross(self, t0: float, u: InputSignal, a: float, b: float) -> float:
+        """Go from fraction `a` to `b` of the macro step that starts at `t0`; how far it came (see `hold`)."""
         self._signal, self._t0 = u, t0
         n = self.substeps
         while a < b:
@@ -162,6 +175,25 @@ class Crossing:
             else:
                 reached = self._do_step_3(t, length)
                 a = end if reached >= length * (1.0 - _ROUNDING) else a + reached / u.H
+                if self.pending:
+                    break
+        return a
+
+    def handle_event(self, values: Vector) -> None:
+        """FMI 3.0 with event mode: the event that is due, with these inputs."""
+        instance = self._instance
+        if not self.pending:
+            self.write(values)
+            return
+        self.pending = False
+        instance.call("EnterEventMode")
+        if self.inputs.length:
+            self.inputs.write(instance.pointer, values)
+        ends = instance.iterate_events()
+        instance.call("EnterStepMode")
+        self._written = values[self._discrete].copy()
+        if ends:
+            raise self._end(instance.log.time)
 
     def _refuse_change(self, length: float, t: float) -> None:
         if self._step is not None and abs(length - self._step) > 1e-9 * self._step:
@@ -184,11 +216,8 @@ class Crossing:
         self.count += 1
         status = instance.binary.function("DoStep")(instance.pointer, t, h, self._no_return(t))
         if status == 2:
-            time, ended = ctypes.c_double(t), ctypes.c_int()
-            instance.binary.function("GetRealStatus")(instance.pointer, 2, ctypes.addressof(time))
-            instance.binary.function("GetBooleanStatus")(instance.pointer, 3, ctypes.addressof(ended))
-            self._discarded(t, h, time.value, bool(ended.value))
-        elif status:
+            raise self.discarded_2(t, h)
+        if status:
             instance.check(status, f"doStep at t = {t:.9g}")
 
     def _do_step_3(self, t: float, h: float) -> float:
@@ -204,18 +233,17 @@ class Crossing:
             trouble, self._trouble = self._trouble, None
             raise trouble
         if status == 2:
-            self._discarded(t, h, self._reached.value, ends)
-        elif status:
+            raise self.discarded(t, h, self._reached.value, ends)
+        if status:
             instance.check(status, f"doStep at t = {t:.9g}")
-        if event and instance.event_mode:
+        if event and instance.event_mode and self.hold and not ends:
+            self.pending = True
+        elif event and instance.event_mode:
             instance.call("EnterEventMode")
             ends = instance.iterate_events() or ends
             instance.call("EnterStepMode")
         if ends:
-            raise SubsystemError(
-                f"the FMU '{Path(instance.file).name}' ends the simulation at t = {self._reached.value:.9g}"
-                f"{instance.log.remark}"
-            )
+            raise self._end(self._reached.value)
         self._returns = self._returns + 1 if early else 0
         if self._returns > _MANY_RETURNS:
             raise SubsystemError(
@@ -224,15 +252,29 @@ class Crossing:
             )
         return self._reached.value - t if early else h
 
-    def _discarded(self, t: float, h: float, reached: float, ended: bool) -> None:
+    def discarded_2(self, t: float, h: float) -> SubsystemError | EndOfSimulation:
+        """FMI 2.0: what a discarded step means."""
         instance = self._instance
-        name = Path(instance.file).name
+        time, ended = ctypes.c_double(t), ctypes.c_int()
+        instance.binary.function("GetRealStatus")(instance.pointer, 2, ctypes.addressof(time))
+        instance.binary.function("GetBooleanStatus")(instance.pointer, 3, ctypes.addressof(ended))
+        return self.discarded(t, h, time.value, bool(ended.value))
+
+    def discarded(self, t: float, h: float, reached: float, ended: bool) -> SubsystemError | EndOfSimulation:
+        """What to say about a step that was not accepted."""
+        instance = self._instance
         if ended:
-            raise SubsystemError(f"the FMU '{name}' ends the simulation at t = {reached:.9g}{instance.log.remark}")
-        raise SubsystemError(
-            f"the FMU '{name}' discarded its step from t = {t:.9g} to {t + h:.9g} and came to t = {reached:.9g}"
-            f"{instance.log.remark}; a smaller macro step may help"
+            return self._end(reached)
+        error = Discarded(
+            f"the FMU '{Path(instance.file).name}' discarded its step from t = {t:.9g} to {t + h:.9g} and came to "
+            f"t = {reached:.9g}{instance.log.remark}; a smaller macro step may help"
         )
+        error.reached = reached
+        return error
+
+    def _end(self, t: float) -> EndOfSimulation:
+        instance = self._instance
+        return EndOfSimulation(f"the FMU '{Path(instance.file).name}' ends it{instance.log.remark}", time=t)
 
 
 def _places(inputs: list[Variable], wanted: list[Variable]) -> npt.NDArray[np.intp]:

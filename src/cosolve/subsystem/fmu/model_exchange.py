@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import SetupError, SubsystemError
+from cosolve.errors import EndOfSimulation, SetupError, SubsystemError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.fmu.archive import unpack
 from cosolve.subsystem.fmu.continuous import Continuous
@@ -109,6 +109,8 @@ class ModelExchange(Subsystem):
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set
+        self._H = 1.0  # length of the last macro step
+        self._stops = False  # macro steps end at events
         self._declare(continuous, listed_outputs)
 
     def _declare(self, inputs: list[Variable], outputs: list[Variable]) -> None:
@@ -153,6 +155,7 @@ class ModelExchange(Subsystem):
     def start(self, t0: float) -> None:
         self._instance.initialise(t0, self.tolerance, self._given)
         self._path.reset(t0)
+        self._stops = False
         self._u = self._all_inputs.read(self._instance.pointer)
 
     def begin(self, t0: float, u: Vector) -> Vector:
@@ -188,20 +191,64 @@ class ModelExchange(Subsystem):
         return y
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        self._cross(t0, t1, u)
+        end = self._cross(t0, t1, u)
+        if end is not None:
+            end.outputs = self._fmu.outputs()
+            raise end
         return self._fmu.outputs()
 
-    def _cross(self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
-        """To `t1`; leaves the FMU at the point there."""
-        signal = self._begin(t0, u)
-        self._path.cross(t1, signal, observer)
-        self._u = u.end
+    def _cross(
+        self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None, *, to_event: bool = False
+    ) -> EndOfSimulation | None:
+        """To `t1`, or to the first event; leaves the FMU at the point there, and says whether it wants the end there.
+
+        Raises where it wants the end before.
+        """
+        ending: EndOfSimulation | None = None
+        try:
+            signal = self._begin(t0, u)
+            (self._path.cross_to_event if to_event else self._path.cross)(t1, signal, observer)
+        except EndOfSimulation as end:
+            end.time, ending = self._path.t, end
+            if end.time < t1:
+                raise
+        self._u = u.end if self._path.t == t1 else u(self._path.t)
+        return ending
+
+    def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """To the first event, or to `t1`."""
+        self._stops = True
+        end = self._cross(t0, t1, u, to_event=True)
+        if end is not None:
+            end.outputs = self._fmu.outputs()
+            raise end
+        return self._path.t, self._fmu.outputs(), self._path.pending
+
+    def handle_event(self, t: float, u: Vector) -> Vector:
+        """The event at `t`, where one is pending or the new inputs cause one."""
+        path, smooth, discrete = self._path, u[self._smooth], u[self._discrete]
+        if path.t < t:  # found a little before the point where the others stand
+            path.x = path.x + (t - path.t) * self._fmu.slope(path.t, path.x, smooth)
+        path.t, self._u = t, u
+        held = InputPolynomial(t, self._H, smooth[np.newaxis])
+        switched = not np.array_equal(discrete, self._switched)  # type: ignore[arg-type]
+
+        def change() -> None:
+            if switched:
+                self._discrete_inputs.write(self._instance.pointer, discrete)
+                self._switched = discrete
+
+        if path.pending or switched or path.left_domain(smooth):
+            path.event(held, change)
+        self._fmu.set_point(t, path.x, smooth)
+        return self._fmu.outputs()
 
     def _begin(self, t0: float, u: InputSignal) -> InputSignal:
         """The signal of the continuous inputs; events that the new inputs cause at the start of the step."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
         self._path.t = self._instance.log.time = t0
+        self._H = u.H
         signal = self._smooth_part(u)
         discrete = u(t0)[self._discrete] if len(self._discrete) else self._switched
 
@@ -269,7 +316,7 @@ class ModelExchange(Subsystem):
         """On the internal steps of the last crossing; where events cut it, with step control."""
         path = self._path
         if path.grid is None or not isinstance(path.steps, NativeSteps):
-            return self.advance(t0, t1, u)
+            return self.advance_to_event(t0, t1, u)[1] if self._stops else self.advance(t0, t1, u)
         signal = self._begin(t0, u)
         path.x = path.steps.repeat(self._fmu.slope, t0, path.grid, path.x, signal)
         path.t, self._u = t1, u.end
@@ -306,7 +353,7 @@ class ModelExchange(Subsystem):
             else:
                 carried.explicit_step(t, t_new, x, tableau)
 
-        self._cross(t0, t1, u, observer)
+        self._cross(t0, t1, u, observer, to_event=self._stops)
         J = np.zeros((self._derivatives.q, u.coefficients.shape[1]))
         if self._path.events == before:
             J[:, self._smooth] = carried.outputs()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.errors import EndOfSimulation
 from cosolve.jit import cfunc, njit, types
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.native import Native
@@ -188,6 +189,10 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
         fmu._time = float(w[TIME : TIME + 1].view(np.float64)[0])
 
     def explain(status: int) -> None:
+        if status == 2 and fmi == 2:
+            raise crossing.discarded_2(fmu._time, H)
+        if status == _UNUSUAL and room.flags[1] & 255:
+            raise EndOfSimulation(f"the FMU '{fmu.file.name}' ends it{instance.log.remark}")
         instance.check(status, f"doStep at t = {fmu._time:.9g}")
 
     native.enter, native.leave, native.explain = enter, leave, explain

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosolve.errors import FmuWarning, SubsystemError
+from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -40,7 +40,7 @@ def prove_rollback(fmu: Fmu, t0: float, H: float, u: Vector) -> None:
     try:
         before = fmu._outputs.read(fmu.component)
         first, again = _twice(fmu, signal, t0, t0 + H)
-    except SubsystemError:
+    except (SubsystemError, EndOfSimulation):
         return  # a step that fails is the run's to tell
     finally:
         fmu._restore(state)
@@ -78,7 +78,7 @@ def _prove_derivatives(fmu: Fmu, signal: InputSignal, t0: float, t1: float) -> N
         given = fmu.jacobian(t0, t1, signal, weight)
         fmu._restore(state)
         ahead, behind = _differences(fmu, t0, t1, signal, weight)
-    except SubsystemError:
+    except (SubsystemError, EndOfSimulation):
         return
     finally:
         fmu._restore(state)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class SavedState:
     """A state of one instance; may be restored any number of times, also in a later run of the same FMU object."""
 
-    __slots__ = ("body", "owner", "pointer", "stepping", "time")
+    __slots__ = ("__weakref__", "body", "owner", "pointer", "stepping", "time")
 
     def __init__(self, owner: States, body: Body, pointer: int, time: float, stepping: bool) -> None:
         self.owner, self.body, self.pointer, self.time, self.stepping = owner, body, pointer, time, stepping

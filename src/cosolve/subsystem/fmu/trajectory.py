@@ -47,6 +47,8 @@ class Trajectory:
         self.steps = self._first_steps
         self.steps.forget()
         self.grid: list[float] | None = None  # step sizes of the last crossing; None when events cut it
+        self.hold = False  # stop before events instead of letting them happen
+        self.pending = False  # an event is due where the path stands
 
     def start(self, u: Vector) -> None:
         """Leave the initial event mode."""
@@ -80,6 +82,7 @@ class Trajectory:
         self.t, self.x, switches, stiff, memory = snapshot
         self.signs, self.next_event, self.events, recent = switches
         self._recent = deque(recent, maxlen=_CROWD)
+        self.pending = False
         self.choose(stiff, memory)
 
     # -- internal steps ----------------------------------------------------------------------------------------
@@ -102,6 +105,19 @@ class Trajectory:
                 )
             self._turn_stiff(count)
         self._fmu.set_point(t1, self.x, u.end)
+
+    def cross_to_event(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+        """To `t1`, or to the first event before it, which is `pending` then; leaves the FMU at the point there."""
+        count = 0
+        self.grid, self.hold, self.pending = [], True, False
+        try:
+            while self.t < t1 and not self.pending:
+                self.one_step(t1, u, observer)
+                count += 1
+                self._turn_stiff(count)
+        finally:
+            self.hold = False
+        self._fmu.set_point(self.t, self.x, u.end if self.t == t1 else u(self.t))
 
     def _turn_stiff(self, count: int) -> None:
         """Give up, or change the solver, where one macro step takes too many internal ones."""
@@ -143,15 +159,22 @@ class Trajectory:
             self.grid.append(t_new - t)
         self.t, self.x = t_new, x_new
         if crossed is not None:
-            self.event(u)
+            self._due(u)
             return 1
         wanted = False
         if self._fmu.tell_steps:
             self._fmu.set_point(t_new, x_new, u(t_new))
             wanted = self._fmu.step_done()
         if wanted or due <= t_new + slack:
-            self.event(u)
+            self._due(u)
         return 0
+
+    def _due(self, u: InputSignal) -> None:
+        """An event: now, or when the others have come here too."""
+        if self.hold:
+            self.pending = True
+        else:
+            self.event(u)
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -183,7 +206,7 @@ class Trajectory:
 
     def event(self, u: InputSignal, change: Callable[[], None] | None = None) -> None:
         """Event mode at the present time; `change` sets discrete inputs there."""
-        t, due = self.t, self.next_event
+        t, due, self.pending = self.t, self.next_event, False
         here = due if t < due <= t + _SAME_TIME * u.H else t  # a time event finds its own time
         self._fmu.set_point(here, self.x, u(t))
         self._fmu.enter_event_mode()
