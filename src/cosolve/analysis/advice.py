@@ -188,7 +188,7 @@ def _check_start(advice: Advice, method: Method | None, found: Structure) -> Non
         return
     crew = Crew(plan)
     y, z = crew.start(0.0)
-    cost = "a wrong start value leaves an error of first order in the step for every degree from 1 on"
+    cost = "with degree 1 or more a wrong start value costs orders of accuracy and may stay visible for the whole run"
     if len(unknowns) > MOST:
         advice.add(
             "note",

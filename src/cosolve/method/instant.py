@@ -13,7 +13,8 @@ scaling, and by what stands out of rounding:
 Where not all are determined, some keep their initial value and the others are solved for with these. Kept are, as far
 as there is a choice, unknowns whose own row says nothing, then those to which the user gave an initial value: the
 value of a multiplier is kept and what depends on it follows, not the other way round. If the rows that are left
-contradict each other, all keep their value.
+contradict each other, all keep their value. A row with a residual that reacts, but with slope zero at the initial value
+(`z**2 - 4` at 0), has not been solved: that is a failure like any other of Newton's method, not a value to be kept.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ MOST = 256
 
 _INDEPENDENT = 1e-6
 _NOISE = 100.0
+
+#: Residuals within so many roundings are as good as zero.
+_ROUNDINGS = 16.0
 
 #: Where a difference drowns in rounding, wider ones are tried: nominal values may be far off.
 _WIDER = (1.0, 1e3, 1e6)
@@ -73,7 +77,8 @@ class Solved:
     """Unknowns with outputs and coupling variables that belong to them; `kept` marks those that were not solved for.
 
     `ending`: `"solved"`, also where some were kept; `"kept"` when the equations say nothing or contradict each other;
-    `"failed"` when Newton found no solution of equations that determine all unknowns. `residual` belongs to the values.
+    `"failed"` when Newton found no solution of equations that determine all unknowns, or has slope zero to begin with.
+    `residual` belongs to the values.
     """
 
     values: Vector
@@ -97,21 +102,23 @@ def solve(problem: Instant, values: Vector) -> Solved:
     >>> [float(solve(square, np.array([near])).values[0].round(12)) for near in (1.0, -1.0)]
     [2.0, -2.0]
     >>> solve(square, np.array([0.0])).ending
-    'kept'
+    'failed'
     """
     v, r, y, z = values, *problem.evaluate(values)
     nothing = np.zeros(len(v), dtype=bool)
     floor = _floor(problem, r, y, z)
     if (np.abs(r) <= floor).all():
         return Solved(v, y, z, r, nothing, "solved")
-    G = jacobian(problem, v, r, floor)
+    G, bent = jacobian(problem, v, r, floor)
     kept, rows = undetermined(G, problem.given)
+    if (bent & ~rows & (np.abs(r) > floor)).any():
+        return Solved(values, *_once_more(problem, values), np.ones(len(v), dtype=bool), "failed")
     free, good, moved = ~kept, False, 0.0
     for _ in range(_ITERATIONS if free.any() else 0):
         if good := bool((np.abs(r[rows]) <= floor[rows]).all()):
             break
         if moved > _NEARBY:
-            G = jacobian(problem, v, r, floor)
+            G = jacobian(problem, v, r, floor)[0]
         size = np.maximum(problem.nominal, np.abs(v))
         weight = (np.abs(G[rows][:, free]) * size[free]).max(axis=1)
         if not weight.all():
@@ -139,7 +146,7 @@ def _once_more(problem: Instant, v: Vector) -> tuple[Vector, Vector, Vector]:
 
 def _floor(problem: Instant, r: Vector, y: Vector, z: Vector) -> Vector:
     """Residuals that are as good as zero."""
-    return 16.0 * problem.rounding(r, y, z)
+    return _ROUNDINGS * problem.rounding(r, y, z)
 
 
 def _scaled_solution(G: Matrix, r: Vector, rows: Vector, columns: Vector) -> Vector:
@@ -175,9 +182,13 @@ def _tried(problem: Instant, v: Vector) -> tuple[Vector, Vector, Vector] | None:
     return found if np.isfinite(found[0]).all() else None
 
 
-def jacobian(problem: Instant, v: Vector, r: Vector, floor: Vector) -> Matrix:
-    """Derivatives of the equations by the unknowns; entries that do not stand out of rounding are zero."""
-    G = np.zeros((len(r), len(v)))
+def jacobian(problem: Instant, v: Vector, r: Vector, floor: Vector) -> tuple[Matrix, Booleans]:
+    """Derivatives of the equations by the unknowns, zero where they do not stand out of rounding.
+
+    Also the rows that react to an unknown whose derivative is zero everywhere: the same to both sides.
+    """
+    G, bent = np.zeros((len(r), len(v))), np.zeros(len(r), dtype=bool)
+    least = _NOISE / _ROUNDINGS * floor
     for j in range(len(v)):
         for wider in _WIDER:
             d = wider * problem.relative * max(float(problem.nominal[j]), abs(float(v[j])))
@@ -193,11 +204,18 @@ def jacobian(problem: Instant, v: Vector, r: Vector, floor: Vector) -> Matrix:
             if len(ends) == 1:  # the function fails on one side
                 ends.append((v[j], r))
             change = ends[0][1] - ends[1][1]
-            seen = np.abs(change) > _NOISE / 16.0 * floor
+            seen = np.abs(change) > least
             if seen.any():
                 G[:, j] = np.where(seen, change / (ends[0][0] - ends[1][0]), 0.0)
                 break
-    return G
+            bent |= np.abs(ends[0][1] - r) > least
+    return G, bent
+
+
+def left_open(problem: Instant, values: Vector) -> Booleans:
+    """The unknowns that would keep whatever value they have here, whether there is anything to solve for or not."""
+    r, y, z = problem.evaluate(values)
+    return undetermined(jacobian(problem, values, r, _floor(problem, r, y, z))[0], problem.given)[0]
 
 
 def undetermined(G: Matrix, given: Booleans) -> tuple[Booleans, Booleans]:

@@ -19,8 +19,7 @@ import numpy.typing as npt
 from cosolve.errors import ConvergenceError, SetupError, SubsystemError
 from cosolve.interface.constraint import LEVELS
 from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
-from cosolve.method.instant import MOST, Booleans, Instant, Solved, equations_of, jacobian, roundings, rows_of, solve
-from cosolve.method.instant import undetermined as undetermined_by
+from cosolve.method.instant import MOST, Booleans, Instant, Solved, equations_of, left_open, roundings, rows_of, solve
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.feedthrough import try_outputs
 from cosolve.subsystem.port import Vector
@@ -181,9 +180,7 @@ class Settlement:
         if not (len(self._unknowns) or looped):
             return found
         rows, problem = self._instant(t, y, z, looped=looped or self._follow(t, y, z)[2])
-        r, y, z = problem.evaluate(z[rows])
-        G = jacobian(problem, z[rows], r, 16.0 * problem.rounding(r, y, z))
-        found[rows] = undetermined_by(G, problem.given)[0]
+        found[rows] = left_open(problem, z[rows])
         return found
 
     def _instant(self, t: float, y: Vector, z: Vector, *, looped: bool) -> tuple[Any, Instant]:

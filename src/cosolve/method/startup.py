@@ -18,7 +18,7 @@ from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
 from cosolve.method.explicit import MasterSlave
-from cosolve.method.instant import Instant, roundings, solve
+from cosolve.method.instant import Instant, left_open, roundings, solve
 from cosolve.signal import History
 from cosolve.subsystem.port import Vector
 
@@ -101,9 +101,10 @@ def _take_unknowns(plan: Plan, block: Block, given: Mapping[str, Any], y: Vector
         return roundings(block, r, values, y[block.y_index], np.zeros(len(block.y_index)))
 
     chosen = np.concatenate([np.full(part.stop - part.start, name in given) for name, part in names.items()])
-    solved = solve(Instant(evaluate, rounding, plan.z_nominal[block.rows], chosen), z[block.rows])
+    problem = Instant(evaluate, rounding, plan.z_nominal[block.rows], chosen)
+    solved = solve(problem, z[block.rows])
     z[block.rows] = solved.values
-    missing = [plan.z_labels[m] for m in block.rows[solved.kept & ~chosen]]
+    missing = [plan.z_labels[m] for m in block.rows[(solved.kept | left_open(problem, solved.values)) & ~chosen]]
     if missing:
         raise SetupError(
             f"KnownHistory: the outputs alone do not determine the unknown '{missing[0]}'; let outputs(t) return its "
