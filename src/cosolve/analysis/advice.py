@@ -188,7 +188,10 @@ def _check_start(advice: Advice, method: Method | None, found: Structure) -> Non
         return
     crew = Crew(plan)
     y, z = crew.start(0.0)
-    cost = "with degree 1 or more a wrong start value costs orders of accuracy and may stay visible for the whole run"
+    cost = (
+        "with degree 1 or more a wrong start value costs orders of accuracy, may stay visible for the whole run, and "
+        "keeps Adaptive from leaving t = 0"
+    )
     if len(unknowns) > MOST:
         advice.add(
             "note",

@@ -174,9 +174,10 @@ class Settlement:
         """The coupling variables that keep whatever value they have at this instant, for settled `y` and `z`.
 
         Unknowns of equations, and with `looped` also connections and laws in an algebraic loop. Multipliers of
-        constraints and unknowns of equations that are too many to be solved for are not looked at.
+        constraints are not looked at, nor more variables than are solved for.
         """
         found = np.zeros(self.plan.n_z, dtype=bool)
+        looped = looped and len(self._free) <= MOST
         if not (len(self._unknowns) or looped):
             return found
         rows, problem = self._instant(t, y, z, looped=looped or self._follow(t, y, z)[2])
