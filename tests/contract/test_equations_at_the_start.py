@@ -175,11 +175,11 @@ def mass(x0, v0, stiffness=0.0, m=1.0):
     return cs.Linear(A, B, [[1, 0], [0, 1]], x0=[x0, v0], inputs=["f"], outputs=["x", "v"])
 
 
-def rod(**options):
+def rod(initial=None, **parts):
     """Two masses at one speed, one of them on a spring: `lam` is half the spring's force."""
-    system = cs.System({"one": mass(1.0, 0.0, stiffness=4.0), "two": mass(1.0, 0.0)})
+    system = cs.System({"one": mass(1.0, 0.0, stiffness=4.0), "two": mass(1.0, 0.0), **parts})
     pull = {"one.f": 1, "two.f": -1}
-    system.equations({"lam": pull}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"], **options)
+    system.equations({"lam": pull}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"], initial=initial)
     return system
 
 
@@ -238,15 +238,28 @@ def test_the_determined_part_is_solved_with_the_kept_values():
         assert found["z"] == pytest.approx(3.0 + 5.0 * factor, rel=1e-14)
 
 
-def test_equations_that_contradict_each_other_keep_the_initial_values():
-    system = cs.System({"a": lag(3.0), "b": lag(4.0)})
+def contradicting(**parts):
+    system = cs.System({"a": lag(3.0), "b": lag(4.0), **parts})
     system.equations(
         {"p": "a.u", "q": "b.u"}, lambda p, q, x, y: (p + q - x, p + q - y), of=["a.x", "b.x"], initial={"p": 1.0}
     )
-    assert start(system) == {"p": 1.0, "q": 0.0}
-    open_ones = [f.text for f in cs.check(system, cs.Implicit(1)).findings if f.code == "undetermined-start"]
-    assert len(open_ones) == 1  # one of the two is free to follow the other
-    assert "residual is 3" in open_ones[0]
+    return system
+
+
+def test_equations_that_contradict_each_other_keep_their_values_and_leave_others_alone():
+    system = contradicting(c=lag(6.0))
+    system.equations({"z": "c.u"}, lambda z, x: 2 * z - x, of="c.x")
+    assert start(system) == {"p": 1.0, "q": 0.0, "z": 3.0}
+    named = [f.text for f in cs.check(system, cs.Implicit(1)).findings if f.code == "undetermined-start"]
+    assert [text.split("'")[1] for text in named] == ["p", "q"]
+    assert all("residual is 3" in text for text in named)
+
+
+def test_an_equation_without_solution_is_not_excused_by_others_that_say_nothing():
+    for system in (contradicting(c=lag(1.0)), rod(c=lag(1.0))):
+        system.equations({"z": "c.u"}, lambda z, x: z**2 + x, of="c.x", initial={"z": 1.0})
+        with pytest.raises(cs.ConvergenceError, match=r"the equations for c\.u have no solution"):
+            start(system)
 
 
 # -- several at once ---------------------------------------------------------------------------------------
@@ -283,6 +296,24 @@ def test_an_unknown_inside_an_algebraic_loop():
     system.equations({"w": "add.w"}, lambda w, y, x: y - x**2, of=["add.sum", "a.x"])
     found = start(system)
     assert [found["w"], found["add.sum"]] == pytest.approx([4.5, 9.0], rel=1e-12)
+
+
+def test_multipliers_of_constraints_and_unknowns_of_equations_need_each_other():
+    """Two masses joined; one feels `z = 0.5 a1 + 3` as well, so that 2 a = z - 4 x1, and the joint carries `a - 0`."""
+    outputs, C, D = ["x", "v", "a"], [[1, 0], [0, 1]], [[0], [0], [1]]
+    one = cs.Linear([[0, 1], [-4, 0]], [[0, 0], [1, 1]], [*C, [-4, 0]], [[0, 0], [0, 0], [1, 1]],
+                    x0=[1, 0], inputs=["f", "z"], outputs=outputs)  # fmt: skip
+    two = cs.Linear([[0, 1], [0, 0]], [[0], [1]], [*C, [0, 0]], D, x0=[1, 0], inputs=["f"], outputs=outputs)
+    system = cs.System({"one": one, "two": two})
+    system.constraint(
+        {"lam": {"one.f": 1, "two.f": -1}},
+        lambda x1, v1, a1, x2, v2, a2: (x2 - x1, v2 - v1, a2 - a1),
+        of=["one.x", "one.v", "one.a", "two.x", "two.v", "two.a"],
+    )
+    system.equations({"z": "one.z"}, lambda z, a: z - 0.5 * a - 3.0, of="one.a")
+    a = (3.0 - 4.0) / 1.5
+    found = start(system)
+    assert [found["z"], found["lam"]] == pytest.approx([0.5 * a + 3.0, -a], rel=1e-9)
 
 
 def test_vector_unknowns():

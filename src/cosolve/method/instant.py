@@ -12,16 +12,16 @@ scaling, and by what stands out of rounding:
 
 Where not all are determined, some keep their initial value and the others are solved for with these. Kept are, as far
 as there is a choice, unknowns whose own row says nothing, then those to which the user gave an initial value: the
-value of a multiplier is kept and what depends on it follows, not the other way round. If the rows that are left
-contradict each other, all keep their value. A row with a residual that reacts, but with slope zero at the initial value
-(`z**2 - 4` at 0), has not been solved: that is a failure like any other of Newton's method, not a value to be kept.
+value of a multiplier is kept and what depends on it follows, not the other way round. Unknowns in rows that contradict
+each other keep their value too, with all that hang together with them. A row with a residual that reacts, but with
+slope zero at the initial value (`z**2 - 4` at 0), has not been solved: that is a failure like any other of Newton's
+method, not a value to be kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -76,9 +76,8 @@ class Instant:
 class Solved:
     """Unknowns with outputs and coupling variables that belong to them; `kept` marks those that were not solved for.
 
-    `ending`: `"solved"`, also where some were kept; `"kept"` when the equations say nothing or contradict each other;
-    `"failed"` when Newton found no solution of equations that determine all unknowns, or has slope zero to begin with.
-    `residual` belongs to the values.
+    `failed` marks rows that determine their unknowns, but Newton found no solution, or had slope zero to begin with;
+    then all were kept. `residual` belongs to the values.
     """
 
     values: Vector
@@ -86,7 +85,7 @@ class Solved:
     z: Vector
     residual: Vector
     kept: Booleans
-    ending: Literal["solved", "kept", "failed"]
+    failed: Booleans
 
 
 def solve(problem: Instant, values: Vector) -> Solved:
@@ -101,21 +100,35 @@ def solve(problem: Instant, values: Vector) -> Solved:
     >>> square = Instant(square, lambda r, y, z: 1e-15 * (4.0 + z**2), nominal=np.ones(1), given=np.array([True]))
     >>> [float(solve(square, np.array([near])).values[0].round(12)) for near in (1.0, -1.0)]
     [2.0, -2.0]
-    >>> solve(square, np.array([0.0])).ending
-    'failed'
+    >>> solve(square, np.array([0.0])).failed
+    array([ True])
     """
-    v, r, y, z = values, *problem.evaluate(values)
-    nothing = np.zeros(len(v), dtype=bool)
-    floor = _floor(problem, r, y, z)
+    r, y, z = problem.evaluate(values)
+    floor, none = _floor(problem, r, y, z), np.zeros(len(values), dtype=bool)
     if (np.abs(r) <= floor).all():
-        return Solved(v, y, z, r, nothing, "solved")
-    G, bent = jacobian(problem, v, r, floor)
+        return Solved(values, y, z, r, none, none)
+    G, bent = jacobian(problem, values, r, floor)
     kept, rows = undetermined(G, problem.given)
-    if (bent & ~rows & (np.abs(r) > floor)).any():
-        return Solved(values, *_once_more(problem, values), np.ones(len(v), dtype=bool), "failed")
-    free, good, moved = ~kept, False, 0.0
+    v, failed = values, bent & ~rows & (np.abs(r) > floor)
+    if not failed.any():
+        v, bad = _newton(problem, values, G, ~kept, rows)
+        if bad.any():
+            failed = np.array([row and _square(G, kept, k) for k, row in enumerate(bad)])
+            kept |= entangled(G, bad)
+            if not failed.any():  # all that is left unsolved contradicts itself
+                v, failed = _newton(problem, values, G, ~kept, rows & ~(G[:, kept] != 0.0).any(axis=1))
+    if failed.any():
+        return Solved(values, *_once_more(problem, values), ~none, failed)
+    return Solved(v, *_once_more(problem, v), kept, none)
+
+
+def _newton(problem: Instant, v: Vector, G: Matrix, free: Booleans, rows: Booleans) -> tuple[Vector, Booleans]:
+    """Solve these rows for the unknowns that are free, `G` the Jacobian at `v`; also the rows that were not solved."""
+    r, y, z = problem.evaluate(v)
+    floor = _floor(problem, r, y, z)
+    bad, moved = rows & (np.abs(r) > floor), 0.0
     for _ in range(_ITERATIONS if free.any() else 0):
-        if good := bool((np.abs(r[rows]) <= floor[rows]).all()):
+        if not bad.any():
             break
         if moved > _NEARBY:
             G = jacobian(problem, v, r, floor)[0]
@@ -127,15 +140,30 @@ def solve(problem: Instant, values: Vector) -> Solved:
         step[free] = -_scaled_solution(G[rows][:, free], r[rows], weight, size[free])
         found = _shortened(problem, v, step, r, rows, weight)
         if found is None:
-            good = bool((np.abs(r[rows]) <= np.maximum(floor[rows], _GOOD * weight)).all())
+            bad[rows] = np.abs(r[rows]) > np.maximum(floor[rows], _GOOD * weight)
             break
         moved = float((np.abs(found[0] - v) / size).max())
         v, r, y, z = found
         floor = _floor(problem, r, y, z)
-    if good:
-        return Solved(v, *_once_more(problem, v), kept, "solved")
-    ending: Literal["kept", "failed"] = "kept" if kept.any() else "failed"
-    return Solved(values, *_once_more(problem, values), np.ones(len(v), dtype=bool), ending)
+        bad = rows & (np.abs(r) > floor)
+    return v, bad
+
+
+def entangled(G: Matrix, rows: Booleans) -> Booleans:
+    """The unknowns that hang together with these rows, directly or through others."""
+    pattern = G != 0.0
+    columns: Booleans = pattern[rows].any(axis=0)
+    while True:
+        more: Booleans = pattern[pattern[:, columns].any(axis=1)].any(axis=0)
+        if np.array_equal(more, columns):
+            return columns
+        columns = more
+
+
+def _square(G: Matrix, kept: Booleans, row: int) -> bool:
+    """True when the rows that hang together with this one are no more than the unknowns that they are solved for."""
+    columns = entangled(G, np.arange(len(G)) == row)
+    return bool((G[:, columns] != 0.0).any(axis=1).sum() <= (columns & ~kept).sum())
 
 
 def _once_more(problem: Instant, v: Vector) -> tuple[Vector, Vector, Vector]:
@@ -213,9 +241,14 @@ def jacobian(problem: Instant, v: Vector, r: Vector, floor: Vector) -> tuple[Mat
 
 
 def left_open(problem: Instant, values: Vector) -> Booleans:
-    """The unknowns that would keep whatever value they have here, whether there is anything to solve for or not."""
+    """The unknowns that would keep whatever value they have here, or were kept because rows contradict each other."""
     r, y, z = problem.evaluate(values)
-    return undetermined(jacobian(problem, values, r, _floor(problem, r, y, z))[0], problem.given)[0]
+    floor = _floor(problem, r, y, z)
+    G = jacobian(problem, values, r, floor)[0]
+    kept, rows = undetermined(G, problem.given)
+    size = np.maximum(problem.nominal, np.abs(values))
+    unsolved = rows & (np.abs(r) > np.maximum(floor, 1e3 * _GOOD * (np.abs(G) * size).max(axis=1, initial=0.0)))
+    return kept | entangled(G, unsolved)
 
 
 def undetermined(G: Matrix, given: Booleans) -> tuple[Booleans, Booleans]:
@@ -257,7 +290,8 @@ def roundings(block: Block, r: Vector, z_rows: Vector, y_read: Vector, y_noise: 
     size = eps * np.abs(r)
     if len(y_read) <= MOST:
         try:
-            by_z, by_y = block.partials(z_rows, y_read)
+            with np.errstate(all="ignore"):
+                by_z, by_y = block.partials(z_rows, y_read)
         except CosolveError:  # at the edge of where it is defined
             pass
         else:

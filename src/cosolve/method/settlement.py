@@ -166,7 +166,7 @@ class Settlement:
             return self._settle_known(t, y, z)
         rows, problem = self._instant(t, y, z, looped=self._follow(t, y, z)[2])
         solved = solve(problem, z[rows])
-        if solved.ending == "failed":
+        if solved.failed.any():
             raise self._no_solution(t, rows, solved)
         return solved.y, solved.z
 
@@ -234,7 +234,9 @@ class Settlement:
 
     def _no_solution(self, t: float, rows: Any, solved: Solved) -> ConvergenceError:
         plan = self.plan
-        worst = int(np.argmax(np.where(np.isin(rows, self._unknowns), np.abs(solved.residual), -1.0)))
+        own = np.isin(rows, self._unknowns)
+        named = own & solved.failed
+        worst = int(np.argmax(np.where(named if named.any() else own, np.abs(solved.residual), -1.0)))
         label = next(block.label for block in self._equations if rows[worst] in block.rows)
         names = [name for name, (part, _) in plan.z_ports.items() if part.start <= rows[worst] < part.stop]
         return ConvergenceError(
