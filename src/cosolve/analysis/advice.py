@@ -13,6 +13,7 @@ from cosolve.analysis.structure import Structure, structure
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import Crew, DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
+from cosolve.method.instant import MOST, equations_of, rows_of
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -87,6 +88,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
         _check_capabilities(advice, method, found)
     _check_dynamic_static(advice, method, found)
     _check_loops(advice, method, found)
+    _check_start(advice, method, found)
     _check_held_copies(advice, method, found)
     if not advice.ok or H is None:
         return advice
@@ -179,6 +181,54 @@ def _check_loops(advice: Advice, method: Method | None, found: Structure) -> Non
             )
         else:
             advice.add("note", "algebraic-loop", f"{text}; SemiImplicit and Implicit methods solve it")
+
+
+def _check_start(advice: Advice, method: Method | None, found: Structure) -> None:
+    """Unknowns of equations, and variables in algebraic loops, that the instant t = 0 does not determine."""
+    plan = found.plan
+    equations = equations_of(plan.blocks)
+    unknowns = rows_of(equations)
+    if not len(unknowns) and not found.loops:
+        return
+    crew = Crew(plan)
+    y, z = crew.start(0.0)
+    cost = (
+        "with degree 1 or more a wrong start value costs orders of accuracy, may stay visible for the whole run, and "
+        "keeps Adaptive from leaving t = 0"
+    )
+    if len(unknowns) > MOST:
+        advice.add(
+            "note",
+            "unsolved-start",
+            f"the equations have {len(unknowns)} unknowns, more than the {MOST} that are solved for at t = 0, so they "
+            f"start at their initial values; give good ones with initial=...: {cost}",
+        )
+    left_open = crew.undetermined(0.0, y, z, looped=bool(found.loops))
+    for name, (part, scalar) in plan.z_ports.items():
+        rows = np.arange(plan.n_z)[part]
+        if not left_open[rows].any():
+            continue
+        value = f"{z[part.start]:.6g}" if scalar else np.array2string(z[rows], precision=6, threshold=8)
+        if not np.isin(rows, unknowns).any():
+            advice.add(
+                "warning",
+                "undetermined-loop",
+                f"the algebraic loop through '{name}' has more than one solution at t = 0 (its gain is 1): it starts "
+                f"at {value}, and other values would do as well; take a connection out of the loop, or state what is "
+                "missing by equations",
+            )
+            continue
+        given = bool(plan.z_given[rows].all())
+        block = next(block for block in equations if rows[0] in block.rows)
+        off = float(np.abs(block.call(z[block.rows], y[block.y_index])).max())
+        advice.add(
+            "note" if (given and off < 1e-6) or (method is not None and method.degree == 0) else "warning",
+            "undetermined-start",
+            f"'{name}' cannot be determined at t = 0 ({block.label} do not react to it at once, or not independently "
+            f"of other unknowns; their residual is {off:.3g}), so it starts at "
+            f"{'your' if given else 'the'} initial value {value}"
+            f"{', which should be right' if given else f'; give the right one with initial={{{name!r}: ...}}'}: {cost}",
+        )
 
 
 def _check_held_copies(advice: Advice, method: Method | None, found: Structure) -> None:

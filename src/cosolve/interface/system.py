@@ -190,6 +190,8 @@ class System:
 
         `unknowns` maps a name to the inputs it drives (a name, a list, or `{input: factor}`);
         `residual(*unknown values, *output values)` returns as many numbers as there are unknowns, zero when solved.
+        At the start the unknowns are solved for, from `initial` (or 0) to the solution near it; those that the outputs
+        at that instant do not determine keep it, and `check` names them (docs/theory.md, Start-up).
 
         >>> import cosolve as cs
         >>> mass = lambda: cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0], [0, 1]], x0=[0, 1],

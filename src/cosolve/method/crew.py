@@ -19,6 +19,7 @@ import numpy as np
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Index, Plan
 from cosolve.method.events import EndedEarly, Watch
+from cosolve.method.instant import Booleans
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
@@ -118,6 +119,10 @@ class Crew:
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states."""
         return self._settlement.settle(t, y, z)
+
+    def undetermined(self, t: float, y: Vector, z: Vector, *, looped: bool = False) -> Booleans:
+        """Which coupling variables keep whatever value they have at `t`; `looped`: also those in algebraic loops."""
+        return self._settlement.undetermined(t, y, z, looped=looped)
 
     # -- crossing a macro step -------------------------------------------------------------------------
 

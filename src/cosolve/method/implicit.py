@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from cosolve.corrector import Corrector, Newton
+from cosolve.corrector.linear_solve import Factorised
 from cosolve.errors import ConvergenceError, SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
@@ -155,6 +156,11 @@ class Implicit(Method):
             z = solutions[0] if len(parts) == 1 else weighted_mean(parts, solutions)
             if treatment is not None:
                 z = treatment.relax(plan, z, history.newest)
+            if len(norms) > len(parts):
+                measure.judged = plan.explicit
+            elif not measure.judged and self.corrector.uses_jacobian and self.local == "converged":
+                self._refuse_undetermined(trial, [combined for _, combined in parts])
+                measure.judged = True
             if z is not trial.z:  # an average or a relaxed value: nothing has crossed the step with it yet
                 r = parts[0][1].residual(z, trial.run(z))
             measure.remember(trial.z)
@@ -194,6 +200,18 @@ class Implicit(Method):
         corrector.accept(problem.of(trial.z), problem.of(r))
         good = not lost and (norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure))
         return r, norms, good
+
+    def _refuse_undetermined(self, trial: Trial, problems: Sequence[Plan]) -> None:
+        """Raise when residuals that vanish at the first guess would vanish at others as well (0 = 0, gain 1).
+
+        Corrections would find out; steps that need none are looked at once, and once more after each time that there
+        were corrections where equations are involved, since these may change their mind in mid-run.
+        """
+        z = trial.z
+        for trial.plan in problems:
+            if trial.plan.n_z:
+                Factorised(trial.jacobian(), trial.plan.z_labels)
+        trial.run(z)
 
     def _is_rounding(self, plan: Plan, trial: Trial, r: Vector, measure: _Measure) -> bool:
         """True when every residual that misses the tolerance is rounding of its own evaluation."""
@@ -235,6 +253,8 @@ class _Measure:
     A variable that runs away must not excuse its residual by its own size: beyond `_GROWTH` times what the step began
     with, size no longer counts, and beyond `_LOST` times there is no use in going on.
     """
+
+    judged = False  # whether steps without corrections are known to have one solution
 
     def __init__(self, plan: Plan, absolute: bool, least: Vector) -> None:
         self.size = plan.z_nominal.copy()

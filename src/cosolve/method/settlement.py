@@ -1,7 +1,8 @@
 """Instants: outputs and coupling variables that agree with each other at one point in time, states held.
 
 At the start of a run, and after an exchange in mode b, outputs with direct feed-through depend on inputs that depend on
-other outputs. News travels from sources to readers until nothing changes; an algebraic loop is closed by Newton.
+other outputs. News travels from sources to readers until nothing changes; an algebraic loop is closed by Newton, and
+the unknowns of equations are solved for where the instant determines them (`instant.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy.typing as npt
 
 from cosolve.errors import ConvergenceError, SetupError, SubsystemError
 from cosolve.interface.constraint import LEVELS
-from cosolve.interface.plan import Block, Plan
+from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
+from cosolve.method.instant import MOST, Booleans, Instant, Solved, equations_of, left_open, roundings, rows_of, solve
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.feedthrough import try_outputs
 from cosolve.subsystem.port import Vector
@@ -42,12 +44,21 @@ class Settlement:
             for i in plan.owners(block):
                 self._laws_of[i].append(block)
         self._news = _News(plan, self._laws_of, self._can_output)
+        equations = equations_of(plan.blocks)
+        #: equations with too many unknowns, which keep their value
+        self.too_large = sum(len(block.rows) for block in equations) > MOST
+        self._equations = () if self.too_large else equations
+        self._unknowns = rows_of(self._equations)
+        held = rows_of(b for b in plan.blocks if b.implicit and (b.levels is not None or self.too_large))
+        self._free = np.setdiff1d(np.arange(plan.n_z), held)  # all that an instant may determine
+        self._follows = np.setdiff1d(self._free, self._unknowns)  # connections and laws
 
     def start(self, t0: float) -> tuple[Vector, Vector]:
         """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
 
         Values that are not known yet are NaN and travel through laws and feed-through, so whatever depends on them
-        stays unknown until they are found; what remains unknown at the end sits in an algebraic loop.
+        stays unknown until they are found; what remains unknown at the end sits in an algebraic loop. Unknowns of
+        equations begin at their initial value, from which the last settling solves for them.
         """
         plan = self.plan
         y = np.full(plan.n_y, np.nan)
@@ -167,8 +178,100 @@ class Settlement:
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states.
 
-        Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop.
+        Direct feed-through is followed until nothing changes; where it runs in a loop, Newton closes the loop. Unknowns
+        of equations that the instant determines are solved for from their values in `z`; the others keep these.
         """
+        if not len(self._unknowns):
+            return self._settle_known(t, y, z)
+        rows, problem = self._instant(t, y, z, looped=self._follow(t, y, z)[2])
+        solved = solve(problem, z[rows])
+        if solved.failed.any():
+            raise self._no_solution(t, rows, solved)
+        return solved.y, solved.z
+
+    def undetermined(self, t: float, y: Vector, z: Vector, *, looped: bool = False) -> Booleans:
+        """The coupling variables that keep whatever value they have at this instant, for settled `y` and `z`.
+
+        Unknowns of equations, and with `looped` also connections and laws in an algebraic loop. Multipliers of
+        constraints are not looked at, nor more variables than are solved for.
+        """
+        found = np.zeros(self.plan.n_z, dtype=bool)
+        looped = looped and len(self._free) <= MOST
+        if not (len(self._unknowns) or looped):
+            return found
+        rows, problem = self._instant(t, y, z, looped=looped or self._follow(t, y, z)[2])
+        found[rows] = left_open(problem, z[rows])
+        return found
+
+    def _instant(self, t: float, y: Vector, z: Vector, *, looped: bool) -> tuple[Any, Instant]:
+        """What is solved for at this instant: entries of `z`, and the equations as functions of them.
+
+        Connections and laws follow from the unknowns of equations; where they run in a loop, they are unknowns as well:
+        loop and equations may need each other to have one solution.
+        """
+        plan, rows = self.plan, self._free if looped else self._unknowns
+
+        def evaluate(values: Vector) -> tuple[Vector, Vector, Vector]:
+            trial = z.copy()
+            trial[rows] = values
+            if looped:
+                outputs = y.copy()
+                for i, can in enumerate(self._can_output):
+                    if can:
+                        outputs[plan.y_slices[i]] = self._output(i, t, plan.inputs(trial, i))
+                r = trial - plan.evaluate(outputs, trial)
+            else:
+                outputs, trial = self._settle_known(t, y, trial)
+                r = np.zeros(plan.n_z)
+            for block in self._equations:
+                r[block.rows] = block.call(trial[block.rows], outputs[block.y_index])
+            return r[rows], outputs, trial
+
+        noise = np.array([self._noise(i) for i in range(plan.n_subsystems)])[plan.y_owner]
+
+        def rounding(r: Vector, y: Vector, z: Vector) -> Vector:
+            size = np.finfo(np.float64).eps * (np.abs(z) + np.abs(plan.evaluate(y, z)))
+            size[plan.copy_rows] += noise[plan.copy_from] * np.abs(y[plan.copy_from])
+            for block in self._laws:
+                size[block.rows] += (noise[block.y_index] * np.abs(y[block.y_index])).max(initial=0.0)
+            whole = np.zeros(plan.n_z)
+            whole[rows] = r
+            for block in self._equations:
+                index = block.y_index
+                size[block.rows] = roundings(block, whole[block.rows], z[block.rows], y[index], noise[index])
+            return size[rows]
+
+        relative = max(LAW_INCREMENT, float(noise.max(initial=0.0)) ** (1 / 3))
+        return rows, Instant(evaluate, rounding, plan.z_nominal[rows], plan.z_given[rows], relative)
+
+    def _noise(self, i: int) -> float:
+        """Relative accuracy of outputs at an instant: of solvers without a state; others have noise in their state."""
+        subsystem = self.plan.subsystems[i]
+        if not (self._can_output[i] and subsystem.noise and has_capability(subsystem, "state")):
+            return 0.0
+        return 0.0 if np.size(subsystem.get_state()) else subsystem.noise
+
+    def _no_solution(self, t: float, rows: Any, solved: Solved) -> ConvergenceError:
+        plan = self.plan
+        own = np.isin(rows, self._unknowns)
+        named = own & solved.failed
+        worst = int(np.argmax(np.where(named if named.any() else own, np.abs(solved.residual), -1.0)))
+        label = next(block.label for block in self._equations if rows[worst] in block.rows)
+        names = [name for name, (part, _) in plan.z_ports.items() if part.start <= rows[worst] < part.stop]
+        return ConvergenceError(
+            f"{label} have no solution that Newton finds at t = {t:.6g} from {plan.z_labels[rows[worst]]} = "
+            f"{solved.values[worst]:.6g} (residual {solved.residual[worst]:.3g}); check them for the outputs at that "
+            f"time, or give initial={{{names[0]!r}: ...}} nearer to a solution",
+            time=t,
+        )
+
+    def _settle_known(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """Outputs, connections and laws for given unknowns of equations."""
+        y, z, looped = self._follow(t, y, z)
+        return self._close_loop(t, y, z) if looped else (y, z)
+
+    def _follow(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector, bool]:
+        """The same as far as news travels, and whether it runs in a loop."""
         plan, news = self.plan, self._news
         y, z = y.copy(), z.copy()
         # Only what has news is evaluated, sources before readers: a long chain costs each of its links once.
@@ -180,7 +283,7 @@ class Settlement:
             if queue and news.order[queue[0]] == i:
                 continue  # listed twice
             if rounds[i] > news.longest:
-                return self._close_loop(t, y, z)
+                return y, z, True
             rounds[i] += 1
             before = y[plan.y_slices[i]].copy()
             y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
@@ -192,7 +295,7 @@ class Settlement:
                 z[block.rows] = block.call(z[block.rows], y[block.y_index])
             for reader in news.readers[i]:
                 heappush(queue, reader)
-        return y, z
+        return y, z, False
 
     def _output(self, i: int, t: float, u: Vector) -> Vector:
         """Outputs of subsystem `i` for the values `u` of its inputs."""
@@ -209,17 +312,19 @@ class Settlement:
                     y[plan.y_slices[i]] = self._output(i, t, plan.inputs(z, i))
             return z - plan.evaluate(y, z)
 
+        rows = self._follows  # unknowns of equations and multipliers are given here
         scale = plan.z_nominal + np.abs(z)
         r = mismatch(z)
         for _ in range(50):
             if np.all(np.abs(r) <= 1e-12 * scale):
                 return y, z
-            G = np.empty((plan.n_z, plan.n_z))
-            for m in range(plan.n_z):
+            G = np.empty((plan.n_z, len(rows)))
+            for column, m in enumerate(rows):
                 shifted = z.copy()
                 shifted[m] += 1e-6 * scale[m]
-                G[:, m] = (mismatch(shifted) - r) / (shifted[m] - z[m])
-            z = z - np.linalg.lstsq(G, r, rcond=None)[0]
+                G[:, column] = (mismatch(shifted) - r) / (shifted[m] - z[m])
+            z = z.copy()
+            z[rows] -= np.linalg.lstsq(G[rows], r[rows], rcond=None)[0]
             scale = np.maximum(scale, np.abs(z))
             r = mismatch(z)
         worst = plan.z_labels[int(np.argmax(np.abs(r) / scale))]

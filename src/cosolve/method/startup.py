@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from cosolve.errors import SetupError
-from cosolve.interface.plan import Plan
+from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
 from cosolve.method.explicit import MasterSlave
+from cosolve.method.instant import Instant, left_open, roundings, solve
 from cosolve.signal import History
+from cosolve.subsystem.port import Vector
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class RisingDegree:
 class KnownHistory(RisingDegree):
     """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
 
-    They are taken one first macro step apart, or `spacing`.
+    They are taken one first macro step apart, or `spacing`. Unknowns of equations follow from these outputs where the
+    equations determine them without the subsystems; otherwise `outputs(t)` gives them too, by name. Multipliers of
+    constraints are taken as they are at the start unless it gives them.
 
     >>> import cosolve as cs
     >>> past = cs.KnownHistory(lambda t: {"clock.t": t})
@@ -74,7 +78,38 @@ class KnownHistory(RisingDegree):
             missing = [plan.y_label(int(k)) for k in read if np.isnan(y[k])]
             if missing:
                 raise SetupError(f"KnownHistory: outputs(t) gives no value for '{missing[0]}', which is read")
-            history.append_past(plan.evaluate(y, plan.z_initial), H)
+            z = plan.evaluate(y, history.newest).copy()
+            for block in plan.blocks:
+                if block.implicit:
+                    _take_unknowns(plan, block, given, y, z)
+            history.append_past(z, H)
+
+
+def _take_unknowns(plan: Plan, block: Block, given: Mapping[str, Any], y: Vector, z: Vector) -> None:
+    """Write a block's unknowns into `z`: those given by name, and those that follow from the outputs `y`."""
+    names = {name: part for name, (part, _) in plan.z_ports.items() if part.start in block.rows}
+    for name, part in names.items():
+        if name in given:
+            z[part] = given[name]
+    if block.levels is not None or all(name in given for name in names):
+        return
+
+    def evaluate(values: Vector) -> tuple[Vector, Vector, Vector]:
+        return block.call(values, y[block.y_index]), y, values
+
+    def rounding(r: Vector, y: Vector, values: Vector) -> Vector:
+        return roundings(block, r, values, y[block.y_index], np.zeros(len(block.y_index)))
+
+    chosen = np.concatenate([np.full(part.stop - part.start, name in given) for name, part in names.items()])
+    problem = Instant(evaluate, rounding, plan.z_nominal[block.rows], chosen)
+    solved = solve(problem, z[block.rows])
+    z[block.rows] = solved.values
+    missing = [plan.z_labels[m] for m in block.rows[(solved.kept | left_open(problem, solved.values)) & ~chosen]]
+    if missing:
+        raise SetupError(
+            f"KnownHistory: the outputs alone do not determine the unknown '{missing[0]}'; let outputs(t) return its "
+            "value as well, under its name"
+        )
 
 
 @dataclass(frozen=True)
