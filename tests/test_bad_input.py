@@ -120,7 +120,7 @@ DESCRIPTIONS = {
     "port of size 0": (["'u'", "size", "at least 1", "0"], lambda: cs.System({"a": _with_ports([("u", 0)], ["y"])})),
     "port of size 1.5": (["'u'", "size", "whole", "1.5"], lambda: cs.System({"a": _with_ports([("u", 1.5)], ["y"])})),
     "port of size text": (["'u'", "size", "'three'"], lambda: cs.System({"a": _with_ports([("u", "three")], ["y"])})),
-    "port name with a dot": (["'a.u'", "dot"], lambda: cs.System({"a": _with_ports(["a.u"], ["y"])})),
+    "port without a name": (["non-empty name", "''"], lambda: cs.System({"a": _with_ports([""], ["y"])})),
     "nominal of 0": (["'f'", "nominal", "positive", "0"], lambda: cs.Port("f", nominal=0)),
     "nominal of text": (["'f'", "nominal", "positive", "'N'"], lambda: cs.Port("f", nominal="N")),
     "unknown output": (["connect", "'a'", "output 'z'", "'y'"], lambda: ring(decay()).connect("a.z", "b.u")),

@@ -51,7 +51,7 @@ def gather(systems: Sequence[System]) -> Ensemble:
     parts = [Matrices(*(stacked(name, m) for m in ("A", "B", "C", "D", "x0"))) for name in template.subsystems]
     offsets: list[Any] = [float(value) for value in plan.u_offset]
     for target in template._constants:
-        name, port = target.split(".")
+        name, port = target.split(".", 1)
         i = plan.names.index(name)
         first = plan.u_slices[i].start + plan.input_ports[i].slice(port).start
         values = np.array([s._constants[target] for s in systems])

@@ -11,25 +11,21 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
-from cosolve.subsystem.port import Port, Ports
+from cosolve.subsystem.port import Port, Ports, split_element
 
 if TYPE_CHECKING:
     from cosolve.interface.system import Join, System
 
 
-def compile_plan(
-    system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]], fed: dict[str, str]
-) -> Plan:
+def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]]) -> Plan:
     """The plan of a system; refuses inputs that nothing feeds."""
     if not system.subsystems:
         raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
-    for name, ports in system.inputs.items():
-        for port in ports:
-            if f"{name}.{port.name}" not in fed:
-                raise SetupError(
-                    f"input '{name}.{port.name}' is fed by nothing; connect an output to it, let a law drive it, "
-                    f"or hold it with system.set('{name}.{port.name}', value)"
-                )
+    for address in system.unfed():
+        raise SetupError(
+            f"input '{address}' is fed by nothing; connect an output to it, let a law drive it, "
+            f"or hold it with system.set('{address}', value)"
+        )
     names = tuple(system.subsystems)
     position = {name: i for i, name in enumerate(names)}
     u_slices, n_u = _stack([system.inputs[n].length for n in names])
@@ -57,8 +53,9 @@ def compile_plan(
         rows = []
         for variable, size, drives in join.variables:
             length = 1 if size is None else size
-            if join.kind == "connect" and variable in shared:
-                part = shared[variable]
+            known = _shared(shared, variable) if join.kind == "connect" else None
+            if known is not None:
+                part = known
             else:
                 part = slice(len(labels), len(labels) + length)
                 labels += [variable] if size is None else [f"{variable}[{i}]" for i in range(length)]
@@ -87,7 +84,7 @@ def compile_plan(
                 )
                 for source in join.of
             )
-            layout = Ports([Port(variable.replace(".", ":"), size) for variable, size, _ in join.variables])
+            layout = Ports([Port(variable, size) for variable, size, _ in join.variables])
             blocks.append(
                 Block(
                     join.label,
@@ -130,6 +127,15 @@ def compile_plan(
         y_owner=y_owner,
         _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
     )
+
+
+def _shared(shared: dict[str, slice], variable: str) -> slice | None:
+    """The coupling variables of an output that is connected already, by itself or as an element of a vector."""
+    found = split_element(variable)
+    if variable in shared or found is None or found[0] not in shared:
+        return shared.get(variable)
+    start = shared[found[0]].start + int(found[1])
+    return slice(start, start + 1)
 
 
 def _stack(lengths: Sequence[int]) -> tuple[tuple[slice, ...], int]:

@@ -65,10 +65,10 @@ class Block:
         try:
             value = self.row_ports.pack(returned)
         except SubsystemError as error:
-            raise SubsystemError(f"{self.label} {self._addressed(str(error))}") from None
+            raise SubsystemError(f"{self.label} {error}") from None
         if not all_finite(value):
             k = int(np.flatnonzero(~np.isfinite(value))[0])
-            bad = self._addressed(self.row_ports.labels()[k])
+            bad = self.row_ports.labels()[k]
             given = np.array2string(y_read, threshold=8)
             raise NonFiniteError(
                 f"{self.label} returned {value[k]} for '{bad}' from the outputs {given}; check its formula there, or "
@@ -102,12 +102,6 @@ class Block:
             raise SetupError(f"{what}{self.label}: {error}") from None
         except Exception as error:
             raise SubsystemError(f"{what}{self.label} failed: {error} ({type(error).__name__})") from error
-
-    def _addressed(self, text: str) -> str:
-        """`text` with the addresses of inputs as the user wrote them (port names hold no dot)."""
-        for name in self.row_ports.names:
-            text = text.replace(name, name.replace(":", "."))
-        return text
 
     def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Any]:
         """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so)."""

@@ -18,6 +18,8 @@ from cosolve.subsystem.port import Port, Ports, is_number
 
 Drives = Mapping[str, float] | Sequence[str] | str
 
+_CONSTANT = "a constant"
+
 
 class FieldMapping(Protocol):
     """What `System.map` needs of a mapping: the arguments `function` and `jacobian` of a law."""
@@ -94,7 +96,7 @@ class System:
                 )
         self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
-        self._fed: dict[str, str] = {}
+        self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
         self._plan: Plan | None = None
 
     # -- joining ---------------------------------------------------------------------------------------
@@ -299,10 +301,21 @@ class System:
         if constant.size != port.length or not np.isfinite(constant).all():
             many = "one finite number" if port.length == 1 else f"{port.length} finite numbers"
             raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
-        if target not in self._constants:
-            self._feed([target], "a constant")
+        self._release(target)
+        self._feed([target], _CONSTANT)
         self._constants[target] = constant
         self._plan = None
+
+    def _release(self, target: str) -> None:
+        """Forget the constants that a new one replaces; of a vector with one new element the others stay."""
+        new = self._entries(target)
+        for other in [o for o in self._constants if not set(self._entries(o)).isdisjoint(new)]:
+            held, values = self._entries(other), self._constants.pop(other)
+            for k, entry in enumerate(held):
+                del self._fed[entry]
+                if entry not in new:
+                    self._feed([f"{other}[{k}]"], _CONSTANT)
+                    self._constants[f"{other}[{k}]"] = values[k : k + 1]
 
     # -- compiling -------------------------------------------------------------------------------------
 
@@ -311,16 +324,16 @@ class System:
         if self._plan is None:
             from cosolve.interface.compiling import compile_plan
 
-            self._plan = compile_plan(self, self._joins, self._constants, self._fed)
+            self._plan = compile_plan(self, self._joins, self._constants)
         return self._plan
 
     # -- looking things up -----------------------------------------------------------------------------
 
     def port(self, address: str, kind: str, where: str) -> Port:
         """The port behind `subsystem.port`, or a sentence that says what exists."""
-        if not isinstance(address, str) or address.count(".") != 1:
+        if not isinstance(address, str) or "." not in address:
             raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
-        name, port = address.split(".")
+        name, port = address.split(".", 1)  # names of ports may hold dots
         if name not in self.subsystems:
             if not self.subsystems:
                 hint = "but this system has none; give subsystems to System first"
@@ -328,8 +341,12 @@ class System:
                 hint = f"which does not exist; {_suggest(name, list(self.subsystems), 'there are')}"
             raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
         here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
-        if port not in here[name]:
-            if port in there[name]:
+        try:
+            found, other_way = here[name].find(port), there[name].find(port)
+        except SetupError as error:
+            raise SetupError(f"{where}: '{address}': {error}") from None
+        if found is None:
+            if other_way is not None:
                 other = "an output" if kind == "input" else "an input"
                 raise SetupError(
                     f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here"
@@ -337,7 +354,7 @@ class System:
             raise SetupError(
                 f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
             )
-        return here[name].by_name[port]
+        return found
 
     def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
         factors = (
@@ -365,16 +382,43 @@ class System:
 
     def _feed(self, targets: Iterable[str], by: str) -> None:
         """Note that `by` feeds these inputs; all or none, so that a refused call leaves no trace."""
-        new: dict[str, str] = {}
+        new: dict[tuple[str, int], str] = {}
         for target in targets:
-            other = new.get(target, self._fed.get(target))
-            if other is not None:
-                raise SetupError(
-                    f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
-                    "(to add two contributions, use one law of both)"
-                )
-            new[target] = by
+            for entry in self._entries(target):
+                other = new.get(entry, self._fed.get(entry))
+                if other is not None:
+                    raise SetupError(
+                        f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
+                        "(to add two contributions, use one law of both)"
+                    )
+                new[entry] = by
         self._fed.update(new)
+
+    def _entries(self, target: str) -> list[tuple[str, int]]:
+        """The numbers of an input, each by its subsystem and its place among all inputs there."""
+        name, port = target.split(".", 1)
+        part = self.inputs[name].slice(port)
+        return [(name, k) for k in range(part.start, part.stop)]
+
+    def unfed(self) -> list[str]:
+        """Inputs that nothing feeds: whole ports, or the elements that were left out.
+
+        >>> import cosolve as cs
+        >>> system = cs.System({"a": cs.Static(lambda t, u, v: u, inputs=["u", ("v", 2)], outputs=["y"])})
+        >>> system.set("a.v[0]", 1.0)
+        >>> system.unfed()
+        ['a.u', 'a.v[1]']
+        """
+        found = []
+        for name, ports in self.inputs.items():
+            for port in ports:
+                part = ports.slice(port.name)
+                missing = [k - part.start for k in range(part.start, part.stop) if (name, k) not in self._fed]
+                if len(missing) == port.length:
+                    found.append(f"{name}.{port.name}")
+                else:
+                    found += [f"{name}.{port.name}[{k}]" for k in missing]
+        return found
 
     def _length(self, inputs: Drives, where: str) -> int:
         """How many numbers an unknown holds that drives these inputs."""
@@ -406,7 +450,8 @@ class System:
 
 
 def _suggest(word: str, known: Sequence[str], intro: str) -> str:
-    close = get_close_matches(word, known, n=1)
+    flat = [k for k in known if k.replace(".", "_") == word]  # dots of a name written as underscores
+    close = flat or get_close_matches(word, known, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
     shown = ", ".join(f"'{k}'" for k in known[:8]) + (", ..." if len(known) > 8 else "")

@@ -37,13 +37,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from re import ASCII, fullmatch
 from typing import Any
 
 import numpy as np
 
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable
 from cosolve.io.schema import (
@@ -238,15 +238,14 @@ def _system(file: TomlFile, described: SystemTable) -> System:
 
 
 def _refuse_unfed(file: TomlFile, system: System) -> None:
-    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
-    for name, ports in system.inputs.items():
-        for address in (f"{name}.{port}" for port in ports.names):
-            if address not in fed:
-                raise file.refuse(
-                    ("subsystems", name),
-                    f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
-                    f"[constants] {address} = 0.0",
-                )
+    for address in system.unfed():
+        name, port = address.split(".", 1)
+        key = address if fullmatch(r"[\w-]+", port, ASCII) else f'"{address}"'
+        raise file.refuse(
+            ("subsystems", name),
+            f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
+            f"[constants] {key} = 0.0",
+        )
 
 
 def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
-from cosolve.result import Channel, Layout
+from cosolve.result import Channel, Layout, find_channel
 from cosolve.subsystem.port import Vector
 
 
@@ -58,12 +58,13 @@ class Selection:
         if names is not None:
             if isinstance(names, str):
                 names = [names]
-            unknown = [name for name in names if name not in self.channels]
+            found = {name: find_channel(self.channels, name) for name in names}
+            unknown = [name for name, channel in found.items() if channel is None]
             if unknown:
                 close = get_close_matches(unknown[0], list(self.channels), n=1)
                 hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(list(self.channels)[:8])}"
                 raise SetupError(f"record: there is no '{unknown[0]}'; {hint}")
-            kept = {name: self.channels[name] for name in names}
+            kept = {name: channel for name, channel in found.items() if channel is not None}
             self._y, self._z = (_columns(kept, column) for column in ("y", "z"))
             place = {"y": self._y, "z": self._z}
             self.channels = {

@@ -109,9 +109,9 @@ def _outputs(plan: Plan) -> dict[str, tuple[Any, bool, str]]:
 def _chosen(chosen: Sequence[str] | None, known: Mapping[str, Any], causality: str) -> list[str]:
     if chosen is None:
         return list(known)
-    for address in chosen:
-        full = address if "." in address else f"model.{address}"
-        if full not in known:
+    full = [address if address in known else f"model.{address}" for address in chosen]
+    for address, found in zip(chosen, full, strict=True):
+        if found not in known:
             what = "an input that System.set holds" if causality == "input" else "an output"
             raise SetupError(f"export: '{address}' is not {what}; {suggest(address, list(known))}")
-    return [address if "." in address else f"model.{address}" for address in chosen]
+    return full

@@ -53,8 +53,8 @@ class Fmu(Subsystem):
     """An FMU as a subsystem.
 
     `parameters` and `start` set variables by name before the run (`start` is for start values of states and inputs);
-    `inputs` and `outputs` choose ports (all inputs and outputs unless given; any variable may be an output); dots in
-    names become underscores in port names. `log` names a file for what the FMU says. `tolerance` is handed to it;
+    `inputs` and `outputs` choose ports (all inputs and outputs unless given; any variable may be an output), which
+    carry the names that the FMU gives them. `log` names a file for what the FMU says. `tolerance` is handed to it;
     `noise` is the relative accuracy of its outputs where it integrates with a tolerance of its own. `substeps` cuts
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
