@@ -152,9 +152,15 @@ DESCRIPTIONS = {
         lambda: cs.System({"a": _with_ports([], [("y", 3)]), "b": decay()}).connect("a.y", "b.u"),
     ),
     "unit mismatch": (
-        ["'a.y' is in mm", "'b.u' in m", "law"],
+        ["'a.y' is in mm", "'b.u' in s", "different things", "law"],
         lambda: cs.System(
-            {"a": _with_ports([], [cs.Port("y", unit="mm")]), "b": _with_ports([cs.Port("u", unit="m")], ["y"])}
+            {"a": _with_ports([], [cs.Port("y", unit="mm")]), "b": _with_ports([cs.Port("u", unit="s")], ["y"])}
+        ).connect("a.y", "b.u"),
+    ),
+    "unknown unit": (
+        ["'a.y' is in furlong", "'b.u' in m", "not known", "definition", "law"],
+        lambda: cs.System(
+            {"a": _with_ports([], [cs.Port("y", unit="furlong")]), "b": _with_ports([cs.Port("u", unit="m")], ["y"])}
         ).connect("a.y", "b.u"),
     ),
     "fed twice": (["'b.u' is fed twice", "a.y", "remove one", "one law"], lambda: ring(decay()).connect("a.y", "b.u")),

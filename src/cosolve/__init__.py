@@ -78,6 +78,7 @@ from cosolve.subsystem import (
     Subsystem,
     capabilities,
 )
+from cosolve.subsystem.units import Unit
 
 if TYPE_CHECKING:
     from cosolve.analysis.jacobians import check_jacobians
@@ -216,6 +217,7 @@ __all__ = [
     "Subsystem",
     "SubsystemError",
     "System",
+    "Unit",
     "WeightedMultipliers",
     "assemble",
     "backward_euler",

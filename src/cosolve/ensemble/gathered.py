@@ -92,7 +92,7 @@ def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list
             for k in range(len(u)):
                 at = plan.u_slices[i].start + k
                 source = int(plan.u_source[at])
-                u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)]
+                u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)] + offsets[at]
             # as Linear.output: products side by side, so that the sum is formed the same way
             through = np.where(m.D != 0.0, m.D * u[np.newaxis], 0.0)
             found = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T

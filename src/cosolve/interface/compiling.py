@@ -60,7 +60,11 @@ def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDA
                 part = slice(len(labels), len(labels) + length)
                 labels += [variable] if size is None else [f"{variable}[{i}]" for i in range(length)]
                 ports_driven = [system.port(target, "input", join.kind) for target in drives]
-                nominal += [max(port.nominal for port in ports_driven)] * length
+                if join.kind == "connect":  # the variable is in the unit of the output
+                    scales = [p.nominal / abs(f) for p, f in zip(ports_driven, drives.values(), strict=True)]
+                else:
+                    scales = [port.nominal for port in ports_driven]
+                nominal += [max(scales)] * length
                 value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
                 start_values += [float(v) for v in value]
                 given += [variable in (join.initial or {})] * length
@@ -74,6 +78,7 @@ def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDA
             for target, factor in drives.items():
                 into = entries(target, system.inputs, u_slices)
                 u_source[into], u_factor[into] = np.arange(part.start, part.stop), factor
+                u_offset[into] = join.offsets.get(target, 0.0)
             rows.append(np.arange(part.start, part.stop, dtype=np.intp))
         if join.kind != "connect":
             assert join.function is not None

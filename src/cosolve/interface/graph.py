@@ -15,7 +15,8 @@ def graph(system: System) -> dict[str, Any]:
 
     A subsystem has `name`, `kind`, `inputs` and `outputs`; an edge has `kind` ("connection", "law", "equations",
     "constraint" or "constant"), a `label` (the coupling variables it carries, or the constant), its `sources`
-    (outputs), its `targets` (inputs) and one of the `factors` per target.
+    (outputs), its `targets` (inputs) and one of the `factors` per target (and of the `offsets`, where units have
+    different zeros).
 
     >>> import cosolve as cs
     >>> from cosolve.interface.graph import graph
@@ -44,6 +45,7 @@ def graph(system: System) -> dict[str, Any]:
                 "sources": list(join.of),
                 "targets": [target for target, _ in drives],
                 "factors": [float(factor) for _, factor in drives],
+                **({"offsets": [join.offsets.get(target, 0.0) for target, _ in drives]} if join.offsets else {}),
             }
         )
     for target, value in system._constants.items():

@@ -239,7 +239,15 @@ class Plan:
         u[...] = self.u_offset[part]
         fed = source >= 0
         u[..., fed] = z[..., source[fed]] * self.u_factor[part][fed]
+        if self._shifted is not None:
+            u[..., fed] += self._shifted[part][fed]
         return u
+
+    @cached_property
+    def _shifted(self) -> Vector | None:
+        """Offsets of inputs that a coupling variable feeds, from units with another zero; None without any."""
+        offsets: Vector = np.where(self.u_source >= 0, self.u_offset, 0.0)
+        return offsets if offsets.any() else None
 
     def evaluate(self, y: Vector, z: Vector) -> Vector:
         """The coupling variables that the outputs ask for; implicit unknowns keep their value in `z`."""

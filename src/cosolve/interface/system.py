@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from cosolve.interface.constraint import Levels
 from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
+from cosolve.subsystem.units import conversion
 
 Drives = Mapping[str, float] | Sequence[str] | str
 
@@ -40,6 +41,7 @@ class Join:
     jacobian: Callable[..., Any] | None = None
     initial: Mapping[str, Any] | None = None
     levels: Levels | None = None
+    offsets: Mapping[str, float] = field(default_factory=dict)  # of inputs, where a connection converts units
 
     @property
     def label(self) -> str:
@@ -102,13 +104,18 @@ class System:
     # -- joining ---------------------------------------------------------------------------------------
 
     def connect(self, source: str, *targets: str) -> None:
-        """Feed the output `source` to one or several inputs.
+        """Feed the output `source` to one or several inputs, each in its own unit.
 
         >>> import cosolve as cs
-        >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=["y"])
-        >>> b = cs.Static(lambda t, u: 2 * u, inputs=["u"], outputs=["y"])
+        >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("y", unit="mm")])
+        >>> b = cs.Static(lambda t, u: 2 * u, inputs=[cs.Port("u", unit="m")], outputs=["y"])
         >>> system = cs.System({"a": a, "b": b})
         >>> system.connect("a.y", "b.u")
+        >>> print(system)
+        System with 2 subsystems
+          a (Static): - -> y
+          b (Static): u -> y
+          a.y -> b.u (mm to m)
         """
         out = self.port(source, "output", "connect")
         if not targets:
@@ -120,13 +127,36 @@ class System:
                     f"connect: '{source}' carries {out.length} numbers but '{target}' takes {port.length}; "
                     "make the sizes equal or use a law that converts"
                 )
-            if port.unit and out.unit and port.unit != out.unit:
-                raise SetupError(
-                    f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}; use a law that converts"
-                )
+        changes = {target: self.unit_change(source, target) for target in targets}
         self._feed(targets, f"the connection from {source}")
-        self._joins.append(Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
+        factors = {target: factor for target, (factor, _) in changes.items()}
+        offsets = {target: offset for target, (_, offset) in changes.items() if offset}
+        self._joins.append(Join("connect", ((source, out.size, factors),), (source,), offsets=offsets))
         self._plan = None
+
+    def unit_change(self, source: str, target: str) -> tuple[float, float]:
+        """Factor and offset that turn the unit of an output into that of an input; refuses what does not fit.
+
+        >>> import cosolve as cs
+        >>> sensor = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("T", unit="degC")])
+        >>> heater = cs.Static(lambda t, u: u, inputs=[cs.Port("T", unit="K")], outputs=["q"])
+        >>> cs.System({"sensor": sensor, "heater": heater}).unit_change("sensor.T", "heater.T")
+        (1.0, 273.15)
+        """
+        out, port = self.port(source, "output", "connect"), self.port(target, "input", "connect")
+        if not port.unit or not out.unit or (port.unit == out.unit and port.definition == out.definition):
+            return 1.0, 0.0
+        what = f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}"
+        for end in (out, port):
+            if end.known_unit is None:
+                raise SetupError(
+                    f"{what}, and the unit '{end.unit}' is not known here; give the port a definition, "
+                    "Port(..., definition=cs.Unit(...)), or use a law that converts"
+                )
+        change = conversion(*(unit for unit in (out.known_unit, port.known_unit) if unit is not None))
+        if change is None:
+            raise SetupError(f"{what}, which measure different things; correct the units or use a law that converts")
+        return change
 
     def law(
         self,
@@ -436,17 +466,22 @@ class System:
             into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
             lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
         for join in self._joins:
-            driven = [
-                ("" if f == 1 else "-" if f == -1 else f"{f:g} ") + t
-                for _, _, d in join.variables
-                for t, f in d.items()
-            ]
+            driven = [self._driven(join, t, f) for _, _, d in join.variables for t, f in d.items()]
             what = join.of[0] if join.kind == "connect" else f"{join.kind}({', '.join(join.of)})"
             unknowns = join.kind in ("equations", "constraint")
             named = [v for v, _, d in join.variables if unknowns or (join.kind == "law" and v not in d)]
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
         return "\n".join(lines)
+
+    def _driven(self, join: Join, target: str, factor: float) -> str:
+        """An input as the target of a join, with the factor or the units that are changed on the way."""
+        if join.kind != "connect":
+            return ("" if factor == 1 else "-" if factor == -1 else f"{factor:g} ") + target
+        if factor == 1 and target not in join.offsets:
+            return target
+        units = (self.port(join.of[0], "output", "").unit, self.port(target, "input", "").unit)
+        return f"{target} ({' to '.join(units)})"
 
 
 def _suggest(word: str, known: Sequence[str], intro: str) -> str:

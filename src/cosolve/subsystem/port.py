@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError, SubsystemError
+from cosolve.subsystem.units import Unit, parse_unit
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -64,8 +65,8 @@ class Port:
 
     The name may hold dots and brackets, as those of FMUs do (`p_Crane.e[1]`). `size=None` is a scalar (a plain float
     for users); an integer is a vector or a field of that length with the elements `name[0]`, `name[1]`, ...
-    `unit` is checked on connections when both ends give one; `nominal` is the magnitude that counts as "one"
-    in increments and tolerances.
+    Connections convert from `unit` to `unit` when both ends give one, by `definition` where the name is not enough;
+    `nominal` is the magnitude that counts as "one" in increments and tolerances.
 
     >>> Port("force", unit="N", nominal=1e3).length
     1
@@ -75,6 +76,7 @@ class Port:
     size: int | None = None
     unit: str = ""
     nominal: float = 1.0
+    definition: Unit | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -87,6 +89,11 @@ class Port:
             )
         if not (is_number(self.nominal) and self.nominal > 0):
             raise SetupError(f"port '{self.name}': nominal must be a positive number, not {self.nominal!r}")
+
+    @property
+    def known_unit(self) -> Unit | None:
+        """What its unit means; None where nobody says."""
+        return self.definition or parse_unit(self.unit)
 
     @property
     def length(self) -> int:
@@ -150,7 +157,7 @@ class Ports:
         A port whose own name ends in brackets comes before an element of another one.
 
         >>> Ports([Port("force", 3, "N")]).find("force[2]")
-        Port(name='force[2]', size=None, unit='N', nominal=1.0)
+        Port(name='force[2]', size=None, unit='N', nominal=1.0, definition=None)
         >>> Ports(["x", ("r", 2)]).find("r[2]")
         Traceback (most recent call last):
             ...

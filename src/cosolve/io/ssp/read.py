@@ -115,12 +115,15 @@ def _join(system: System, flat: Flat) -> None:
 
 
 def _connect(system: System, source: str, target: str, change: Affine, shown: str) -> None:
-    out, into = source.split(".", 1), target.split(".", 1)
+    out = source.split(".", 1)
     if out[1] not in system.outputs[out[0]]:
         raise SetupError(f"{shown}: '{target}' is connected to '{source}', which is no output of '{out[0]}'")
-    same = system.outputs[out[0]].by_name[out[1]].unit == system.inputs[into[0]].by_name[into[1]].unit
     try:
-        if change.is_identity and same:
+        expected: Affine | None = Affine(*system.unit_change(source, target))
+    except SetupError:
+        expected = None
+    try:
+        if change == expected:
             system.connect(source, target)
         else:
             system.law(target, change, of=source, jacobian=change.jacobian)

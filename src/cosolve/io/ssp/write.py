@@ -167,7 +167,8 @@ def _connections(structure: Element, system: System) -> None:
             )
         for _, _, drives in join.variables:
             for target, factor in drives.items():
-                _connection(connections, system, join.of[0], target, change.then(Affine(factor)))
+                last = Affine(factor, join.offsets.get(target, 0.0))
+                _connection(connections, system, join.of[0], target, change.then(last))
 
 
 def _whole(ports: Mapping[str, Ports], address: str) -> tuple[str, str]:
