@@ -46,6 +46,7 @@ from cosolve.errors import (
     SubsystemError,
 )
 from cosolve.interface import System
+from cosolve.interface.driving import Table
 from cosolve.method import (
     Baumgarte,
     DynamicStatic,
@@ -217,6 +218,7 @@ __all__ = [
     "Subsystem",
     "SubsystemError",
     "System",
+    "Table",
     "Unit",
     "WeightedMultipliers",
     "assemble",

@@ -168,7 +168,7 @@ class _Run:
         core, crew, stats, rows = self.core, self.core.crew, self.stats, self.rows
         t_start, span = core.t, core.windows.t_end - core.t
         chosen = self.selection
-        self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
+        self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.recorded(core.z))))
         rows.totals = crew.calls.copy(), crew.seconds.copy(), core.rejected
         shown = written = perf_counter()
         chunks = self._chunks()
@@ -197,7 +197,7 @@ class _Run:
             if step.residual >= self._residuals:  # not for NaN: a method without residuals
                 self._residuals = stats.max_residual = step.residual
             if stats.steps % self.every == 0 or core.done:
-                rows.add(step, chosen.y(step.y), chosen.z(step.z), core.rejected)
+                rows.add(step, chosen.y(step.y), chosen.z(core.recorded(step.z)), core.rejected)
                 if perf_counter() - written > _WRITE_EVERY:
                     self._write()
                     written = perf_counter()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.driving import Drive, Driven
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.port import Port, Ports, split_element
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from cosolve.interface.system import Join, System
 
 
-def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]]) -> Plan:
+def compile_plan(
+    system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]], drivers: dict[str, Drive]
+) -> Plan:
     """The plan of a system; refuses inputs that nothing feeds."""
     if not system.subsystems:
         raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
@@ -106,6 +109,7 @@ def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDA
             )
     for target, constant in constants.items():
         u_offset[entries(target, system.inputs, u_slices)] = constant
+    driven = [Driven(target, entries(target, system.inputs, u_slices), drive) for target, drive in drivers.items()]
     y_owner = np.repeat(np.arange(len(names), dtype=np.intp), [part.stop - part.start for part in y_slices])
     empty = [np.zeros(0, dtype=np.intp)]
     return Plan(
@@ -130,6 +134,7 @@ def compile_plan(system: System, joins: list[Join], constants: dict[str, npt.NDA
         copy_from=np.concatenate(empty + copy_from),
         blocks=tuple(blocks),
         y_owner=y_owner,
+        driven=tuple(driven),
         _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
     )
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.constraint import Combination, Levels
+from cosolve.interface.driving import Driven
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Matrix, Ports, Vector, all_finite
 
@@ -189,6 +190,7 @@ class Plan:
     copy_from: Index
     blocks: tuple[Block, ...]
     y_owner: Index  # n_y: subsystem that owns each output
+    driven: tuple[Driven, ...] = ()  # inputs that functions of time or tables drive; their offsets follow the time
     _reads: tuple[Index, ...] = field(default=())
 
     @property
@@ -200,6 +202,11 @@ class Plan:
     def explicit(self) -> bool:
         """True when every coupling variable is an explicit function of outputs."""
         return not any(block.implicit for block in self.blocks)
+
+    @cached_property
+    def u_driven(self) -> Index:
+        """The inputs that functions of time or tables drive, in the order in which they are recorded."""
+        return np.concatenate([np.zeros(0, dtype=np.intp), *(one.entries for one in self.driven)])
 
     @property
     def constraints(self) -> tuple[Block, ...]:

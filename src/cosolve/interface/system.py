@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface.constraint import Levels
+from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
+from cosolve.interface.signatures import refuse_wrong_arguments
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
 from cosolve.subsystem.units import conversion
@@ -98,6 +101,7 @@ class System:
                 )
         self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
+        self._drives_of: dict[str, Drive] = {}  # inputs that a function of time or a table drives
         self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
         self._plan: Plan | None = None
 
@@ -314,14 +318,31 @@ class System:
         self._feed([t for _, _, drives in variables for t in drives], f"the unknowns {', '.join(unknowns)}")
         return tuple(variables), tuple(of)
 
-    def set(self, target: str, value: npt.ArrayLike) -> None:
-        """Hold an input at a constant value.
+    def set(self, target: str, value: npt.ArrayLike | Callable[[float], Any] | Drive) -> None:
+        """Hold an input at a constant value, or drive it by a function of time or a `Table`.
+
+        Driven inputs are known at every instant, so subsystems see them exactly inside the macro step, whatever the
+        method and its degree. At a jump a step begins with the value after it and ends with the value before it.
 
         >>> import cosolve as cs
-        >>> system = cs.System({"a": cs.Static(lambda t, u: u + t, inputs=["u"], outputs=["y"])})
-        >>> system.set("a.u", 2.0)
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> system.set("tank.q", cs.Table([0.0, 0.35, 1.0], [0.0, 1.0, 0.0]))
+        >>> run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1)
+        >>> round(float(run["tank.h"][-1]), 12)
+        0.5
+        >>> system.set("tank.q", 2.0)
         """
         port = self.port(target, "input", "set")
+        drive = as_drive(value, target, port.length)
+        if drive is not None:
+            if callable(value) and not isinstance(value, Drive):
+                refuse_wrong_arguments(value, ["t"], f"set: the function for '{target}'")
+            self._release(target)
+            self._feed([target], _CONSTANT)
+            self._drives_of[target] = drive
+            self._plan = None
+            return
         try:
             constant = np.asarray(value, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
@@ -339,6 +360,10 @@ class System:
     def _release(self, target: str) -> None:
         """Forget the constants that a new one replaces; of a vector with one new element the others stay."""
         new = self._entries(target)
+        if target in self._drives_of:
+            del self._drives_of[target]
+            for entry in new:
+                del self._fed[entry]
         for other in [o for o in self._constants if not set(self._entries(o)).isdisjoint(new)]:
             held, values = self._entries(other), self._constants.pop(other)
             for k, entry in enumerate(held):
@@ -347,6 +372,37 @@ class System:
                     self._feed([f"{other}[{k}]"], _CONSTANT)
                     self._constants[f"{other}[{k}]"] = values[k : k + 1]
 
+    def set_from_csv(
+        self,
+        path: str | Path,
+        columns: Mapping[str, str] | None = None,
+        *,
+        time: str | None = None,
+        kind: Kind = "linear",
+        beyond: Beyond = "hold",
+    ) -> None:
+        r"""Drive inputs by columns of a CSV file with a line of names: `{input: column}`.
+
+        Without `columns` every column drives the input of its name, `a.u`. Time is the first column unless named.
+
+        >>> import cosolve as cs, tempfile
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "flow.csv")
+        ...     _ = file.write_text("t,tank.q\n0,1\n2,3\n")
+        ...     system.set_from_csv(file)
+        >>> print(system)
+        System with 1 subsystem
+          tank (Ode): q -> h
+          table of 2 points -> tank.q
+        """
+        if columns is None:
+            names, _ = read_csv(path)
+            columns = {name: name for name in names if name != (names[0] if time is None else time)}
+        for target, column in columns.items():
+            self.set(target, Table.read(path, column, time=time, kind=kind, beyond=beyond))
+
     # -- compiling -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
@@ -354,7 +410,7 @@ class System:
         if self._plan is None:
             from cosolve.interface.compiling import compile_plan
 
-            self._plan = compile_plan(self, self._joins, self._constants)
+            self._plan = compile_plan(self, self._joins, self._constants, self._drives_of)
         return self._plan
 
     # -- looking things up -----------------------------------------------------------------------------
@@ -472,6 +528,7 @@ class System:
             named = [v for v, _, d in join.variables if unknowns or (join.kind == "law" and v not in d)]
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
+        lines += [f"  {drive.label} -> {target}" for target, drive in self._drives_of.items()]
         return "\n".join(lines)
 
     def _driven(self, join: Join, target: str, factor: float) -> str:

@@ -20,6 +20,9 @@
     inputs = {"one.f" = 1, "two.f" = -1}      # force and reaction
     linear = {"two.x" = 1e6, "one.x" = -1e6}  # or function = "model:spring" and of = [...]
 
+    [inputs]
+    "one.torque" = {table = "drive.csv", column = "torque"}   # or function = "model:torque", or times and values
+
     [simulation]
     t_end = 1.0
     method = {name = "semi-implicit", degree = 1}
@@ -44,6 +47,7 @@ import numpy as np
 
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
+from cosolve.interface.driving import Table
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable
 from cosolve.io.schema import (
@@ -51,6 +55,7 @@ from cosolve.io.schema import (
     EquationsTable,
     FactoryTable,
     FmuTable,
+    InputTable,
     LawTable,
     LinearTable,
     OutputTable,
@@ -233,8 +238,22 @@ def _system(file: TomlFile, described: SystemTable) -> System:
     for address, value in described.constants.items():
         with file.at(("constants",), address):
             system.set(address, value)
+    for address, given in described.inputs.items():
+        with file.at(("inputs",), address):
+            system.set(address, _drive(given, file.folder))
     _refuse_unfed(file, system)
     return system
+
+
+def _drive(given: InputTable, folder: Path) -> Table | Callable[[float], Any]:
+    if given.table is not None:
+        path = folder / given.table
+        return Table.read(
+            path if path.exists() else given.table, given.column, time=given.time, kind=given.kind, beyond=given.beyond
+        )
+    if given.function is not None:
+        return _with_parameters(import_callable(given.function, folder), given.parameters)
+    return Table(given.times or [], given.values or [], kind=given.kind, beyond=given.beyond)
 
 
 def _refuse_unfed(file: TomlFile, system: System) -> None:

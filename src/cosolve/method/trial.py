@@ -143,13 +143,16 @@ class Trial:
         y_i = y[plan.y_slices[i]]
         noise = 0.0 if crew.can_replay[i] else subsystem.noise
         relative = max(self.increment, noise**0.5)
+        if crew.is_cut(i, self.window) and len(reads):  # differences are taken over the step in one piece
+            crew.restore_one(i, self._states)
+            y_i = crew.advance(i, self.window, coefficients, whole=True)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):
             shifted = z[m] + relative * max(self.size[m], abs(z[m]))
             unshifted = coefficients[:, m].copy()
             coefficients[:, m] = self.base[:, m] + self.weight * shifted
             crew.restore_one(i, self._states)
-            moved = crew.advance(i, self.window, coefficients, replay=True)
+            moved = crew.advance(i, self.window, coefficients, replay=True, whole=True)
             coefficients[:, m] = unshifted
             columns[:, k] = (moved - y_i) / (shifted - z[m])
         return columns

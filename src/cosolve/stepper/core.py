@@ -52,6 +52,8 @@ class Core:
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
         self._t_start = t_start
+        for one in self.plan.driven:
+            one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self.y, self.z = self.crew.start(t_start)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
@@ -76,7 +78,12 @@ class Core:
         outcome.error = error
         self.history.push(outcome.z, outcome.H)
         self.y, self.z = outcome.y, outcome.z
+        crew.to_time(outcome.t1)
         return outcome
+
+    def recorded(self, z: Vector) -> Vector:
+        """Coupling variables, and beside them the driven inputs now."""
+        return np.concatenate([z, self.plan.u_offset[self.plan.u_driven]]) if self.plan.driven else z
 
     @property
     def remembered(self) -> Any:

@@ -159,6 +159,10 @@ class Stepper:
         channel = find_channel(self._channels, target) if isinstance(target, str) else None
         plan = self._core.plan
         constant = [a for a in self._channels if "." in a and is_constant(plan, self._channels[a])]
+        if channel is not None and any(f and k >= plan.n_z for f, k in zip(channel.factor, channel.part, strict=False)):
+            raise SetupError(
+                f"set: '{target}' follows a function of time or a table; hold it with System.set to change it by hand"
+            )
         if channel is None or "." not in target or not is_constant(plan, channel):
             can = f"those that can be set are {', '.join(constant[:8])}" if constant else "there are none to set"
             raise SetupError(f"set: '{target}' is not an input that System.set holds; {can}")

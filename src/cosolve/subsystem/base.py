@@ -75,6 +75,10 @@ class Subsystem:
     noise: float = 0.0
     #: True when the solver ends a step where *it* wants, so that `advance` back-interpolates (see FreeRunning).
     overshoots: bool = False
+    #: False when it cannot be stopped inside a macro step, where a driven input has a kink (or need not be).
+    stops_inside: bool = True
+    #: How it takes driven inputs: polynomials of "any" degree, at most a "cubic", or held, so that the "mean" counts.
+    driven_as: str = "any"
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
 

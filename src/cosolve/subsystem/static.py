@@ -22,6 +22,8 @@ class Static(Subsystem):
     6.0
     """
 
+    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+
     def __init__(
         self,
         function: Callable[[float, Vector], Any],

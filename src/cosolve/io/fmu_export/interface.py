@@ -93,7 +93,7 @@ def _held(plan: Plan) -> dict[str, tuple[Any, bool, str]]:
         for port in plan.input_ports[i]:
             inside, base = plan.input_ports[i].slice(port.name), plan.u_slices[i].start
             into = slice(base + inside.start, base + inside.stop)
-            if (plan.u_source[into] < 0).all():
+            if (plan.u_source[into] < 0).all() and not set(range(into.start, into.stop)) & set(plan.u_driven.tolist()):
                 found[f"{name}.{port.name}"] = (plan.u_offset[into], port.size is None, port.unit)
     return found
 

@@ -126,6 +126,11 @@ def _type(connector: Element, port: Port, version: str) -> None:
 
 def _constants(structure: Element, system: System, version: str) -> None:
     """Inputs held at a constant are parameter values of the whole system."""
+    for address in system._drives_of:
+        raise SetupError(
+            f"write_ssp: '{address}' follows a function of time, which an SSP cannot hold; make it a subsystem (a "
+            "Static without inputs, exported as an FMU)"
+        )
     values: dict[str, Any] = {}
     for address, constant in system._constants.items():
         name, port = _whole(system.inputs, address)

@@ -162,6 +162,7 @@ class Fmu(Subsystem):
             between=[v for v in listed_inputs if v.is_float and v.can_set_between] if listens else (),
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
+        self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         self._time, self._started = 0.0, False
