@@ -18,6 +18,7 @@ from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.stepper import Core, Rows, Selection, Snapshot, channels, checked_plan, make_windows
 from cosolve.stepsize import Adaptive
+from cosolve.subsystem.signatures import keywords_only
 
 __all__ = ["channels", "simulate"]
 
@@ -25,6 +26,7 @@ _PROGRESS_EVERY = 0.1  # seconds
 _WRITE_EVERY = 0.01  # seconds: no later than that, and when a run ends, rows are with the recorder
 
 
+@keywords_only("cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=1), step=1e-3)")
 def simulate(
     system: System,
     *,

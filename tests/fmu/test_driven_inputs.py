@@ -56,3 +56,18 @@ def test_an_isolated_fmu_with_held_inputs_gets_the_same():
     here = final(cs.Fmu(fixed("mass_held", 2), parameters=FREE), cs.Table(TIMES, VALUES), 0.02)
     there = final(cs.Fmu(fixed("mass_held", 2), parameters=FREE, isolated=True), cs.Table(TIMES, VALUES), 0.02)
     assert there == here
+
+
+@pytest.mark.parametrize("name", ["mass_force", "mass_me"])
+def test_a_tunable_parameter_changes_at_a_macro_point_in_every_run(name):
+    """A constant force moves 1 kg until t = 0.05 and 2 kg after it; each run begins with 1 kg again."""
+    part = cs.Fmu(fmu(name, 2), parameters=FREE)
+    system = cs.System({"m": part})
+    system.set("m.f", 1.0)
+    system.at(0.05, {"m.m": 2.0})
+    for _ in range(2):
+        run = cs.simulate(system, t_end=0.1, method=cs.Jacobi(0), step=0.01)
+        assert run["m.v"][5] == pytest.approx(0.05, rel=1e-9)
+        assert run["m.v"][-1] == pytest.approx(0.075, rel=1e-9)
+    with pytest.raises(cs.SetupError, match="'m' has no variable 'mm'; did you mean 'm'"):
+        system.at(0.05, {"m.mm": 2.0})

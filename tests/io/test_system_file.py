@@ -395,3 +395,12 @@ def test_bad_inputs_are_refused_with_their_place(write, tmp_path, old, new, word
         load_system(write(MASSES + INPUTS.replace(old, new) + SIMULATION, model="def push(t, size):\n    return 1.0\n"))
     for word in words:
         assert word in str(caught.value)
+
+
+def test_changes_at_given_times(write):
+    held = MASSES + "\n[constants]\none.f = 0.0\ntwo.f = 1.0\n\n[[changes]]\nt = 0.505\nset = {two.f = 0.0}\n"
+    run = load_system(write(held + SIMULATION)).run()
+    exact = (1 - np.cos(1.0)) - (1 - np.cos(1.0 - 0.505))  # x'' = -x + f with f = 1 until 0.505
+    assert run["two.x"][-1] == pytest.approx(exact, rel=1e-10)
+    with pytest.raises(cs.SetupError, match=r"\[\[changes\]\].*'three"):
+        load_system(write(held.replace("set = {two.f", "set = {three.f") + SIMULATION))

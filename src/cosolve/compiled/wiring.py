@@ -161,6 +161,8 @@ def obstacle(plan: Plan) -> str | None:
         return f"it has {plan.n_z} coupling variables, and compiled loops are for at most {_LARGEST}"
     if not plan.n_z:
         return "nothing is coupled"
+    if plan.changes.listed:
+        return "parameters change during the run"
     if plan.driven:
         return f"'{plan.driven[0].target}' follows a function of time, which the readable engine evaluates"
     for name, subsystem in zip(plan.names, plan.subsystems, strict=True):

@@ -19,7 +19,7 @@ def alike(system: System, template: System) -> bool:
     """True when a system differs from the template only in the numbers of its linear subsystems and constants."""
     if list(system.subsystems) != list(template.subsystems) or system._joins != template._joins:
         return False
-    if system._constants.keys() != template._constants.keys() or system._drives_of or template._drives_of:
+    if system._constants.keys() != template._constants.keys() or system._drivers() or template._drivers():
         return False
     for ours, theirs in zip(system.subsystems.values(), template.subsystems.values(), strict=True):
         if type(ours) is not Linear or not isinstance(theirs, Linear) or len(ours.x0) != len(theirs.x0):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.changes import Changes
 from cosolve.interface.driving import Drive, Driven
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.port import Port, Ports, split_element
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def compile_plan(
-    system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]], drivers: dict[str, Drive]
+    system: System,
+    joins: list[Join],
+    constants: dict[str, npt.NDArray[np.float64]],
+    drivers: dict[str, Drive],
+    changes: Changes,
 ) -> Plan:
     """The plan of a system; refuses inputs that nothing feeds."""
     if not system.subsystems:
@@ -135,6 +140,7 @@ def compile_plan(
         blocks=tuple(blocks),
         y_owner=y_owner,
         driven=tuple(driven),
+        changes=changes,
         _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
     )
 

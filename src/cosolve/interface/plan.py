@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
 from cosolve.interface.driving import Driven
 from cosolve.subsystem.base import Subsystem
@@ -191,6 +192,7 @@ class Plan:
     blocks: tuple[Block, ...]
     y_owner: Index  # n_y: subsystem that owns each output
     driven: tuple[Driven, ...] = ()  # inputs that functions of time or tables drive; their offsets follow the time
+    changes: Changes = field(default_factory=Changes)  # parameters that change at macro points
     _reads: tuple[Index, ...] = field(default=())
 
     @property

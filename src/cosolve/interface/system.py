@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
 from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
-from cosolve.interface.signatures import refuse_wrong_arguments
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
+from cosolve.subsystem.signatures import refuse_wrong_arguments
 from cosolve.subsystem.units import conversion
 
 Drives = Mapping[str, float] | Sequence[str] | str
@@ -102,6 +103,8 @@ class System:
         self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
         self._drives_of: dict[str, Drive] = {}  # inputs that a function of time or a table drives
+        self._steps_of: dict[str, dict[float, npt.NDArray[np.float64]]] = {}  # constants that change, by time
+        self._changes = Changes()
         self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
         self._plan: Plan | None = None
 
@@ -186,6 +189,9 @@ class System:
         for source in of:
             self.port(source, "output", "law")
         self._callable(function, "law")
+        refuse_wrong_arguments(function, of, "law: the function")
+        if jacobian is not None:
+            refuse_wrong_arguments(jacobian, of, "law: the Jacobian")
         if name is not None and (not isinstance(name, str) or not name or "." in name):
             raise SetupError(f"law: name must be a name without a dot, not {name!r}")
         drives = self._drives(inputs, "law")
@@ -295,6 +301,9 @@ class System:
         for source in of:
             self.port(source, "output", where)
         self._callable(function, where)
+        if callable(function) and isinstance(unknowns, Mapping):
+            names = list(of) if where == "constraint" else [*unknowns, *of]
+            refuse_wrong_arguments(function, names, f"{where}: the function")
         if not isinstance(unknowns, Mapping) or len(unknowns) <= added:
             raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
         variables = []
@@ -343,6 +352,15 @@ class System:
             self._drives_of[target] = drive
             self._plan = None
             return
+        constant = self._constant(target, value, "set")
+        self._release(target)
+        self._feed([target], _CONSTANT)
+        self._constants[target] = constant
+        self._plan = None
+
+    def _constant(self, target: str, value: Any, where: str) -> npt.NDArray[np.float64]:
+        """A value for all numbers of an input."""
+        port = self.port(target, "input", where)
         try:
             constant = np.asarray(value, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
@@ -351,11 +369,8 @@ class System:
             constant = np.full(port.length, constant[0])
         if constant.size != port.length or not np.isfinite(constant).all():
             many = "one finite number" if port.length == 1 else f"{port.length} finite numbers"
-            raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
-        self._release(target)
-        self._feed([target], _CONSTANT)
-        self._constants[target] = constant
-        self._plan = None
+            raise SetupError(f"{where}: '{target}' takes {many}, not {value!r}")
+        return constant
 
     def _release(self, target: str) -> None:
         """Forget the constants that a new one replaces; of a vector with one new element the others stay."""
@@ -371,6 +386,73 @@ class System:
                 if entry not in new:
                     self._feed([f"{other}[{k}]"], _CONSTANT)
                     self._constants[f"{other}[{k}]"] = values[k : k + 1]
+
+    def at(self, t: float, values: Mapping[str, Any]) -> None:
+        """Give constant inputs and parameters of subsystems new values from the time `t` on: `{"a.k": 3.0}`.
+
+        An input that `set` holds at a number jumps exactly at `t`. A parameter (of a subsystem with `set_parameters`,
+        such as a tunable one of an FMU) changes at a macro point: a fixed macro step has to have one at `t`, step
+        controls end a step there. Every run begins with the values from before the first change.
+
+        >>> import cosolve as cs
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> system.set("tank.q", 1.0)
+        >>> system.at(0.25, {"tank.q": 3.0})
+        >>> float(cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1)["tank.h"][-1].round(12))
+        2.5
+        """
+        if not is_number(t):
+            raise SetupError(f"at: the time must be a finite number, not {t!r}")
+        if not isinstance(values, Mapping) or not values:
+            raise SetupError(f"at: give a dict of addresses and new values such as {{'a.k': 3.0}}, not {values!r}")
+        steps, parameters = {}, dict[str, dict[str, Any]]()
+        for address, value in values.items():
+            if address in self._constants:
+                steps[address] = self._constant(address, value, "at")
+                continue
+            name, key = self._parameter(address)
+            parameters.setdefault(name, {})[key] = value
+        for address, constant in steps.items():
+            self._steps_of.setdefault(address, {})[float(t)] = constant
+        for name, changed in parameters.items():
+            self._changes.add(Change(float(t), name, changed))
+        self._plan = None
+
+    def _parameter(self, address: str) -> tuple[str, str]:
+        """Subsystem and name of a parameter that can change during a run."""
+        name, dot, key = str(address).partition(".")
+        if not dot or name not in self.subsystems:
+            known = _suggest(name, list(self.subsystems), "there are")
+            raise SetupError(f"at: {address!r} is not an address of a parameter or a constant input; {known}")
+        subsystem = self.subsystems[name]
+        if key in self.inputs[name]:
+            raise SetupError(f"at: '{address}' is an input that nothing holds at a number; give system.set first")
+        if not callable(getattr(subsystem, "set_parameters", None)):
+            raise SetupError(
+                f"at: '{address}' is no input, and '{name}' ({type(subsystem).__name__}) has no parameters that change "
+                "during a run; define set_parameters(values) there, or let an input stand for it"
+            )
+        variables = getattr(getattr(subsystem, "description", None), "variables", None)
+        if variables is not None:
+            if key not in variables:
+                raise SetupError(f"at: '{name}' has no variable '{key}'; {_suggest(key, list(variables), 'it has')}")
+            if variables[key].variability != "tunable":
+                raise SetupError(
+                    f"at: '{address}' is {variables[key].variability}: it cannot change while the FMU runs, only "
+                    "tunable parameters can"
+                )
+        return name, key
+
+    def _drivers(self) -> dict[str, Drive]:
+        """What drives inputs: functions and tables, and constants that change."""
+        found = dict(self._drives_of)
+        for target, steps in self._steps_of.items():
+            if target in self._constants:
+                times = sorted(steps)
+                rows = [self._constants[target], *(steps[t] for t in times)]
+                found[target] = Table([times[0] - 1.0, *times], rows, kind="step")
+        return found
 
     def set_from_csv(
         self,
@@ -410,7 +492,7 @@ class System:
         if self._plan is None:
             from cosolve.interface.compiling import compile_plan
 
-            self._plan = compile_plan(self, self._joins, self._constants, self._drives_of)
+            self._plan = compile_plan(self, self._joins, self._constants, self._drivers(), self._changes)
         return self._plan
 
     # -- looking things up -----------------------------------------------------------------------------
@@ -529,6 +611,11 @@ class System:
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
         lines += [f"  {drive.label} -> {target}" for target, drive in self._drives_of.items()]
+        changes = [
+            (t, target, value.tolist()) for target, steps in self._steps_of.items() for t, value in steps.items()
+        ]
+        changes += [(c.t, f"{c.subsystem}.{key}", v) for c in self._changes.listed for key, v in c.values.items()]
+        lines += [f"  at t = {t:g}: {value} -> {target}" for t, target, value in sorted(changes, key=lambda c: c[:2])]
         return "\n".join(lines)
 
     def _driven(self, join: Join, target: str, factor: float) -> str:

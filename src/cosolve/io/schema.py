@@ -157,6 +157,13 @@ def _inputs_by_address(value: Any, prefix: str = "") -> Any:
     return flat
 
 
+class ChangeTable(Table):
+    """[[changes]]: new values of parameters and constant inputs from the time `t` on."""
+
+    t: float
+    set: Annotated[dict[str, Any], BeforeValidator(_by_address)]
+
+
 class SimulationTable(Table):
     """[simulation]."""
 
@@ -189,6 +196,7 @@ class SystemTable(Table):
     constraints: list[ConstraintTable] = []
     constants: Annotated[dict[str, float | list[float]], BeforeValidator(_by_address)] = {}
     inputs: Annotated[dict[str, InputTable], BeforeValidator(_inputs_by_address)] = {}
+    changes: list[ChangeTable] = []
     simulation: SimulationTable
     output: OutputTable = OutputTable()
 
@@ -200,6 +208,7 @@ TABLES: dict[str, type[Table]] = {
     "equations": EquationsTable,
     "constraints": ConstraintTable,
     "inputs": InputTable,
+    "changes": ChangeTable,
     "simulation": SimulationTable,
     "output": OutputTable,
 }

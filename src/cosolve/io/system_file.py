@@ -23,6 +23,10 @@
     [inputs]
     "one.torque" = {table = "drive.csv", column = "torque"}   # or function = "model:torque", or times and values
 
+    [[changes]]
+    t = 0.5
+    set = {"three.mass" = 45.0}               # from then on
+
     [simulation]
     t_end = 1.0
     method = {name = "semi-implicit", degree = 1}
@@ -241,6 +245,9 @@ def _system(file: TomlFile, described: SystemTable) -> System:
     for address, given in described.inputs.items():
         with file.at(("inputs",), address):
             system.set(address, _drive(given, file.folder))
+    for n, change in enumerate(described.changes):
+        with file.at(("changes", n)):
+            system.at(change.t, change.set)
     _refuse_unfed(file, system)
     return system
 

@@ -126,9 +126,9 @@ def _type(connector: Element, port: Port, version: str) -> None:
 
 def _constants(structure: Element, system: System, version: str) -> None:
     """Inputs held at a constant are parameter values of the whole system."""
-    for address in system._drives_of:
+    for address in (*system._drivers(), *(one.subsystem for one in system._changes.listed)):
         raise SetupError(
-            f"write_ssp: '{address}' follows a function of time, which an SSP cannot hold; make it a subsystem (a "
+            f"write_ssp: '{address}' changes with time by itself, which an SSP cannot hold; make it a subsystem (a "
             "Static without inputs, exported as an FMU)"
         )
     values: dict[str, Any] = {}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from cosolve.errors import SetupError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def refuse_wrong_arguments(function: Callable[..., Any], names: Sequence[str], what: str) -> None:
@@ -28,3 +32,27 @@ def refuse_wrong_arguments(function: Callable[..., Any], names: Sequence[str], w
         count = f"{len(names)} argument{'s' * (len(names) != 1)}" if names else "no arguments"
         listed = f": {', '.join(names)}" if names else ""
         raise SetupError(f"{what} takes ({takes}), but it is called with {count}{listed}") from None
+
+
+def keywords_only(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function that takes one plain argument and keywords answer others with an example of its call.
+
+    >>> @keywords_only("run(system, t_end=1.0)")
+    ... def run(system, *, t_end): ...
+    >>> run("system", 1.0)
+    Traceback (most recent call last):
+        ...
+    cosolve.errors.SetupError: run takes only its first argument without a name; write run(system, t_end=1.0)
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def checked(*arguments: P.args, **named: P.kwargs) -> R:
+            if len(arguments) > 1:
+                name = function.__name__
+                raise SetupError(f"{name} takes only its first argument without a name; write {example}")
+            return function(*arguments, **named)
+
+        return checked
+
+    return decorated
