@@ -10,6 +10,8 @@ Everything else is a capability: a method a subsystem *may* define. Coupling met
 for kinds; `capabilities(subsystem)` lists what is there. Outputs are returned as a flat array, one value per
 port, or a dict by port name.
 
+A subsystem may be handed a macro step in parts where a driven input has a kink inside (`stops_inside`).
+
 Guaranteed call order: `start` once per run (again for every new run: it must reset), then for each macro step
 any number of `advance`/`replay`/`jacobian` calls, each but the first preceded by `restore` to the state saved at
 the start of the step, the last `advance` being the accepted one. `output` may be called after `start` or `advance`.
