@@ -120,7 +120,7 @@ DESCRIPTIONS = {
     "port of size 0": (["'u'", "size", "at least 1", "0"], lambda: cs.System({"a": _with_ports([("u", 0)], ["y"])})),
     "port of size 1.5": (["'u'", "size", "whole", "1.5"], lambda: cs.System({"a": _with_ports([("u", 1.5)], ["y"])})),
     "port of size text": (["'u'", "size", "'three'"], lambda: cs.System({"a": _with_ports([("u", "three")], ["y"])})),
-    "port name with a dot": (["'a.u'", "dot"], lambda: cs.System({"a": _with_ports(["a.u"], ["y"])})),
+    "port without a name": (["non-empty name", "''"], lambda: cs.System({"a": _with_ports([""], ["y"])})),
     "nominal of 0": (["'f'", "nominal", "positive", "0"], lambda: cs.Port("f", nominal=0)),
     "nominal of text": (["'f'", "nominal", "positive", "'N'"], lambda: cs.Port("f", nominal="N")),
     "unknown output": (["connect", "'a'", "output 'z'", "'y'"], lambda: ring(decay()).connect("a.z", "b.u")),
@@ -152,9 +152,15 @@ DESCRIPTIONS = {
         lambda: cs.System({"a": _with_ports([], [("y", 3)]), "b": decay()}).connect("a.y", "b.u"),
     ),
     "unit mismatch": (
-        ["'a.y' is in mm", "'b.u' in m", "law"],
+        ["'a.y' is in mm", "'b.u' in s", "different things", "law"],
         lambda: cs.System(
-            {"a": _with_ports([], [cs.Port("y", unit="mm")]), "b": _with_ports([cs.Port("u", unit="m")], ["y"])}
+            {"a": _with_ports([], [cs.Port("y", unit="mm")]), "b": _with_ports([cs.Port("u", unit="s")], ["y"])}
+        ).connect("a.y", "b.u"),
+    ),
+    "unknown unit": (
+        ["'a.y' is in furlong", "'b.u' in m", "not known", "definition", "law"],
+        lambda: cs.System(
+            {"a": _with_ports([], [cs.Port("y", unit="furlong")]), "b": _with_ports([cs.Port("u", unit="m")], ["y"])}
         ).connect("a.y", "b.u"),
     ),
     "fed twice": (["'b.u' is fed twice", "a.y", "remove one", "one law"], lambda: ring(decay()).connect("a.y", "b.u")),

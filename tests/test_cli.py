@@ -213,3 +213,36 @@ def test_version_and_help():
     text = _cosolve("--help").output
     for command in ("run", "check", "compare", "report", "demo"):
         assert command in text
+
+
+def test_inputs_are_driven_from_the_command_line():
+    text = TANK_ALONE
+    Path("tank.toml").write_text(text)
+    Path("flow.csv").write_text("t,flow,other\n0,0,9\n1,2,9\n")
+    done = _cosolve("run", "tank.toml", "-o", "a.h5", "-q", "--input", "tank.q=flow.csv:flow")
+    assert (done.exit_code, done.output) == (0, "")
+    assert load("a.h5")["tank.h"][-1] == pytest.approx(1.0)
+    done = _cosolve("run", "tank.toml", "-o", "a.h5", "-q", "--input", "tank.q=3")
+    assert load("a.h5")["tank.h"][-1] == pytest.approx(3.0)
+    for words, said in (("tank.q", "a.u=drive.csv:column"), ("tank.q=flow.csv:flw", "did you mean 'flow'")):
+        done = _process("run", "tank.toml", "--input", words)
+        assert done.returncode == 2
+        assert said in done.stderr
+
+
+TANK_ALONE = """
+[subsystems.tank]
+kind = "linear"
+A = [[0.0]]
+B = [[1.0]]
+C = [[1.0]]
+x0 = [0.0]
+inputs = ["q"]
+outputs = ["h"]
+[constants]
+tank.q = 1.0
+[simulation]
+t_end = 1.0
+method = "jacobi"
+step = 0.5
+"""

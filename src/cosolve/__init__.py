@@ -48,6 +48,7 @@ from cosolve.errors import (
     SubsystemError,
 )
 from cosolve.interface import System
+from cosolve.interface.driving import Table
 from cosolve.method import (
     Baumgarte,
     DynamicStatic,
@@ -80,6 +81,7 @@ from cosolve.subsystem import (
     Subsystem,
     capabilities,
 )
+from cosolve.subsystem.units import Unit
 
 if TYPE_CHECKING:
     from cosolve.analysis.jacobians import check_jacobians
@@ -223,6 +225,8 @@ __all__ = [
     "Subsystem",
     "SubsystemError",
     "System",
+    "Table",
+    "Unit",
     "WeightedMultipliers",
     "assemble",
     "backward_euler",

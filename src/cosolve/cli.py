@@ -21,6 +21,7 @@ from cosolve.errors import CosolveError, SetupError, SimulationError
 
 if TYPE_CHECKING:
     from cosolve.analysis.compare import Comparison
+    from cosolve.interface import System
     from cosolve.io import Description
     from cosolve.method import Method
     from cosolve.result import Result
@@ -91,6 +92,10 @@ def run(
     degree: DegreeOption = None,
     step: StepOption = None,
     t_end: EndOption = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Drive an input: a.u=2.5, or a.u=drive.csv:column; may be given several times."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
     pace: Annotated[
@@ -102,6 +107,8 @@ def run(
     from cosolve.result.store import refuse_unwritable
 
     described = _described(file, method, degree, step, t_end)
+    for words in inputs or []:
+        _set_input(described.system, words)
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
     described = replace(described, output=output)
@@ -133,6 +140,24 @@ def run(
                 typer.echo(f"{what:<7} {described.beside(suffix)}")
         if report is not None:
             typer.echo(f"report  {report}")
+
+
+def _set_input(system: System, words: str) -> None:
+    """`a.u=2.5` or `a.u=drive.csv:column`."""
+    from cosolve.interface.driving import Table
+
+    target, equals, given = words.partition("=")
+    if not equals or not given:
+        raise SetupError(f"--input {words}: write it as a.u=2.5 or a.u=drive.csv:column")
+    try:
+        system.set(target, float(given))
+        return
+    except ValueError:
+        pass  # no number
+    path, _, column = given.rpartition(":")
+    if not path or Path(given).exists():
+        path, column = given, ""
+    system.set(target, Table.read(path, column or None))
 
 
 @app.command()

@@ -29,6 +29,7 @@ from cosolve.stepper import (
     make_windows,
 )
 from cosolve.stepsize import Adaptive
+from cosolve.subsystem.signatures import keywords_only
 
 __all__ = ["channels", "simulate"]
 
@@ -36,6 +37,7 @@ _PROGRESS_EVERY = 0.1  # seconds
 _WRITE_EVERY = 0.01  # seconds: no later than that, and when a run ends, rows are with the recorder
 
 
+@keywords_only("cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=1), step=1e-3)")
 def simulate(
     system: System,
     *,
@@ -191,7 +193,7 @@ class _Run:
 
     def _loop(self) -> None:
         core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
-        self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
+        self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.recorded(core.z))))
         rows.totals = crew.calls.copy(), crew.seconds.copy(), core.rejected
         chunks = self._chunks()
         if chunks is not None and isinstance(self.recorder, Memory):
@@ -202,7 +204,7 @@ class _Run:
             core.ended, core.inside_step = end, True
             if stats.steps % self.every:
                 here = self._last or Outcome(core.y, core.z, core.z, 0, t1=core.t, H=core.history.steps[0])
-                rows.add(here, chosen.y(here.y), chosen.z(here.z), core.rejected)
+                rows.add(here, chosen.y(here.y), chosen.z(core.recorded(here.z)), core.rejected)
 
     def _steps(self, chunks: Chunks | None) -> None:
         core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
@@ -234,7 +236,7 @@ class _Run:
             if step.residual >= self._residuals:  # not for NaN: a method without residuals
                 self._residuals = stats.max_residual = step.residual
             if stats.steps % self.every == 0 or core.done:
-                rows.add(step, chosen.y(step.y), chosen.z(step.z), core.rejected)
+                rows.add(step, chosen.y(step.y), chosen.z(core.recorded(step.z)), core.rejected)
                 if perf_counter() - written > _WRITE_EVERY:
                     self._write()
                     written = perf_counter()

@@ -203,21 +203,25 @@ def test_raw_functions_are_reachable():
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_dots_in_names_become_underscores(fmi, tmp_path):
-    """Modelica names have dots, addresses of ports have exactly one; the FMU's own names work everywhere else."""
+def test_names_with_dots_and_brackets_stay_as_they_are(fmi, tmp_path):
+    """Modelica names have dots and brackets; who writes underscores is told the name."""
     dotted = changed(
         fmu("mass_force", fmi),
         tmp_path / "dotted.fmu",
-        lambda t: t.replace('name="x"', 'name="body.x"').replace('name="f"', 'name="flange.f"'),
+        lambda t: t.replace('name="x"', 'name="body.x[1]"').replace('name="f"', 'name="flange.f"'),
     )
-    part = cs.Fmu(dotted, start={"body.x": 1.0}, outputs=["body.x", "der(v)"])
-    assert [p.name for p in (*part.inputs, *part.outputs)] == ["flange_f", "body_x", "der(v)"]
+    part = cs.Fmu(dotted, start={"body.x[1]": 1.0}, outputs=["body.x[1]", "der(v)"])
+    assert [p.name for p in (*part.inputs, *part.outputs)] == ["flange.f", "body.x[1]", "der(v)"]
     system = cs.System({"m": part})
-    system.law("m.flange_f", lambda x: -x, of="m.body_x")
+    with pytest.raises(cs.SetupError, match=r"has no input 'flange_f'; did you mean 'flange\.f'\?"):
+        system.set("m.flange_f", 1.0)
+    with pytest.raises(cs.SetupError, match=r"did you mean 'body\.x\[1\]'"):
+        system.law("m.flange.f", lambda x: -x, of="m.body_x[1]")
+    system.law("m.flange.f", lambda x: -x, of="m.body.x[1]")
     result = cs.simulate(system, t_end=0.01, method=cs.Jacobi(0), step=1e-3)
-    assert result["m.body_x"][0] == 1.0
+    assert result["m.body.x[1]"][0] == 1.0
     assert result["m.der(v)"][0] == pytest.approx(-1e4 - 1.0, rel=1e-13)  # reacts at once to the force
-    assert part.get("body.x") == result["m.body_x"][-1]
+    assert part.get("body.x[1]") == result["m.body.x[1]"][-1]
 
 
 @pytest.mark.parametrize("fmi", [2, 3])

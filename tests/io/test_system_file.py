@@ -360,3 +360,47 @@ def test_lines_of_awkward_but_valid_toml():
     assert lines["list", 1] == 12
     assert lines["list", 1, "deep", 0, "k", "v"] == 14
     assert ("not", "a", "table") not in lines
+
+
+INPUTS = """
+[inputs]
+"one.f" = {table = "drive.csv", column = "force"}
+two.f = {function = "model:push", parameters = {size = 3.0}}
+"""
+
+
+def test_inputs_from_tables_and_functions(write, tmp_path):
+    (tmp_path / "drive.csv").write_text("t,force\n0,0\n0.335,1\n1,0\n")
+    described = load_system(write(MASSES + INPUTS + SIMULATION, model="def push(t, size):\n    return size * t\n"))
+    run = described.run()
+    assert run["one.f"] == pytest.approx(np.interp(run.t, [0, 0.335, 1], [0, 1, 0]), abs=1e-13)
+    assert run["two.f"] == pytest.approx(3 * run.t)
+    assert run["two.x"][-1] == pytest.approx(3 * (1 - np.sin(1.0)), rel=1e-10)  # x'' = -x + 3 t
+    points = MASSES + INPUTS.replace('{table = "drive.csv", column = "force"}', "{times = [0, 1], values = [0, 2]}")
+    assert load_system(write(points + SIMULATION)).run()["one.f"][-1] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('column = "force"', 'column = "torque"', ["system.toml, line 23", "[inputs]", "no column 'torque'"]),
+        ('table = "drive.csv", ', "", ["[inputs]", "exactly one of table, times (with values) and function"]),
+        ('"one.f"', '"one.g"', ["[inputs]", "'one' has no input 'g'"]),
+        ('function = "model:push"', 'function = "model:pull"', ["[inputs]", "pull"]),
+    ],
+)
+def test_bad_inputs_are_refused_with_their_place(write, tmp_path, old, new, words):
+    (tmp_path / "drive.csv").write_text("t,force\n0,0\n1,1\n")
+    with pytest.raises(cs.SetupError) as caught:
+        load_system(write(MASSES + INPUTS.replace(old, new) + SIMULATION, model="def push(t, size):\n    return 1.0\n"))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_changes_at_given_times(write):
+    held = MASSES + "\n[constants]\none.f = 0.0\ntwo.f = 1.0\n\n[[changes]]\nt = 0.505\nset = {two.f = 0.0}\n"
+    run = load_system(write(held + SIMULATION)).run()
+    exact = (1 - np.cos(1.0)) - (1 - np.cos(1.0 - 0.505))  # x'' = -x + f with f = 1 until 0.505
+    assert run["two.x"][-1] == pytest.approx(exact, rel=1e-10)
+    with pytest.raises(cs.SetupError, match=r"\[\[changes\]\].*'three"):
+        load_system(write(held.replace("set = {two.f", "set = {three.f") + SIMULATION))

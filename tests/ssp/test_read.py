@@ -91,12 +91,12 @@ NESTED = description(
 
 def test_nested_systems_become_flat(tmp_path):
     """drive 4000 mm -> a = 4 -> 2 * 4 + 1 into sub/a, plus 7 from the innermost source: 16."""
-    boxes = Boxes({"a": (["u"], ["y"]), "sub/a": (["u", "w"], ["y"]), "sub/deep/src.x": ([], ["y_z"])})
+    boxes = Boxes({"a": (["u"], ["y"]), "sub/a": (["u", "w"], ["y"]), "sub/deep/src.x": ([], ["y.z"])})
     described = cs.read_ssp(archive(tmp_path / "nested.ssp", NESTED), component=boxes)
     found = values(described)
     assert list(described.system.subsystems) == ["a", "sub/a", "sub/deep/src_x"]
     assert found["a.y"] == 4.0
-    assert found["sub/deep/src_x.y_z"] == 7.0
+    assert found["sub/deep/src_x.y.z"] == 7.0
     assert found["sub/a.y"] == 16.0
     assert boxes.parameters["sub/a"] == {"k": 15.0}  # 3 * gain through two systems wins over the value inside
 

@@ -90,6 +90,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     _check_loops(advice, method, found)
     _check_start(advice, method, found)
     _check_held_copies(advice, method, found)
+    _check_driven(advice, found)
     if not advice.ok or H is None:
         return advice
     if plan.n_z * 3 + plan.n_y > _LARGEST_MAP:
@@ -136,6 +137,23 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Structur
             " calls these once per step of its implicit integration, without coupling error; worth it where they are "
             "expensive",
         )
+
+
+def _check_driven(advice: Advice, found: Structure) -> None:
+    """Driven inputs with kinks of subsystems that cannot be stopped there."""
+    plan = found.plan
+    for one in plan.driven:
+        i = next(i for i, part in enumerate(plan.u_slices) if part.start <= one.entries[0] < part.stop)
+        subsystem = plan.subsystems[i]
+        memoryless = has_capability(subsystem, "state") and not len(subsystem.get_state())
+        if not subsystem.stops_inside and not memoryless and not one.drive.smooth:
+            advice.add(
+                "note",
+                "driven-inside",
+                f"'{plan.names[i]}' cannot be stopped inside a macro step, so where the {one.drive.label} for "
+                f"'{one.target}' has a kink or a jump inside one it gets a smooth signal with the same ends and the "
+                "same mean; let macro points fall on the times of the table to have it exact",
+            )
 
 
 def _check_rollback(advice: Advice, system: System, H: float) -> None:

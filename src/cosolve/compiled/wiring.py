@@ -161,6 +161,10 @@ def obstacle(plan: Plan) -> str | None:
         return f"it has {plan.n_z} coupling variables, and compiled loops are for at most {_LARGEST}"
     if not plan.n_z:
         return "nothing is coupled"
+    if plan.changes.listed:
+        return "parameters change during the run"
+    if plan.driven:
+        return f"'{plan.driven[0].target}' follows a function of time, which the readable engine evaluates"
     for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
         if not has_capability(subsystem, "compiled crossing"):
             return f"'{name}' ({type(subsystem).__name__}) has no compiled crossing"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosolve.corrector.base import Corrector
+from cosolve.corrector.labels import variables_of
 from cosolve.corrector.secants import SMALLEST_FILTER, Secants
 from cosolve.errors import SetupError
 from cosolve.subsystem.port import Vector, is_number
@@ -74,7 +75,7 @@ class Balance:
     """
 
     def __init__(self, labels: Sequence[str]) -> None:
-        names = [label.partition("[")[0] for label in labels]
+        names = variables_of(labels)
         self._starts = np.array([i for i, name in enumerate(names) if i == 0 or name != names[i - 1]], dtype=np.intp)
         self._counts = np.diff(np.append(self._starts, len(names)))
         self._sums = np.zeros(len(self._starts))

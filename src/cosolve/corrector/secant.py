@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.corrector.labels import variables_of
 from cosolve.corrector.linear_solve import SPARSE_FROM, Factorised, InterfaceMatrix
 from cosolve.errors import SetupError
 from cosolve.subsystem.port import Vector, is_number
@@ -100,8 +101,10 @@ class Secant(Corrector):
 
     def _resolved(self, labels: Sequence[str]) -> tuple[Index, Index]:
         place: dict[str, list[int]] = {}
-        for m, label in enumerate(labels):
-            place.setdefault(label.partition("[")[0], []).append(m)
+        for m, (name, label) in enumerate(zip(variables_of(labels), labels, strict=True)):
+            place.setdefault(name, []).append(m)
+            if label != name:
+                place[label] = [m]
         rows: list[int] = []
         columns: list[int] = []
         for pair in self.pairs:

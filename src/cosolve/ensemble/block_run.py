@@ -27,6 +27,7 @@ from cosolve.ensemble.program import (
 )
 from cosolve.interface import Plan
 from cosolve.method import Method, SemiImplicit
+from cosolve.result import find_channel
 from cosolve.stepper import channels
 from cosolve.stepsize import UniformClock
 from cosolve.subsystem.port import Matrix, Vector
@@ -269,14 +270,15 @@ class BlockRun:
         found = channels(self.plan)
         sums: list[Observed] = []
         for name in record:
-            channel = found[name]
+            channel = find_channel(found, name)
+            assert channel is not None  # checked before
             for m, k in enumerate(channel.part):
                 if channel.column == "y":
                     sums.append([(1.0, "y", k)])
                 elif not channel.factor:
                     sums.append([(1.0, "z", k)])
                 else:  # an input
-                    owner, port = name.split(".")
+                    owner, port = name.split(".", 1)
                     i = self.plan.names.index(owner)
                     at = self.plan.u_slices[i].start + self.plan.input_ports[i].slice(port).start + m
                     terms: Observed = [(channel.factor[m], "z", k)] if channel.factor[m] else []

@@ -43,6 +43,10 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
         if type(subsystem) is not Linear:
             return f"'{name}' ({type(subsystem).__name__}) is not a Linear subsystem"
     plan = system.plan()
+    if plan.changes.listed:
+        return "parameters change during the run"
+    if plan.driven:
+        return f"'{plan.driven[0].target}' is driven by a function of time or a table"
     if plan.blocks:
         return f"{plan.blocks[0].label} is no plain connection"
     if plan.n_z > _LARGEST_INTERFACE:

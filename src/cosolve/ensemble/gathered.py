@@ -19,7 +19,7 @@ def alike(system: System, template: System) -> bool:
     """True when a system differs from the template only in the numbers of its linear subsystems and constants."""
     if list(system.subsystems) != list(template.subsystems) or system._joins != template._joins:
         return False
-    if system._constants.keys() != template._constants.keys():
+    if system._constants.keys() != template._constants.keys() or system._drivers() or template._drivers():
         return False
     for ours, theirs in zip(system.subsystems.values(), template.subsystems.values(), strict=True):
         if type(ours) is not Linear or not isinstance(theirs, Linear) or len(ours.x0) != len(theirs.x0):
@@ -51,7 +51,7 @@ def gather(systems: Sequence[System]) -> Ensemble:
     parts = [Matrices(*(stacked(name, m) for m in ("A", "B", "C", "D", "x0"))) for name in template.subsystems]
     offsets: list[Any] = [float(value) for value in plan.u_offset]
     for target in template._constants:
-        name, port = target.split(".")
+        name, port = target.split(".", 1)
         i = plan.names.index(name)
         first = plan.u_slices[i].start + plan.input_ports[i].slice(port).start
         values = np.array([s._constants[target] for s in systems])
@@ -92,7 +92,7 @@ def settled(plan: Plan, parts: list[Matrices], offsets: list[Any]) -> tuple[list
             for k in range(len(u)):
                 at = plan.u_slices[i].start + k
                 source = int(plan.u_source[at])
-                u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)]
+                u[k] = offsets[at] if source < 0 else plan.u_factor[at] * y[origin(plan, source)] + offsets[at]
             # as Linear.output: products side by side, so that the sum is formed the same way
             through = np.where(m.D != 0.0, m.D * u[np.newaxis], 0.0)
             found = states[i] + np.ascontiguousarray(np.moveaxis(through, 2, 0)).sum(axis=2).T

@@ -10,26 +10,30 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.changes import Changes
+from cosolve.interface.driving import Drive, Driven
 from cosolve.interface.plan import Block, Plan
-from cosolve.subsystem.port import Port, Ports
+from cosolve.subsystem.port import Port, Ports, split_element
 
 if TYPE_CHECKING:
     from cosolve.interface.system import Join, System
 
 
 def compile_plan(
-    system: System, joins: list[Join], constants: dict[str, npt.NDArray[np.float64]], fed: dict[str, str]
+    system: System,
+    joins: list[Join],
+    constants: dict[str, npt.NDArray[np.float64]],
+    drivers: dict[str, Drive],
+    changes: Changes,
 ) -> Plan:
     """The plan of a system; refuses inputs that nothing feeds."""
     if not system.subsystems:
         raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
-    for name, ports in system.inputs.items():
-        for port in ports:
-            if f"{name}.{port.name}" not in fed:
-                raise SetupError(
-                    f"input '{name}.{port.name}' is fed by nothing; connect an output to it, let a law drive it, "
-                    f"or hold it with system.set('{name}.{port.name}', value)"
-                )
+    for address in system.unfed():
+        raise SetupError(
+            f"input '{address}' is fed by nothing; connect an output to it, let a law drive it, "
+            f"or hold it with system.set('{address}', value)"
+        )
     names = tuple(system.subsystems)
     position = {name: i for i, name in enumerate(names)}
     u_slices, n_u = _stack([system.inputs[n].length for n in names])
@@ -57,13 +61,18 @@ def compile_plan(
         rows = []
         for variable, size, drives in join.variables:
             length = 1 if size is None else size
-            if join.kind == "connect" and variable in shared:
-                part = shared[variable]
+            known = _shared(shared, variable) if join.kind == "connect" else None
+            if known is not None:
+                part = known
             else:
                 part = slice(len(labels), len(labels) + length)
                 labels += [variable] if size is None else [f"{variable}[{i}]" for i in range(length)]
                 ports_driven = [system.port(target, "input", join.kind) for target in drives]
-                nominal += [max(port.nominal for port in ports_driven)] * length
+                if join.kind == "connect":  # the variable is in the unit of the output
+                    scales = [p.nominal / abs(f) for p, f in zip(ports_driven, drives.values(), strict=True)]
+                else:
+                    scales = [port.nominal for port in ports_driven]
+                nominal += [max(scales)] * length
                 value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
                 start_values += [float(v) for v in value]
                 given += [variable in (join.initial or {})] * length
@@ -77,6 +86,7 @@ def compile_plan(
             for target, factor in drives.items():
                 into = entries(target, system.inputs, u_slices)
                 u_source[into], u_factor[into] = np.arange(part.start, part.stop), factor
+                u_offset[into] = join.offsets.get(target, 0.0)
             rows.append(np.arange(part.start, part.stop, dtype=np.intp))
         if join.kind != "connect":
             assert join.function is not None
@@ -87,7 +97,7 @@ def compile_plan(
                 )
                 for source in join.of
             )
-            layout = Ports([Port(variable.replace(".", ":"), size) for variable, size, _ in join.variables])
+            layout = Ports([Port(variable, size) for variable, size, _ in join.variables])
             blocks.append(
                 Block(
                     join.label,
@@ -104,6 +114,7 @@ def compile_plan(
             )
     for target, constant in constants.items():
         u_offset[entries(target, system.inputs, u_slices)] = constant
+    driven = [Driven(target, entries(target, system.inputs, u_slices), drive) for target, drive in drivers.items()]
     y_owner = np.repeat(np.arange(len(names), dtype=np.intp), [part.stop - part.start for part in y_slices])
     empty = [np.zeros(0, dtype=np.intp)]
     return Plan(
@@ -128,8 +139,19 @@ def compile_plan(
         copy_from=np.concatenate(empty + copy_from),
         blocks=tuple(blocks),
         y_owner=y_owner,
+        driven=tuple(driven),
+        changes=changes,
         _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
     )
+
+
+def _shared(shared: dict[str, slice], variable: str) -> slice | None:
+    """The coupling variables of an output that is connected already, by itself or as an element of a vector."""
+    found = split_element(variable)
+    if variable in shared or found is None or found[0] not in shared:
+        return shared.get(variable)
+    start = shared[found[0]].start + int(found[1])
+    return slice(start, start + 1)
 
 
 def _stack(lengths: Sequence[int]) -> tuple[tuple[slice, ...], int]:

@@ -14,8 +14,9 @@ def graph(system: System) -> dict[str, Any]:
     """Subsystems and edges, made of strings, numbers, lists and dicts only (so it can be written as JSON).
 
     A subsystem has `name`, `kind`, `inputs` and `outputs`; an edge has `kind` ("connection", "law", "equations",
-    "constraint" or "constant"), a `label` (the coupling variables it carries, or the constant), its `sources`
-    (outputs), its `targets` (inputs) and one of the `factors` per target.
+    "constraint", "constant" or "driven"), a `label` (the coupling variables it carries, or the constant), its `sources`
+    (outputs), its `targets` (inputs) and one of the `factors` per target (and of the `offsets`, where units have
+    different zeros).
 
     >>> import cosolve as cs
     >>> from cosolve.interface.graph import graph
@@ -44,9 +45,12 @@ def graph(system: System) -> dict[str, Any]:
                 "sources": list(join.of),
                 "targets": [target for target, _ in drives],
                 "factors": [float(factor) for _, factor in drives],
+                **({"offsets": [join.offsets.get(target, 0.0) for target, _ in drives]} if join.offsets else {}),
             }
         )
     for target, value in system._constants.items():
         label = f"{value[0]:g}" if (value == value[0]).all() else f"{value.size} numbers"
         edges.append({"kind": "constant", "label": label, "sources": [], "targets": [target], "factors": [1.0]})
+    for target, drive in system._drives_of.items():
+        edges.append({"kind": "driven", "label": drive.label, "sources": [], "targets": [target], "factors": [1.0]})
     return {"subsystems": subsystems, "edges": edges}

@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
+from cosolve.interface.driving import Driven
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Matrix, Ports, Vector, all_finite
 
@@ -65,10 +67,10 @@ class Block:
         try:
             value = self.row_ports.pack(returned)
         except SubsystemError as error:
-            raise SubsystemError(f"{self.label} {self._addressed(str(error))}") from None
+            raise SubsystemError(f"{self.label} {error}") from None
         if not all_finite(value):
             k = int(np.flatnonzero(~np.isfinite(value))[0])
-            bad = self._addressed(self.row_ports.labels()[k])
+            bad = self.row_ports.labels()[k]
             given = np.array2string(y_read, threshold=8)
             raise NonFiniteError(
                 f"{self.label} returned {value[k]} for '{bad}' from the outputs {given}; check its formula there, or "
@@ -102,12 +104,6 @@ class Block:
             raise SetupError(f"{what}{self.label}: {error}") from None
         except Exception as error:
             raise SubsystemError(f"{what}{self.label} failed: {error} ({type(error).__name__})") from error
-
-    def _addressed(self, text: str) -> str:
-        """`text` with the addresses of inputs as the user wrote them (port names hold no dot)."""
-        for name in self.row_ports.names:
-            text = text.replace(name, name.replace(":", "."))
-        return text
 
     def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Any]:
         """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so)."""
@@ -195,6 +191,8 @@ class Plan:
     copy_from: Index
     blocks: tuple[Block, ...]
     y_owner: Index  # n_y: subsystem that owns each output
+    driven: tuple[Driven, ...] = ()  # inputs that functions of time or tables drive; their offsets follow the time
+    changes: Changes = field(default_factory=Changes)  # parameters that change at macro points
     _reads: tuple[Index, ...] = field(default=())
 
     @property
@@ -206,6 +204,11 @@ class Plan:
     def explicit(self) -> bool:
         """True when every coupling variable is an explicit function of outputs."""
         return not any(block.implicit for block in self.blocks)
+
+    @cached_property
+    def u_driven(self) -> Index:
+        """The inputs that functions of time or tables drive, in the order in which they are recorded."""
+        return np.concatenate([np.zeros(0, dtype=np.intp), *(one.entries for one in self.driven)])
 
     @property
     def constraints(self) -> tuple[Block, ...]:
@@ -245,7 +248,15 @@ class Plan:
         u[...] = self.u_offset[part]
         fed = source >= 0
         u[..., fed] = z[..., source[fed]] * self.u_factor[part][fed]
+        if self._shifted is not None:
+            u[..., fed] += self._shifted[part][fed]
         return u
+
+    @cached_property
+    def _shifted(self) -> Vector | None:
+        """Offsets of inputs that a coupling variable feeds, from units with another zero; None without any."""
+        offsets: Vector = np.where(self.u_source >= 0, self.u_offset, 0.0)
+        return offsets if offsets.any() else None
 
     def evaluate(self, y: Vector, z: Vector) -> Vector:
         """The coupling variables that the outputs ask for; implicit unknowns keep their value in `z`."""

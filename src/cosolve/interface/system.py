@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
+from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port, Ports, is_number
+from cosolve.subsystem.signatures import refuse_wrong_arguments
+from cosolve.subsystem.units import conversion
 
 Drives = Mapping[str, float] | Sequence[str] | str
+
+_CONSTANT = "a constant"
 
 
 class FieldMapping(Protocol):
@@ -38,6 +45,7 @@ class Join:
     jacobian: Callable[..., Any] | None = None
     initial: Mapping[str, Any] | None = None
     levels: Levels | None = None
+    offsets: Mapping[str, float] = field(default_factory=dict)  # of inputs, where a connection converts units
 
     @property
     def label(self) -> str:
@@ -94,19 +102,27 @@ class System:
                 )
         self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
-        self._fed: dict[str, str] = {}
+        self._drives_of: dict[str, Drive] = {}  # inputs that a function of time or a table drives
+        self._steps_of: dict[str, dict[float, npt.NDArray[np.float64]]] = {}  # constants that change, by time
+        self._changes = Changes()
+        self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
         self._plan: Plan | None = None
 
     # -- joining ---------------------------------------------------------------------------------------
 
     def connect(self, source: str, *targets: str) -> None:
-        """Feed the output `source` to one or several inputs.
+        """Feed the output `source` to one or several inputs, each in its own unit.
 
         >>> import cosolve as cs
-        >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=["y"])
-        >>> b = cs.Static(lambda t, u: 2 * u, inputs=["u"], outputs=["y"])
+        >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("y", unit="mm")])
+        >>> b = cs.Static(lambda t, u: 2 * u, inputs=[cs.Port("u", unit="m")], outputs=["y"])
         >>> system = cs.System({"a": a, "b": b})
         >>> system.connect("a.y", "b.u")
+        >>> print(system)
+        System with 2 subsystems
+          a (Static): - -> y
+          b (Static): u -> y
+          a.y -> b.u (mm to m)
         """
         out = self.port(source, "output", "connect")
         if not targets:
@@ -118,13 +134,36 @@ class System:
                     f"connect: '{source}' carries {out.length} numbers but '{target}' takes {port.length}; "
                     "make the sizes equal or use a law that converts"
                 )
-            if port.unit and out.unit and port.unit != out.unit:
-                raise SetupError(
-                    f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}; use a law that converts"
-                )
+        changes = {target: self.unit_change(source, target) for target in targets}
         self._feed(targets, f"the connection from {source}")
-        self._joins.append(Join("connect", ((source, out.size, dict.fromkeys(targets, 1.0)),), (source,)))
+        factors = {target: factor for target, (factor, _) in changes.items()}
+        offsets = {target: offset for target, (_, offset) in changes.items() if offset}
+        self._joins.append(Join("connect", ((source, out.size, factors),), (source,), offsets=offsets))
         self._plan = None
+
+    def unit_change(self, source: str, target: str) -> tuple[float, float]:
+        """Factor and offset that turn the unit of an output into that of an input; refuses what does not fit.
+
+        >>> import cosolve as cs
+        >>> sensor = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("T", unit="degC")])
+        >>> heater = cs.Static(lambda t, u: u, inputs=[cs.Port("T", unit="K")], outputs=["q"])
+        >>> cs.System({"sensor": sensor, "heater": heater}).unit_change("sensor.T", "heater.T")
+        (1.0, 273.15)
+        """
+        out, port = self.port(source, "output", "connect"), self.port(target, "input", "connect")
+        if not port.unit or not out.unit or (port.unit == out.unit and port.definition == out.definition):
+            return 1.0, 0.0
+        what = f"connect: '{source}' is in {out.unit} but '{target}' in {port.unit}"
+        for end in (out, port):
+            if end.known_unit is None:
+                raise SetupError(
+                    f"{what}, and the unit '{end.unit}' is not known here; give the port a definition, "
+                    "Port(..., definition=cs.Unit(...)), or use a law that converts"
+                )
+        change = conversion(*(unit for unit in (out.known_unit, port.known_unit) if unit is not None))
+        if change is None:
+            raise SetupError(f"{what}, which measure different things; correct the units or use a law that converts")
+        return change
 
     def law(
         self,
@@ -150,6 +189,9 @@ class System:
         for source in of:
             self.port(source, "output", "law")
         self._callable(function, "law")
+        refuse_wrong_arguments(function, of, "law: the function")
+        if jacobian is not None:
+            refuse_wrong_arguments(jacobian, of, "law: the Jacobian")
         if name is not None and (not isinstance(name, str) or not name or "." in name):
             raise SetupError(f"law: name must be a name without a dot, not {name!r}")
         drives = self._drives(inputs, "law")
@@ -261,6 +303,9 @@ class System:
         for source in of:
             self.port(source, "output", where)
         self._callable(function, where)
+        if callable(function) and isinstance(unknowns, Mapping):
+            names = list(of) if where == "constraint" else [*unknowns, *of]
+            refuse_wrong_arguments(function, names, f"{where}: the function")
         if not isinstance(unknowns, Mapping) or len(unknowns) <= added:
             raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
         variables = []
@@ -284,14 +329,40 @@ class System:
         self._feed([t for _, _, drives in variables for t in drives], f"the unknowns {', '.join(unknowns)}")
         return tuple(variables), tuple(of)
 
-    def set(self, target: str, value: npt.ArrayLike) -> None:
-        """Hold an input at a constant value.
+    def set(self, target: str, value: npt.ArrayLike | Callable[[float], Any] | Drive) -> None:
+        """Hold an input at a constant value, or drive it by a function of time or a `Table`.
+
+        Driven inputs are known at every instant, so subsystems see them exactly inside the macro step, whatever the
+        method and its degree. At a jump a step begins with the value after it and ends with the value before it.
 
         >>> import cosolve as cs
-        >>> system = cs.System({"a": cs.Static(lambda t, u: u + t, inputs=["u"], outputs=["y"])})
-        >>> system.set("a.u", 2.0)
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> system.set("tank.q", cs.Table([0.0, 0.35, 1.0], [0.0, 1.0, 0.0]))
+        >>> run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1)
+        >>> round(float(run["tank.h"][-1]), 12)
+        0.5
+        >>> system.set("tank.q", 2.0)
         """
         port = self.port(target, "input", "set")
+        drive = as_drive(value, target, port.length)
+        if drive is not None:
+            if callable(value) and not isinstance(value, Drive):
+                refuse_wrong_arguments(value, ["t"], f"set: the function for '{target}'")
+            self._release(target)
+            self._feed([target], _CONSTANT)
+            self._drives_of[target] = drive
+            self._plan = None
+            return
+        constant = self._constant(target, value, "set")
+        self._release(target)
+        self._feed([target], _CONSTANT)
+        self._constants[target] = constant
+        self._plan = None
+
+    def _constant(self, target: str, value: Any, where: str) -> npt.NDArray[np.float64]:
+        """A value for all numbers of an input."""
+        port = self.port(target, "input", where)
         try:
             constant = np.asarray(value, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
@@ -300,11 +371,121 @@ class System:
             constant = np.full(port.length, constant[0])
         if constant.size != port.length or not np.isfinite(constant).all():
             many = "one finite number" if port.length == 1 else f"{port.length} finite numbers"
-            raise SetupError(f"set: '{target}' takes {many}, not {value!r}")
-        if target not in self._constants:
-            self._feed([target], "a constant")
-        self._constants[target] = constant
+            raise SetupError(f"{where}: '{target}' takes {many}, not {value!r}")
+        return constant
+
+    def _release(self, target: str) -> None:
+        """Forget the constants that a new one replaces; of a vector with one new element the others stay."""
+        new = self._entries(target)
+        if target in self._drives_of:
+            del self._drives_of[target]
+            for entry in new:
+                del self._fed[entry]
+        for other in [o for o in self._constants if not set(self._entries(o)).isdisjoint(new)]:
+            held, values = self._entries(other), self._constants.pop(other)
+            for k, entry in enumerate(held):
+                del self._fed[entry]
+                if entry not in new:
+                    self._feed([f"{other}[{k}]"], _CONSTANT)
+                    self._constants[f"{other}[{k}]"] = values[k : k + 1]
+
+    def at(self, t: float, values: Mapping[str, Any]) -> None:
+        """Give constant inputs and parameters of subsystems new values from the time `t` on: `{"a.k": 3.0}`.
+
+        An input that `set` holds at a number jumps exactly at `t`. A parameter (of a subsystem with `set_parameters`,
+        such as a tunable one of an FMU) changes at a macro point: a fixed macro step has to have one at `t`, step
+        controls end a step there. Every run begins with the values from before the first change.
+
+        >>> import cosolve as cs
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> system.set("tank.q", 1.0)
+        >>> system.at(0.25, {"tank.q": 3.0})
+        >>> float(cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1)["tank.h"][-1].round(12))
+        2.5
+        """
+        if not is_number(t):
+            raise SetupError(f"at: the time must be a finite number, not {t!r}")
+        if not isinstance(values, Mapping) or not values:
+            raise SetupError(f"at: give a dict of addresses and new values such as {{'a.k': 3.0}}, not {values!r}")
+        steps, parameters = {}, dict[str, dict[str, Any]]()
+        for address, value in values.items():
+            if address in self._constants:
+                steps[address] = self._constant(address, value, "at")
+                continue
+            name, key = self._parameter(address)
+            parameters.setdefault(name, {})[key] = value
+        for address, constant in steps.items():
+            self._steps_of.setdefault(address, {})[float(t)] = constant
+        for name, changed in parameters.items():
+            self._changes.add(Change(float(t), name, changed))
         self._plan = None
+
+    def _parameter(self, address: str) -> tuple[str, str]:
+        """Subsystem and name of a parameter that can change during a run."""
+        name, dot, key = str(address).partition(".")
+        if not dot or name not in self.subsystems:
+            known = _suggest(name, list(self.subsystems), "there are")
+            raise SetupError(f"at: {address!r} is not an address of a parameter or a constant input; {known}")
+        subsystem = self.subsystems[name]
+        if key in self.inputs[name]:
+            raise SetupError(f"at: '{address}' is an input that nothing holds at a number; give system.set first")
+        if not callable(getattr(subsystem, "set_parameters", None)):
+            raise SetupError(
+                f"at: '{address}' is no input, and '{name}' ({type(subsystem).__name__}) has no parameters that change "
+                "during a run; define set_parameters(values) there, or let an input stand for it"
+            )
+        variables = getattr(getattr(subsystem, "description", None), "variables", None)
+        if variables is not None:
+            if key not in variables:
+                raise SetupError(f"at: '{name}' has no variable '{key}'; {_suggest(key, list(variables), 'it has')}")
+            if variables[key].variability != "tunable":
+                raise SetupError(
+                    f"at: '{address}' is {variables[key].variability}: it cannot change while the FMU runs, only "
+                    "tunable parameters can"
+                )
+        return name, key
+
+    def _drivers(self) -> dict[str, Drive]:
+        """What drives inputs: functions and tables, and constants that change."""
+        found = dict(self._drives_of)
+        for target, steps in self._steps_of.items():
+            if target in self._constants:
+                times = sorted(steps)
+                rows = [self._constants[target], *(steps[t] for t in times)]
+                found[target] = Table([times[0] - 1.0, *times], rows, kind="step")
+        return found
+
+    def set_from_csv(
+        self,
+        path: str | Path,
+        columns: Mapping[str, str] | None = None,
+        *,
+        time: str | None = None,
+        kind: Kind = "linear",
+        beyond: Beyond = "hold",
+    ) -> None:
+        r"""Drive inputs by columns of a CSV file with a line of names: `{input: column}`.
+
+        Without `columns` every column drives the input of its name, `a.u`. Time is the first column unless named.
+
+        >>> import cosolve as cs, tempfile
+        >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
+        >>> system = cs.System({"tank": tank})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "flow.csv")
+        ...     _ = file.write_text("t,tank.q\n0,1\n2,3\n")
+        ...     system.set_from_csv(file)
+        >>> print(system)
+        System with 1 subsystem
+          tank (Ode): q -> h
+          table of 2 points -> tank.q
+        """
+        if columns is None:
+            names, _ = read_csv(path)
+            columns = {name: name for name in names if name != (names[0] if time is None else time)}
+        for target, column in columns.items():
+            self.set(target, Table.read(path, column, time=time, kind=kind, beyond=beyond))
 
     # -- compiling -------------------------------------------------------------------------------------
 
@@ -313,16 +494,16 @@ class System:
         if self._plan is None:
             from cosolve.interface.compiling import compile_plan
 
-            self._plan = compile_plan(self, self._joins, self._constants, self._fed)
+            self._plan = compile_plan(self, self._joins, self._constants, self._drivers(), self._changes)
         return self._plan
 
     # -- looking things up -----------------------------------------------------------------------------
 
     def port(self, address: str, kind: str, where: str) -> Port:
         """The port behind `subsystem.port`, or a sentence that says what exists."""
-        if not isinstance(address, str) or address.count(".") != 1:
+        if not isinstance(address, str) or "." not in address:
             raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
-        name, port = address.split(".")
+        name, port = address.split(".", 1)  # names of ports may hold dots
         if name not in self.subsystems:
             if not self.subsystems:
                 hint = "but this system has none; give subsystems to System first"
@@ -330,8 +511,12 @@ class System:
                 hint = f"which does not exist; {_suggest(name, list(self.subsystems), 'there are')}"
             raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
         here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
-        if port not in here[name]:
-            if port in there[name]:
+        try:
+            found, other_way = here[name].find(port), there[name].find(port)
+        except SetupError as error:
+            raise SetupError(f"{where}: '{address}': {error}") from None
+        if found is None:
+            if other_way is not None:
                 other = "an output" if kind == "input" else "an input"
                 raise SetupError(
                     f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here"
@@ -339,7 +524,7 @@ class System:
             raise SetupError(
                 f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
             )
-        return here[name].by_name[port]
+        return found
 
     def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
         factors = (
@@ -367,16 +552,43 @@ class System:
 
     def _feed(self, targets: Iterable[str], by: str) -> None:
         """Note that `by` feeds these inputs; all or none, so that a refused call leaves no trace."""
-        new: dict[str, str] = {}
+        new: dict[tuple[str, int], str] = {}
         for target in targets:
-            other = new.get(target, self._fed.get(target))
-            if other is not None:
-                raise SetupError(
-                    f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
-                    "(to add two contributions, use one law of both)"
-                )
-            new[target] = by
+            for entry in self._entries(target):
+                other = new.get(entry, self._fed.get(entry))
+                if other is not None:
+                    raise SetupError(
+                        f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
+                        "(to add two contributions, use one law of both)"
+                    )
+                new[entry] = by
         self._fed.update(new)
+
+    def _entries(self, target: str) -> list[tuple[str, int]]:
+        """The numbers of an input, each by its subsystem and its place among all inputs there."""
+        name, port = target.split(".", 1)
+        part = self.inputs[name].slice(port)
+        return [(name, k) for k in range(part.start, part.stop)]
+
+    def unfed(self) -> list[str]:
+        """Inputs that nothing feeds: whole ports, or the elements that were left out.
+
+        >>> import cosolve as cs
+        >>> system = cs.System({"a": cs.Static(lambda t, u, v: u, inputs=["u", ("v", 2)], outputs=["y"])})
+        >>> system.set("a.v[0]", 1.0)
+        >>> system.unfed()
+        ['a.u', 'a.v[1]']
+        """
+        found = []
+        for name, ports in self.inputs.items():
+            for port in ports:
+                part = ports.slice(port.name)
+                missing = [k - part.start for k in range(part.start, part.stop) if (name, k) not in self._fed]
+                if len(missing) == port.length:
+                    found.append(f"{name}.{port.name}")
+                else:
+                    found += [f"{name}.{port.name}[{k}]" for k in missing]
+        return found
 
     def _length(self, inputs: Drives, where: str) -> int:
         """How many numbers an unknown holds that drives these inputs."""
@@ -394,21 +606,33 @@ class System:
             into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
             lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
         for join in self._joins:
-            driven = [
-                ("" if f == 1 else "-" if f == -1 else f"{f:g} ") + t
-                for _, _, d in join.variables
-                for t, f in d.items()
-            ]
+            driven = [self._driven(join, t, f) for _, _, d in join.variables for t, f in d.items()]
             what = join.of[0] if join.kind == "connect" else f"{join.kind}({', '.join(join.of)})"
             unknowns = join.kind in ("equations", "constraint")
             named = [v for v, _, d in join.variables if unknowns or (join.kind == "law" and v not in d)]
             lines.append(f"  {', '.join(named) + ' = ' if named else ''}{what} -> {', '.join(driven)}")
         lines += [f"  {value.tolist()} -> {target}" for target, value in self._constants.items()]
+        lines += [f"  {drive.label} -> {target}" for target, drive in self._drives_of.items()]
+        changes = [
+            (t, target, value.tolist()) for target, steps in self._steps_of.items() for t, value in steps.items()
+        ]
+        changes += [(c.t, f"{c.subsystem}.{key}", v) for c in self._changes.listed for key, v in c.values.items()]
+        lines += [f"  at t = {t:g}: {value} -> {target}" for t, target, value in sorted(changes, key=lambda c: c[:2])]
         return "\n".join(lines)
+
+    def _driven(self, join: Join, target: str, factor: float) -> str:
+        """An input as the target of a join, with the factor or the units that are changed on the way."""
+        if join.kind != "connect":
+            return ("" if factor == 1 else "-" if factor == -1 else f"{factor:g} ") + target
+        if factor == 1 and target not in join.offsets:
+            return target
+        units = (self.port(join.of[0], "output", "").unit, self.port(target, "input", "").unit)
+        return f"{target} ({' to '.join(units)})"
 
 
 def _suggest(word: str, known: Sequence[str], intro: str) -> str:
-    close = get_close_matches(word, known, n=1)
+    flat = [k for k in known if k.replace(".", "_") == word]  # dots of a name written as underscores
+    close = flat or get_close_matches(word, known, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
     shown = ", ".join(f"'{k}'" for k in known[:8]) + (", ..." if len(known) > 8 else "")

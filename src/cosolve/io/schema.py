@@ -124,6 +124,46 @@ class ConstraintTable(Table):
     initial: dict[str, float | list[float]] = {}
 
 
+class InputTable(Table):
+    """One of the [inputs]: a CSV file (`table`, with `column` and `time`), points right here, or a `function`."""
+
+    table: str | None = None
+    column: str | list[str] | None = None
+    time: str | None = None
+    times: list[float] | None = None
+    values: list[float] | list[list[float]] | None = None
+    kind: Literal["linear", "step", "cubic"] = "linear"
+    beyond: Literal["hold", "error"] = "hold"
+    function: str | None = None
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _one_way(self) -> InputTable:
+        if sum(given is not None for given in (self.table, self.times, self.function)) != 1:
+            raise PydanticCustomError("input", "an input needs exactly one of table, times (with values) and function")
+        if (self.times is None) != (self.values is None):
+            raise PydanticCustomError("input", "times and values belong together")
+        return self
+
+
+def _inputs_by_address(value: Any, prefix: str = "") -> Any:
+    """As `_by_address`; a table that says what drives an input is left whole."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for name, inside in value.items():
+        whole = not isinstance(inside, Mapping) or any(not isinstance(each, Mapping) for each in inside.values())
+        flat.update({prefix + name: inside} if whole else _inputs_by_address(inside, f"{prefix}{name}."))
+    return flat
+
+
+class ChangeTable(Table):
+    """[[changes]]: new values of parameters and constant inputs from the time `t` on."""
+
+    t: float
+    set: Annotated[dict[str, Any], BeforeValidator(_by_address)]
+
+
 class SimulationTable(Table):
     """[simulation]."""
 
@@ -155,6 +195,8 @@ class SystemTable(Table):
     equations: list[EquationsTable] = []
     constraints: list[ConstraintTable] = []
     constants: Annotated[dict[str, float | list[float]], BeforeValidator(_by_address)] = {}
+    inputs: Annotated[dict[str, InputTable], BeforeValidator(_inputs_by_address)] = {}
+    changes: list[ChangeTable] = []
     simulation: SimulationTable
     output: OutputTable = OutputTable()
 
@@ -165,6 +207,8 @@ TABLES: dict[str, type[Table]] = {
     "laws": LawTable,
     "equations": EquationsTable,
     "constraints": ConstraintTable,
+    "inputs": InputTable,
+    "changes": ChangeTable,
     "simulation": SimulationTable,
     "output": OutputTable,
 }

@@ -20,6 +20,13 @@
     inputs = {"one.f" = 1, "two.f" = -1}      # force and reaction
     linear = {"two.x" = 1e6, "one.x" = -1e6}  # or function = "model:spring" and of = [...]
 
+    [inputs]
+    "one.torque" = {table = "drive.csv", column = "torque"}   # or function = "model:torque", or times and values
+
+    [[changes]]
+    t = 0.5
+    set = {"three.mass" = 45.0}               # from then on
+
     [simulation]
     t_end = 1.0
     method = {name = "semi-implicit", degree = 1}
@@ -37,13 +44,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from re import ASCII, fullmatch
 from typing import Any
 
 import numpy as np
 
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
+from cosolve.interface.driving import Table
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable
 from cosolve.io.schema import (
@@ -51,6 +59,7 @@ from cosolve.io.schema import (
     EquationsTable,
     FactoryTable,
     FmuTable,
+    InputTable,
     LawTable,
     LinearTable,
     OutputTable,
@@ -238,20 +247,36 @@ def _system(file: TomlFile, described: SystemTable) -> System:
     for address, value in described.constants.items():
         with file.at(("constants",), address):
             system.set(address, value)
+    for address, given in described.inputs.items():
+        with file.at(("inputs",), address):
+            system.set(address, _drive(given, file.folder))
+    for n, change in enumerate(described.changes):
+        with file.at(("changes", n)):
+            system.at(change.t, change.set)
     _refuse_unfed(file, system)
     return system
 
 
+def _drive(given: InputTable, folder: Path) -> Table | Callable[[float], Any]:
+    if given.table is not None:
+        path = folder / given.table
+        return Table.read(
+            path if path.exists() else given.table, given.column, time=given.time, kind=given.kind, beyond=given.beyond
+        )
+    if given.function is not None:
+        return _with_parameters(import_callable(given.function, folder), given.parameters)
+    return Table(given.times or [], given.values or [], kind=given.kind, beyond=given.beyond)
+
+
 def _refuse_unfed(file: TomlFile, system: System) -> None:
-    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
-    for name, ports in system.inputs.items():
-        for address in (f"{name}.{port}" for port in ports.names):
-            if address not in fed:
-                raise file.refuse(
-                    ("subsystems", name),
-                    f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
-                    f"[constants] {address} = 0.0",
-                )
+    for address in system.unfed():
+        name, port = address.split(".", 1)
+        key = address if fullmatch(r"[\w-]+", port, ASCII) else f'"{address}"'
+        raise file.refuse(
+            ("subsystems", name),
+            f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
+            f"[constants] {key} = 0.0",
+        )
 
 
 def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:

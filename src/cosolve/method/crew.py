@@ -20,6 +20,7 @@ from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, Subsys
 from cosolve.interface.plan import Index, Plan
 from cosolve.method.events import EndedEarly, Watch
 from cosolve.method.instant import Booleans
+from cosolve.method.driving import driven_inputs
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
@@ -74,6 +75,7 @@ class Crew:
         self._few = plan.n_y <= FEW
         #: which of them can repeat a step on the same internal grid
         self.can_replay = [has_capability(s, "replay") for s in plan.subsystems]
+        self._driven = driven_inputs(plan)
         # per subsystem: where its inputs come from, and factors and constants where there are any
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
         self.note_constants()
@@ -90,8 +92,12 @@ class Crew:
         """Read the constant inputs from the plan (again: when they have changed between two steps)."""
         plan = self.plan
         self._feeds = []
+        constants = plan.u_offset
+        if plan.driven:  # which are no constants
+            constants = constants.copy()
+            constants[plan.u_driven] = 0.0
         for part in plan.u_slices:
-            factor, offset = plan.u_factor[part], plan.u_offset[part]
+            factor, offset = plan.u_factor[part], constants[part]
             self._feeds.append(
                 (plan.u_source[part], None if (factor == 1).all() else factor, offset if offset.any() else None)
             )
@@ -105,6 +111,11 @@ class Crew:
                 found[name] = int(ask()) if callable(ask) else 0
         return {name: count for name, count in found.items() if count}
 
+    def to_time(self, t: float, right: bool = False) -> None:
+        """Let the plan's inputs that are driven have their values at `t`: before a jump there, or after it."""
+        for one in self.plan.driven:
+            self.plan.u_offset[one.entries] = one.drive.value(t, right)
+
     def close(self) -> None:
         """End the worker threads."""
         if self.pool is not None:
@@ -114,10 +125,12 @@ class Crew:
 
     def start(self, t0: float) -> tuple[Vector, Vector]:
         """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`."""
+        self.to_time(t0, right=True)
         return self._settlement.start(t0)
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states."""
+        self.to_time(t)
         return self._settlement.settle(t, y, z)
 
     def undetermined(self, t: float, y: Vector, z: Vector, *, looped: bool = False) -> Booleans:
@@ -128,21 +141,40 @@ class Crew:
 
     def signal(self, i: int, window: Window, coefficients: Matrix) -> Polynomial:
         """The input signal of subsystem `i` for coupling variables with these coefficients."""
+        values, driven = self._fed(i, coefficients), self._driven[i]
+        if driven is not None:
+            return driven.whole(window.t0, window.t1, window.H, values)
+        return Polynomial(window.t0, window.H, values)
+
+    def _fed(self, i: int, coefficients: Matrix) -> Matrix:
+        """Coefficients of the inputs of subsystem `i`; zero for those that are driven."""
         source, factor, offset = self._feeds[i]
         values = coefficients.take(source, 1) if coefficients.size else np.zeros((1, len(source)))
         if factor is not None:
             values *= factor
         if offset is not None:
             values[0] += offset
-        return Polynomial(window.t0, window.H, values)
+        return values
 
-    def advance(self, i: int, window: Window, coefficients: Matrix, *, replay: bool = False) -> Vector:
-        """Subsystem `i` crosses the step; its outputs at the end (evaluated with the inputs it used)."""
-        outputs = self._cross(i, window, coefficients, replay)
+    def is_cut(self, i: int, window: Window) -> bool:
+        """True when subsystem `i` crosses the step in parts, because a driven input has a kink or a jump inside."""
+        driven = self._driven[i]
+        return driven is not None and driven.cuts(window.t0, window.t1)
+
+    def advance(
+        self, i: int, window: Window, coefficients: Matrix, *, replay: bool = False, whole: bool = False
+    ) -> Vector:
+        """Subsystem `i` crosses the step; its outputs at the end (evaluated with the inputs it used).
+
+        `whole` leaves the step in one piece whatever its driven inputs do inside, as a `replay` does.
+        """
+        outputs = self._cross(i, window, coefficients, replay, whole)
         y = _finite_doubles(outputs)
         return self._packed(i, window, outputs) if y is None else y
 
-    def _cross(self, i: int, window: Window, coefficients: Matrix, replay: bool = False) -> Sequence[float] | Vector:
+    def _cross(
+        self, i: int, window: Window, coefficients: Matrix, replay: bool = False, whole: bool = False
+    ) -> Sequence[float] | Vector:
         """The same as `Ports.listed` leaves it: lists are still to be looked at."""
         (subsystem, ports), u = self._members[i], self.signal(i, window, coefficients)
         cross = subsystem.replay if replay and self.can_replay[i] else subsystem.advance
@@ -151,6 +183,8 @@ class Crew:
             self.endings.pop(i, None)
         if self.watch is not None and not (replay and self.can_replay[i]):
             cross = partial(self._watched, i, cross)
+        if self._driven[i] is not None and not replay and not whole:
+            cross = partial(self._in_parts, i, window, coefficients, cross)
         began = perf_counter()
         try:
             return ports.listed(cross(window.t0, window.t1, u))
@@ -177,6 +211,19 @@ class Crew:
         self.endings[i] = end
         return end.outputs
 
+    def _in_parts(
+        self, i: int, window: Window, coefficients: Matrix, advance: Callable[..., Any], t0: float, t1: float, u: Any
+    ) -> Any:
+        """The step of a subsystem with driven inputs, cut where they are not smooth."""
+        driven, outputs = self._driven[i], None
+        assert driven is not None
+        parts = driven.parts(t0, t1, window.H, self._fed(i, coefficients))
+        for k, part in enumerate(parts):
+            outputs = advance(part.t0, part.t1, part.u)
+            if self.watch is not None and i in self.watch.pending and k + 1 < len(parts):
+                raise EndedEarly(i, part.t1, outputs)  # an event where the input has its kink
+        return outputs
+
     def _packed(self, i: int, window: Window, outputs: Sequence[float] | Vector) -> Vector:
         """The outputs of subsystem `i`, or a sentence that says what is wrong with them."""
         y: Vector = self.guarded(i, window.t0, "crossing the step", lambda: outputs)
@@ -184,6 +231,9 @@ class Crew:
 
     def own_step(self, i: int, window: Window, coefficients: Matrix) -> tuple[float, Vector]:
         """Subsystem `i` takes one step of its own size, at most to the end of the window."""
+        driven = self._driven[i]
+        if driven is not None:
+            window = Window(window.t0, driven.smooth_until(window.t0, window.t1, window.H), window.H)
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         self.calls[i] += 1
         reached = self.guarded(
@@ -208,7 +258,7 @@ class Crew:
     def approximate(self, i: int, window: Window, coefficients: Matrix, *, output_equation: bool) -> Vector:
         """Subsystem `i` crosses the step with one correction of its own equations, where it can do so."""
         subsystem = self.plan.subsystems[i]
-        if not has_capability(subsystem, "approximate crossing"):
+        if not has_capability(subsystem, "approximate crossing") or self.is_cut(i, window):
             return self.advance(i, window, coefficients)
         u = self.signal(i, window, coefficients)
         self.calls[i] += 1

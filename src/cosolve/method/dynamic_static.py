@@ -24,6 +24,7 @@ from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFi
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
 from cosolve.method.crew import Crew, Window
+from cosolve.method.driving import next_knot
 from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
 from cosolve.signal import History
 from cosolve.subsystem.feedthrough import feedthrough
@@ -158,7 +159,7 @@ class DynamicStatic(Method):
 
         def step(history: History, limit: Window) -> Outcome:
             run.resume(history.newest, limit.t0)
-            return run.step(limit.t1)
+            return run.step(min(limit.t1, next_knot(crew.plan, limit.t0)))
 
         return Remembering(step, run)
 
@@ -204,6 +205,7 @@ class _Coupled:
         first = np.isnan(solver.t)
         if not first and solver.t == t and np.array_equal(solver.x, x):
             return
+        self.crew.to_time(t, right=True)
         self._u, self.tangents = self.crew.plan.inputs(z, self.dynamic), None
         if first:
             self._refuse_bad_equations(t, x)
@@ -215,6 +217,7 @@ class _Coupled:
         solver, crew, i = self.solver, self.crew, self.dynamic
         iterations, jacobians = solver.counts.iterations, solver.counts.jacobians
         t_start, self._rejected = solver.t, 0
+        crew.to_time(solver.t, right=True)
         if self.variant == "B":  # once per accepted step; kept when the step is repeated
             self.tangents = self.network.call(solver.t, self._outputs(solver.t, solver.x))
         try:
@@ -222,6 +225,7 @@ class _Coupled:
         finally:
             crew.jacobians[i] += solver.counts.jacobians - jacobians
         self.subsystem.set_state(solver.x)
+        crew.to_time(t)
         assert self.tangents is not None
         y, z = self.network.follow(self._outputs(t, solver.x), self.tangents)
         self._u = crew.plan.inputs(z, i)
@@ -239,6 +243,7 @@ class _Coupled:
 
     def predicted(self, t: float, x: Vector) -> None:
         self.crew.calls[self.dynamic] += 1
+        self.crew.to_time(t)
         self._warm = self.network.save()
         if self.variant == "C":
             self.tangents = self.network.call(t, self._outputs(t, x))
@@ -251,6 +256,7 @@ class _Coupled:
         self.network.restore(self._warm)
 
     def evaluate(self, t: float, x: Vector, rebuild: bool) -> tuple[Vector, Matrix | None]:
+        self.crew.to_time(t)
         if self.variant == "A":
             self.tangents = self.network.call(t, self._outputs(t, x), None if rebuild else self.tangents)
         f = self._closed(t, x)

@@ -144,6 +144,9 @@ class Trial:
         y_i = y[plan.y_slices[i]]
         noise = 0.0 if crew.can_replay[i] else subsystem.noise
         relative = max(self.increment, noise**0.5)
+        if crew.is_cut(i, self.window) and len(reads):  # differences are taken over the step in one piece
+            crew.restore_one(i, self._states)
+            y_i = crew.advance(i, self.window, coefficients, whole=True)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):
             shifted = z[m] + relative * max(self.size[m], abs(z[m]))
@@ -162,4 +165,4 @@ class Trial:
         """The outputs of subsystem `i` when coupling variable `m` ends in another value."""
         coefficients[:, m] = self.base[:, m] + self.weight * shifted
         self.crew.restore_one(i, self._states)
-        return self.crew.advance(i, self.window, coefficients, replay=True)
+        return self.crew.advance(i, self.window, coefficients, replay=True, whole=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from cosolve.report import page
 from cosolve.report.diagram import diagram
 from cosolve.report.plots import Line, plot
 from cosolve.result import Result
-from cosolve.subsystem.port import Vector
+from cosolve.subsystem.port import Vector, split_element
 
 #: The truth: a function of an array of times, arrays by name with their times under "t", or a finer run.
 Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]] | Mapping[str, npt.ArrayLike] | Result
@@ -118,24 +117,25 @@ def write_comparisons(comparisons: Sequence[Comparison], path: str | Path, *, ti
 
 def values_of(result: Result, name: str) -> Vector:
     """A scalar quantity of a result over time; `force[1]` is the second entry of a vector."""
-    port, entry = _split(name)
-    values = result[port]
-    if (values.ndim == 1) != (entry is None) or (entry is not None and entry >= values.shape[1]):
-        size = "a scalar" if values.ndim == 1 else f"a vector of {values.shape[1]}, name one entry as '{port}[0]'"
-        raise SetupError(f"quantities: '{name}' cannot be drawn, '{port}' is {size}")
-    return values if entry is None else values[:, entry]
-
-
-def _split(name: str) -> tuple[str, int | None]:
-    found = re.fullmatch(r"(.+)\[(\d+)\]", name)
-    return (found[1], int(found[2])) if found else (name, None)
+    whole = split_element(name)
+    if name not in result and whole is not None and whole[0] in result:
+        size = np.shape(result[whole[0]])[1:]
+        kind = f"a vector of {size[0]}, name one entry as '{whole[0]}[0]'" if size else "a scalar"
+        raise SetupError(f"quantities: '{name}' cannot be drawn, '{whole[0]}' is {kind}")
+    values = result[name]
+    if values.ndim > 1:
+        raise SetupError(
+            f"quantities: '{name}' cannot be drawn, '{name}' is a vector of {values.shape[1]}, name one entry as "
+            f"'{name}[0]'"
+        )
+    return values
 
 
 def reference_values(reference: Reference, name: str, t: Vector) -> Vector:
     """The reference for one quantity at the times `t` (cubic spline between the points of arrays and results)."""
     values: npt.ArrayLike | None
     if isinstance(reference, Result):
-        known, values = reference.t, values_of(reference, name) if _split(name)[0] in reference else None
+        known, values = reference.t, values_of(reference, name) if name in reference else None
     elif callable(reference):
         known, values = t, reference(t).get(name)
     else:
@@ -220,7 +220,7 @@ def _overlay(comparison: Comparison, name: str) -> str:
             else:
                 marker = ".ovs^"[i % 5] if len(t) <= 60 else ""
         lines.append(_line(t, values, label, i, marker))
-    unit = next(iter(results.values())).channels[_split(name)[0]].unit
+    unit = next(iter(results.values())).channel(name).unit
     title = f"{name} [{unit}]" if unit else name
     return page.figure(plot(lines, title=title, limits=limits, size=(6.0, 2.9)), "; ".join(gone))
 

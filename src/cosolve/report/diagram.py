@@ -82,7 +82,7 @@ def edge_text(edge: Mapping[str, Any]) -> str:
     sources = ", ".join(edge["sources"])
     if edge["kind"] == "connection":
         return f"{sources} → {targets}"
-    if edge["kind"] == "constant":
+    if edge["kind"] in ("constant", "driven"):
         return f"{edge['label']} → {targets}"
     return f"{edge['label']} = {edge['kind']}({sources}) → {targets}"
 
@@ -99,7 +99,7 @@ def _boxes_and_links(graph: Mapping[str, Any], names: Sequence[str]) -> tuple[li
     for edge in graph["edges"]:
         sources = sorted({number[_owner(port)] for port in edge["sources"]})
         targets = sorted({number[_owner(port)] for port in edge["targets"]})
-        if edge["kind"] == "constant":
+        if edge["kind"] in ("constant", "driven"):
             continue
         if edge["kind"] == "connection":
             port = str(edge["sources"][0]).split(".", 1)[1]

@@ -51,7 +51,9 @@ def output_panels(result: Result) -> tuple[list[Panel], list[str]]:
 def coupling_panels(result: Result) -> tuple[list[Panel], list[str]]:
     """Panels of the coupling variables that are not outputs anyway: those of laws and equations."""
     edges = (result.meta.get("graph") or {}).get("edges", [])
-    copies = {target for edge in edges if edge["kind"] in ("connection", "constant") for target in edge["targets"]}
+    copies = {
+        target for edge in edges if edge["kind"] in ("connection", "constant", "driven") for target in edge["targets"]
+    }
     names, seen = [], set()
     outputs = {name for name, channel in result.channels.items() if channel.column == "y"}
     candidates = [(n, c) for n, c in result.channels.items() if c.column == "z" and n not in copies | outputs]

@@ -43,12 +43,12 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
             values = np.stack([values.max(axis=1), values.mean(axis=1), values.min(axis=1)], axis=1)
             labels: Sequence[str | None] = ("highest", "mean", "lowest")
         else:
-            labels = [None] if result.channels[name].scalar else [f"[{i}]" for i in range(values.shape[1])]
+            labels = [None] if result.channel(name).scalar else [f"[{i}]" for i in range(values.shape[1])]
         for column, label in zip(values.T, labels, strict=True):
             axis.plot(*envelope(t, column), linewidth=1.2, label=label, marker="o" if len(t) == 1 else None)
         if labels[0] is not None:
             axis.legend(loc="upper right", fontsize="small", ncols=5)
-        unit = result.channels[name].unit
+        unit = result.channel(name).unit
         axis.set_ylabel(f"{name} [{unit}]" if unit else name)
         axis.grid(alpha=0.3)
     axes[-1].set_xlabel("t")

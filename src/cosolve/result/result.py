@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.subsystem.port import Vector
+from cosolve.errors import SetupError
+from cosolve.subsystem.port import Vector, element_index, split_element
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,23 @@ class Channel:
     factor: tuple[float, ...] = ()
     offset: tuple[float, ...] = ()
     unit: str = ""
+
+
+def find_channel(channels: Mapping[str, Channel], name: str) -> Channel | None:
+    """The channel of that name, or the one element of a vector that `name[k]` addresses; None where there is neither.
+
+    >>> find_channel({"a.y": Channel("y", (4, 5), False)}, "a.y[1]")
+    Channel(column='y', part=(5,), scalar=True, factor=(), offset=(), unit='')
+    """
+    if name in channels:
+        return channels[name]
+    found = split_element(name)
+    whole = channels.get(found[0]) if found else None
+    if found is None or whole is None or whole.scalar:
+        return None
+    k = element_index(name, found, len(whole.part))
+    one = slice(k, k + 1)
+    return replace(whole, part=whole.part[one], scalar=True, factor=whole.factor[one], offset=whole.offset[one])
 
 
 @dataclass
@@ -182,15 +200,22 @@ class Result:
         norms, ends = self.column("norms"), self.column("norms_end")
         return [norms[a:b] for a, b in pairwise(ends)]
 
-    def __getitem__(self, name: str) -> Vector:
+    def channel(self, name: str) -> Channel:
+        """Where `name`, or an element `name[k]` of a vector, is found; a KeyError says what there is."""
         try:
-            channel = self.channels[name]
-        except KeyError:
+            channel = find_channel(self.channels, name)
+        except SetupError as error:
+            raise KeyError(f"the result has no '{name}'; {error}") from None
+        if channel is None:
             from difflib import get_close_matches
 
             close = get_close_matches(name, list(self.channels), n=3)
             hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(list(self.channels)[:8])}"
-            raise KeyError(f"the result has no '{name}'; {hint}") from None
+            raise KeyError(f"the result has no '{name}'; {hint}")
+        return channel
+
+    def __getitem__(self, name: str) -> Vector:
+        channel = self.channel(name)
         values = self.column(channel.column)
         if channel.column == "z" and values.shape[1] == 0:
             picked = np.zeros((len(values), len(channel.part)))
@@ -203,7 +228,10 @@ class Result:
         return picked[:, 0] if channel.scalar else picked
 
     def __contains__(self, name: object) -> bool:
-        return name in self.channels
+        try:
+            return isinstance(name, str) and find_channel(self.channels, name) is not None
+        except SetupError:
+            return False
 
     def __len__(self) -> int:
         return len(self.t)

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
-from cosolve.result import Channel, Layout
+from cosolve.result import Channel, Layout, find_channel
 from cosolve.subsystem.port import Vector
 
 
 def channels(plan: Plan) -> dict[str, Channel]:
     """Where each port and each named coupling variable is found in the recorded columns."""
     found: dict[str, Channel] = {}
+    driven = {int(k): plan.n_z + place for place, k in enumerate(plan.u_driven)}
     for i, name in enumerate(plan.names):
         for port in plan.output_ports[i]:
             inside, base = plan.output_ports[i].slice(port.name), plan.y_slices[i].start
@@ -26,14 +27,13 @@ def channels(plan: Plan) -> dict[str, Channel]:
         for port in plan.input_ports[i]:
             inside, base = plan.input_ports[i].slice(port.name), plan.u_slices[i].start
             into = slice(base + inside.start, base + inside.stop)
-            part = tuple(max(0, int(k)) for k in plan.u_source[into])
+            places = [max(0, int(k)) for k in plan.u_source[into]]
+            factor, offset = plan.u_factor[into].copy(), plan.u_offset[into].copy()
+            for k in range(into.start, into.stop):
+                if k in driven:  # recorded after the coupling variables
+                    places[k - into.start], factor[k - into.start], offset[k - into.start] = driven[k], 1.0, 0.0
             found[f"{name}.{port.name}"] = Channel(
-                "z",
-                part,
-                port.size is None,
-                tuple(plan.u_factor[into]),
-                tuple(plan.u_offset[into]),
-                port.unit,
+                "z", tuple(places), port.size is None, tuple(factor), tuple(offset), port.unit
             )
     for name, (entries, scalar) in plan.z_ports.items():
         found.setdefault(name, Channel("z", tuple(range(entries.start, entries.stop)), scalar))
@@ -54,16 +54,17 @@ class Selection:
         self.channels = channels(plan)
         self._y: npt.NDArray[np.intp] | None = None  # everything
         self._z: npt.NDArray[np.intp] | None = None
-        widths = [plan.n_y, plan.n_z]
+        widths = [plan.n_y, plan.n_z + len(plan.u_driven)]
         if names is not None:
             if isinstance(names, str):
                 names = [names]
-            unknown = [name for name in names if name not in self.channels]
+            found = {name: find_channel(self.channels, name) for name in names}
+            unknown = [name for name, channel in found.items() if channel is None]
             if unknown:
                 close = get_close_matches(unknown[0], list(self.channels), n=1)
                 hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(list(self.channels)[:8])}"
                 raise SetupError(f"record: there is no '{unknown[0]}'; {hint}")
-            kept = {name: self.channels[name] for name in names}
+            kept = {name: channel for name, channel in found.items() if channel is not None}
             self._y, self._z = (_columns(kept, column) for column in ("y", "z"))
             place = {"y": self._y, "z": self._z}
             self.channels = {

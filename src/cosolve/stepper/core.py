@@ -11,6 +11,7 @@ import numpy as np
 
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
+from cosolve.interface.changes import Change
 from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, Outcome, SemiImplicit
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
 from cosolve.method.crew import CLOSE, Window
@@ -56,6 +57,7 @@ class Core:
         self.inside_step = False
         self._t_start = np.nan
         self._step: MacroStep
+        self._next_change = 0
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -81,6 +83,9 @@ class Core:
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
         self._t_start, self.ended, self.inside_step = t_start, None, False
+        for one in self.plan.driven:
+            one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
+        self._begin_changes(t_start)
         self.y, self.z = self.crew.start(t_start)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
@@ -95,7 +100,7 @@ class Core:
         can go back to cross it up to there only.
         """
         windows, crew, watch = self.windows, self.crew, self.crew.watch
-        judge, anew = windows.judge, True
+        judge, anew, limit = windows.judge, True, self._changed(limit)
         while True:
             window = windows.propose(H, limit)
             if anew:
@@ -130,6 +135,7 @@ class Core:
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
+        crew.to_time(outcome.t1)
         return outcome
 
     def _begin_step(self, window: Window) -> None:
@@ -176,6 +182,44 @@ class Core:
             self.history.values[0] = outcome.z
         else:
             self.history.push(outcome.z, outcome.H)
+
+    def recorded(self, z: Vector) -> Vector:
+        """Coupling variables, and beside them the driven inputs now."""
+        return np.concatenate([z, self.plan.u_offset[self.plan.u_driven]]) if self.plan.driven else z
+
+    # -- parameters that change ------------------------------------------------------------------------
+
+    def _begin_changes(self, t: float) -> None:
+        """A new run begins with the parameters of before; macro points of a fixed step have to be there for all."""
+        changes, self._next_change = self.plan.changes, 0
+        for name, values in changes.values_at(-np.inf, 0.0).items():
+            self._subsystem(name).set_parameters(values)
+        if isinstance(self.windows, Uniform):
+            for one in changes.listed:
+                self.windows.refuse_off_grid(one.t, f"the change of '{one.subsystem}.{next(iter(one.values))}'")
+
+    def _changed(self, limit: float) -> float:
+        """Make the changes whose time has come; the limit up to which the next step may go then."""
+        changes = self.plan.changes
+        if not changes.listed:
+            return limit
+        t, H = self.windows.t, self.windows.first_step
+        for one in changes.due(self._next_change, t, H):
+            self._change(one, t)
+            self._next_change += 1
+        return limit if isinstance(self.windows, Uniform) else min(limit, changes.next_after(t))
+
+    def _change(self, one: Change, t: float) -> None:
+        subsystem, originals = self._subsystem(one.subsystem), self.plan.changes.originals
+        for key in one.values:
+            if (one.subsystem, key) not in originals and callable(getattr(subsystem, "get", None)):
+                originals[one.subsystem, key] = subsystem.get(key)
+        i = self.plan.names.index(one.subsystem)
+        call = partial(subsystem.set_parameters, one.values)
+        self.crew.guarded(i, t, "changing its parameters", call, packed=False)
+
+    def _subsystem(self, name: str) -> Any:
+        return self.plan.subsystems[self.plan.names.index(name)]
 
     @property
     def remembered(self) -> Any:
@@ -251,6 +295,10 @@ class Core:
                 self.plan.subsystems[i].deserialise(state)
             except Exception as error:
                 raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
+        changes, H = self.plan.changes, self.windows.first_step
+        for name, values in changes.values_at(snapshot.t, H).items():
+            self._subsystem(name).set_parameters(values)
+        self._next_change = sum(one.t < snapshot.t - 1e-9 * H for one in changes.listed)
         self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.plan.u_offset[:] = snapshot.constants

@@ -69,13 +69,13 @@ class Recording:
     def _point(self) -> None:
         """Write down where the run stands, without a step that led there."""
         core, chosen = self._core, self._selection
-        self._recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.z)))
+        self._recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.recorded(core.z))))
         self._rows.totals = core.crew.calls.copy(), core.crew.seconds.copy(), core.rejected
 
     def add(self, step: Outcome) -> None:
         """Write down a step that was crossed."""
         chosen = self._selection
-        self._rows.add(step, chosen.y(step.y), chosen.z(step.z), self._core.rejected)
+        self._rows.add(step, chosen.y(step.y), chosen.z(self._core.recorded(step.z)), self._core.rejected)
         self._unconverged += not step.converged
         if perf_counter() - self._written > _WRITE_EVERY:
             self._write()

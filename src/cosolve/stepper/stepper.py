@@ -15,7 +15,7 @@ from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
-from cosolve.result import Channel, Result
+from cosolve.result import Channel, Result, find_channel
 from cosolve.stepper.channels import channels
 from cosolve.stepper.core import Core
 from cosolve.stepper.pace import Pace, make_pace
@@ -116,13 +116,13 @@ class Stepper:
         return list(self._channels)
 
     def __getitem__(self, name: str) -> float | Vector:
-        if name not in self._channels:
+        channel = find_channel(self._channels, name)
+        if channel is None:
             from difflib import get_close_matches
 
             close = get_close_matches(name, self.names, n=3)
             hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(self.names[:8])}"
             raise KeyError(f"the system has no '{name}'; {hint}")
-        channel = self._channels[name]
         values = self._values(name, channel)
         return float(values[0]) if channel.scalar else values
 
@@ -138,7 +138,7 @@ class Stepper:
 
     def _entries(self, address: str) -> slice:
         """Where an input is found among all inputs."""
-        name, port = address.split(".")
+        name, port = address.split(".", 1)
         i = self._core.plan.names.index(name)
         inside, base = self._core.plan.input_ports[i].slice(port), self._core.plan.u_slices[i].start
         return slice(base + inside.start, base + inside.stop)
@@ -230,10 +230,14 @@ class Stepper:
 
     def set(self, target: str, value: npt.ArrayLike) -> None:
         """Hold a constant input at another value from now on; the system itself stays as it is."""
-        channel = self._channels.get(target)
+        channel = find_channel(self._channels, target) if isinstance(target, str) else None
         plan = self._core.plan
         constant = [a for a in self._channels if "." in a and is_constant(plan, self._channels[a])]
-        if channel is None or target not in constant:
+        if channel is not None and any(f and k >= plan.n_z for f, k in zip(channel.factor, channel.part, strict=False)):
+            raise SetupError(
+                f"set: '{target}' follows a function of time or a table; hold it with System.set to change it by hand"
+            )
+        if channel is None or "." not in target or not is_constant(plan, channel):
             can = f"those that can be set are {', '.join(constant[:8])}" if constant else "there are none to set"
             raise SetupError(f"set: '{target}' is not an input that System.set holds; {can}")
         into = self._entries(target)

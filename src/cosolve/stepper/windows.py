@@ -116,6 +116,19 @@ class Uniform(Windows):
             return Window(t, limit, length)
         return Window(t, t1, length) if t1 < limit else Window(t, limit, limit - t)
 
+    def refuse_off_grid(self, t: float, what: str) -> None:
+        """Raise when something has to happen at `t`, inside the run, but no macro point is there."""
+        clock = self._clock
+        n = round((t - self._origin) / clock.H)
+        if n <= 0 or t >= self.t_end or abs(clock.time(n) - t) <= _CLOSE * clock.H:
+            return
+        before = n if clock.time(n) < t else n - 1
+        near = " and ".join(f"{clock.time(k):g}" for k in (before, before + 1))
+        raise SetupError(
+            f"{what} at t = {t:g} falls between the macro points {near}; "
+            "move it to one of them, take a step that has a point there, or an Adaptive one"
+        )
+
     @property
     def H(self) -> float:
         """The length that all steps have, but perhaps the last."""

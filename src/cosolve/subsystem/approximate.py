@@ -54,6 +54,7 @@ class ApproximateJacobian(Subsystem):
         self.subsystem, self.formula = subsystem, formula
         self.inputs, self.outputs = subsystem.inputs, subsystem.outputs
         self.overshoots, self.concurrent = subsystem.overshoots, subsystem.concurrent
+        self.stops_inside, self.driven_as = subsystem.stops_inside, subsystem.driven_as
 
     @property
     def noise(self) -> float:  # type: ignore[override]

@@ -10,6 +10,8 @@ Everything else is a capability: a method a subsystem *may* define. Coupling met
 for kinds; `capabilities(subsystem)` lists what is there. Outputs are returned as a flat array, one value per
 port, or a dict by port name.
 
+A subsystem may be handed a macro step in parts where a driven input has a kink inside (`stops_inside`).
+
 Guaranteed call order: `start` once per run (again for every new run: it must reset), `output` any number of times,
 `begin` once with the inputs that were found for the start, then for each macro step
 any number of `advance`/`replay`/`jacobian` calls, each but the first preceded by `restore` to the state saved at
@@ -76,6 +78,10 @@ class Subsystem:
     noise: float = 0.0
     #: True when the solver ends a step where *it* wants, so that `advance` back-interpolates (see FreeRunning).
     overshoots: bool = False
+    #: False when it cannot be stopped inside a macro step, where a driven input has a kink (or need not be).
+    stops_inside: bool = True
+    #: How it takes driven inputs: polynomials of "any" degree, at most a "cubic", or held, so that the "mean" counts.
+    driven_as: str = "any"
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
 

@@ -86,6 +86,8 @@ class FreeRunning(Subsystem):
     """
 
     overshoots = True
+    stops_inside = False
+    driven_as = "cubic"  # it looks beyond the end of the step
 
     def __init__(self, subsystem: Subsystem, degree: int | None = None) -> None:
         if not has_capability(subsystem, "own steps"):
@@ -159,6 +161,8 @@ class SelfDriven(Subsystem):
     """
 
     overshoots = True
+    stops_inside = False
+    driven_as = "cubic"  # it looks beyond the end of the step
 
     def __init__(
         self,

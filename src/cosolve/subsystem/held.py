@@ -43,6 +43,8 @@ class HeldInputs(Subsystem):
     ['rate']
     """
 
+    stops_inside = False  # inputs are held over whole macro steps
+
     def __init__(self, inner: Subsystem, held: Mapping[str, npt.ArrayLike]) -> None:
         self.inner = inner
         self.inputs, self.outputs = inner.inputs, inner.outputs

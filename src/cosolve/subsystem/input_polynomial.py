@@ -1,8 +1,11 @@
-"""Input signals: polynomials in time inside one macro step."""
+"""Input signals: polynomials in time inside one macro step, and inputs that are known exactly beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -55,4 +58,37 @@ class InputPolynomial:
         s = (t - self.t0) / self.H
         for row in coefficients[-2::-1]:
             value = value * s + row
+        return value
+
+
+class DrivenPolynomial(InputPolynomial):
+    """The same, with columns that follow functions of time: exact where they are asked for at a time.
+
+    `exact` holds those columns and, for each group, `value(t, right)`; at the end of the step, `t1`, a jump has not
+    happened yet.
+
+    >>> import numpy as np
+    >>> driven = [(np.array([1]), lambda t, right: np.array([t**2]))]
+    >>> DrivenPolynomial(0.0, 1.0, np.zeros((1, 2)), 1.0, driven)(0.5)
+    array([0.  , 0.25])
+    """
+
+    __slots__ = ("_exact", "_t1")
+
+    def __init__(
+        self,
+        t0: float,
+        H: float,
+        coefficients: Matrix,
+        t1: float,
+        exact: Sequence[tuple[npt.NDArray[np.intp], Callable[[float, bool], Vector]]],
+    ) -> None:
+        super().__init__(t0, H, coefficients)
+        self._t1, self._exact = t1, exact
+
+    def __call__(self, t: float) -> Vector:
+        """Values at time `t`."""
+        value = super().__call__(t)
+        for columns, exact in self._exact:
+            value[columns] = exact(t, t < self._t1)
         return value

@@ -15,6 +15,7 @@ from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
 from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.subsystem.integrator.tableaus import FIXED
 from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
+from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
@@ -58,6 +59,8 @@ class Ode(Subsystem):
         for what, value in (("rtol", rtol), ("atol", atol)):
             if not (is_number(value) and value > 0):
                 raise SetupError(f"Ode: {what} must be a positive number, not {value!r}")
+        for what, function in (("rhs", rhs), ("output", output)):
+            refuse_wrong_arguments(function, ["t", "x", "u"], f"Ode: {what}")
         self.rhs, self.output_function = rhs, output
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("Ode", x0)

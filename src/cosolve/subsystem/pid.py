@@ -54,6 +54,8 @@ class Pid(Subsystem):
     1.0000
     """
 
+    stops_inside = False  # samples at macro points
+
     def __init__(
         self,
         K_P: npt.ArrayLike,

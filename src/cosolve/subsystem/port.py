@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError, SubsystemError
+from cosolve.subsystem.units import Unit, parse_unit
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -62,9 +63,10 @@ def initial_state(kind: str, x0: Any) -> Vector:
 class Port:
     """One named input or output.
 
-    `size=None` is a scalar (a plain float for users); an integer is a vector or a field of that length.
-    `unit` is checked on connections when both ends give one; `nominal` is the magnitude that counts as "one"
-    in increments and tolerances.
+    The name may hold dots and brackets, as those of FMUs do (`p_Crane.e[1]`). `size=None` is a scalar (a plain float
+    for users); an integer is a vector or a field of that length with the elements `name[0]`, `name[1]`, ...
+    Connections convert from `unit` to `unit` when both ends give one, by `definition` where the name is not enough;
+    `nominal` is the magnitude that counts as "one" in increments and tolerances.
 
     >>> Port("force", unit="N", nominal=1e3).length
     1
@@ -74,10 +76,11 @@ class Port:
     size: int | None = None
     unit: str = ""
     nominal: float = 1.0
+    definition: Unit | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or "." in self.name:
-            raise SetupError(f"a port needs a non-empty name without a dot, not {self.name!r}")
+        if not isinstance(self.name, str) or not self.name:
+            raise SetupError(f"a port needs a non-empty name, not {self.name!r}")
         whole = isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)
         if self.size is not None and not (whole and self.size >= 1):
             raise SetupError(
@@ -86,6 +89,11 @@ class Port:
             )
         if not (is_number(self.nominal) and self.nominal > 0):
             raise SetupError(f"port '{self.name}': nominal must be a positive number, not {self.nominal!r}")
+
+    @property
+    def known_unit(self) -> Unit | None:
+        """What its unit means; None where nobody says."""
+        return self.definition or parse_unit(self.unit)
 
     @property
     def length(self) -> int:
@@ -135,8 +143,43 @@ class Ports:
         return [port.name for port in self.ports]
 
     def slice(self, name: str) -> slice:
-        """Where `name` lives in the flat array."""
-        return self.slices[name]
+        """Where the port `name`, or the element `name[k]` of a vector port, lives in the flat array."""
+        exact = self.slices.get(name)
+        if exact is not None:
+            return exact
+        base, k = self._element(name)
+        start = self.slices[base].start + k
+        return slice(start, start + 1)
+
+    def find(self, name: str) -> Port | None:
+        """The port of that name, or an element of a vector port as a scalar port; None when there is neither.
+
+        A port whose own name ends in brackets comes before an element of another one.
+
+        >>> Ports([Port("force", 3, "N")]).find("force[2]")
+        Port(name='force[2]', size=None, unit='N', nominal=1.0, definition=None)
+        >>> Ports(["x", ("r", 2)]).find("r[2]")
+        Traceback (most recent call last):
+            ...
+        cosolve.errors.SetupError: 'r' has 2 elements, r[0] to r[1], so there is no 'r[2]'
+        """
+        if name in self.by_name:
+            return self.by_name[name]
+        try:
+            base, _ = self._element(name)
+        except KeyError:
+            return None
+        return replace(self.by_name[base], name=name, size=None)
+
+    def _element(self, name: str) -> tuple[str, int]:
+        """A vector port and the entry that `name` addresses; KeyError when it addresses none."""
+        found = split_element(name)
+        if found is None or found[0] not in self.slices:
+            raise KeyError(name)
+        port = self.by_name[found[0]]
+        if port.size is None:
+            raise SetupError(f"'{port.name}' is a scalar and has no elements; leave {name[len(port.name) :]} out")
+        return port.name, element_index(name, found, port.size)
 
     def labels(self) -> list[str]:
         """One label per number: `x` for scalars, `field[2]` for entries of vectors."""
@@ -215,6 +258,27 @@ def _numbers(values: Any) -> Vector | None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def split_element(name: str) -> tuple[str, str] | None:
+    """`y[2]` as `('y', '2')`; None for a name without brackets at its end.
+
+    >>> split_element("a.y[2]"), split_element("a.y")
+    (('a.y', '2'), None)
+    """
+    base, bracket, index = name[:-1].rpartition("[") if name.endswith("]") else ("", "", "")
+    return (base, index) if bracket and base else None
+
+
+def element_index(name: str, found: tuple[str, str], size: int) -> int:
+    """The index in `found` as a number, or a sentence that says which elements there are."""
+    base, index = found
+    k = int(index) if index.isdecimal() and index.isascii() and str(int(index)) == index else -1
+    if not 0 <= k < size:
+        shown = base.partition(".")[2] or base
+        which = f"{shown}[0] to {shown}[{size - 1}]" if size > 1 else f"{shown}[0]"
+        raise SetupError(f"'{base}' has {size} element{'s' * (size > 1)}, {which}, so there is no '{name}'")
+    return k
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ import numpy as np
 from cosolve.errors import SetupError
 from cosolve.subsystem.base import InputSignal, Subsystem
 from cosolve.subsystem.port import PortLike, Ports, Vector
+from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 
 class Static(Subsystem):
@@ -22,6 +23,8 @@ class Static(Subsystem):
     6.0
     """
 
+    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+
     def __init__(
         self,
         function: Callable[[float, Vector], Any],
@@ -31,6 +34,7 @@ class Static(Subsystem):
     ) -> None:
         if not callable(function):
             raise SetupError(f"Static: needs a function of (t, u), not {function!r}")
+        refuse_wrong_arguments(function, ["t", "u"], "Static: the function")
         self.function = function
         self.inputs, self.outputs = inputs, outputs
         self._n_inputs = Ports(inputs).length

@@ -42,6 +42,8 @@ class StaticProcess(Subsystem):
 
     concurrent = True
 
+    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+
     def __init__(
         self,
         command: Sequence[str],

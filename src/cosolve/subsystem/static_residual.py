@@ -34,6 +34,8 @@ class StaticResidual(Subsystem):
 
     concurrent = True
 
+    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+
     def __init__(
         self,
         residual: Callable[[float, Vector, Vector], Any],

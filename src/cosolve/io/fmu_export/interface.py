@@ -93,7 +93,7 @@ def _held(plan: Plan) -> dict[str, tuple[Any, bool, str]]:
         for port in plan.input_ports[i]:
             inside, base = plan.input_ports[i].slice(port.name), plan.u_slices[i].start
             into = slice(base + inside.start, base + inside.stop)
-            if (plan.u_source[into] < 0).all():
+            if (plan.u_source[into] < 0).all() and not set(range(into.start, into.stop)) & set(plan.u_driven.tolist()):
                 found[f"{name}.{port.name}"] = (plan.u_offset[into], port.size is None, port.unit)
     return found
 
@@ -109,9 +109,9 @@ def _outputs(plan: Plan) -> dict[str, tuple[Any, bool, str]]:
 def _chosen(chosen: Sequence[str] | None, known: Mapping[str, Any], causality: str) -> list[str]:
     if chosen is None:
         return list(known)
-    for address in chosen:
-        full = address if "." in address else f"model.{address}"
-        if full not in known:
+    full = [address if address in known else f"model.{address}" for address in chosen]
+    for address, found in zip(chosen, full, strict=True):
+        if found not in known:
             what = "an input that System.set holds" if causality == "input" else "an output"
             raise SetupError(f"export: '{address}' is not {what}; {suggest(address, list(known))}")
-    return [address if "." in address else f"model.{address}" for address in chosen]
+    return full

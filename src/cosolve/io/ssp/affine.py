@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cosolve.subsystem import units
 from cosolve.subsystem.port import Matrix
+from cosolve.subsystem.units import Unit
+
+__all__ = ["Affine", "Unit", "conversion"]
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,6 @@ class Affine:
         return self.factor == 1.0 and self.offset == 0.0
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A unit of the SSD: exponents of the base units, and `base value = factor * value + offset`."""
-
-    name: str
-    factor: float = 1.0
-    offset: float = 0.0
-    exponents: dict[str, int] = field(default_factory=dict)
-
-
 def conversion(source: Unit, target: Unit) -> Affine | None:
     """From values in `source` to values in `target`; None between different physical kinds.
 
@@ -58,6 +52,5 @@ def conversion(source: Unit, target: Unit) -> Affine | None:
     >>> conversion(Unit("degC", 1.0, 273.15, {"K": 1}), Unit("K", exponents={"K": 1}))(20.0)
     293.15
     """
-    if source.exponents != target.exponents:
-        return None
-    return Affine(source.factor / target.factor, (source.offset - target.offset) / target.factor)
+    change = units.conversion(source, target)
+    return None if change is None else Affine(*change)

@@ -38,10 +38,10 @@ def read_ssp(
     """Read an SSP (`.ssp`, or a bare `.ssd`): its `system`, and `method`, `step`, `t_start`, `t_end` to run it with.
 
     Nested systems become flat: the component `inner` of the system `sub` is the subsystem `sub/inner`; dots in names
-    become underscores. Parameter bindings, mappings, linear transformations and unit conversions are applied. Inputs
-    that nothing feeds are held at their bound value, or their start value, and can be changed by `system.set` or in a
-    `Stepper`. `component(source, name, parameters)` makes the subsystem of a component (an `Fmu` unless given);
-    `variant` names another `.ssd` in the archive.
+    of components become underscores, connectors keep theirs. Parameter bindings, mappings, linear transformations and
+    unit conversions are applied. Inputs that nothing feeds are held at their bound value, or their start value, and can
+    be changed by `system.set` or in a `Stepper`. `component(source, name, parameters)` makes the subsystem of a
+    component (an `Fmu` unless given); `variant` names another `.ssd` in the archive.
 
     Method and step come from the arguments, else from the annotation that `write_ssp` writes; else `SemiImplicit` where
     all FMUs can roll back and `Jacobi` where not, with a thousand steps. What is left out (empty entries of a mapping,
@@ -97,36 +97,37 @@ def _fmu(part: Component, where: str, parameters: Mapping[str, Any]) -> Subsyste
 def _join(system: System, flat: Flat) -> None:
     """Connections, laws for those that transform, and constants for inputs that nothing feeds."""
     units = {
-        (where, name): port.unit
-        for where, part in flat.components.items()
+        (where, port.name): port.unit
+        for where in flat.components
         for ports in (system.inputs[_safe(where)], system.outputs[_safe(where)])
         for port in ports
-        for name in _names(part, port.name)
     }
     for where, part in flat.components.items():
         _refuse_unknown(system, where, part, flat.shown)
         for port in system.inputs[_safe(where)]:
-            target = f"{_safe(where)}.{port.name}"
-            node = next((n for n in ((where, k) for k in _names(part, port.name)) if flat.is_fed(n)), None)
-            if node is None:
-                _hold(system, flat, target, [(where, k) for k in _names(part, port.name)])
+            target, node = f"{_safe(where)}.{port.name}", (where, port.name)
+            if not flat.is_fed(node):
+                _hold(system, flat, target, node)
                 continue
             feed = flat.feed(node, units)
             if not feed.is_output:
                 value = flat.constant(feed.source)
                 system.set(target, feed.change(0.0 if value is None else value))
                 continue
-            source = f"{_safe(feed.source[0])}.{_safe(feed.source[1])}"
+            source = f"{_safe(feed.source[0])}.{feed.source[1]}"
             _connect(system, source, target, feed.change, flat.shown)
 
 
 def _connect(system: System, source: str, target: str, change: Affine, shown: str) -> None:
-    out, into = source.split("."), target.split(".")
+    out = source.split(".", 1)
     if out[1] not in system.outputs[out[0]]:
         raise SetupError(f"{shown}: '{target}' is connected to '{source}', which is no output of '{out[0]}'")
-    same = system.outputs[out[0]].by_name[out[1]].unit == system.inputs[into[0]].by_name[into[1]].unit
     try:
-        if change.is_identity and same:
+        expected: Affine | None = Affine(*system.unit_change(source, target))
+    except SetupError:
+        expected = None
+    try:
+        if change == expected:
             system.connect(source, target)
         else:
             system.law(target, change, of=source, jacobian=change.jacobian)
@@ -134,13 +135,13 @@ def _connect(system: System, source: str, target: str, change: Affine, shown: st
         raise SetupError(f"{shown}: {error}") from None
 
 
-def _hold(system: System, flat: Flat, target: str, nodes: list[Node]) -> None:
+def _hold(system: System, flat: Flat, target: str, node: Node) -> None:
     """An input that nothing feeds: its bound value, else the start value in the FMU's description, else 0."""
-    value = next((v for v in (flat.constant(node) for node in nodes) if v is not None), None)
+    value = flat.constant(node)
     if value is None:
-        name, port = target.split(".")
+        name, port = target.split(".", 1)
         variables = getattr(getattr(system.subsystems[name], "description", None), "variables", {})
-        value = _numbers(next((v.start for n, v in variables.items() if _safe(n) == port), None))
+        value = _numbers(variables[port].start if port in variables else None)
     system.set(target, value)
 
 
@@ -158,19 +159,15 @@ def _refuse_unknown(system: System, where: str, part: Component, shown: str) -> 
     """Input and output connectors must be variables of the component."""
     known = {*system.inputs[_safe(where)].names, *system.outputs[_safe(where)].names}
     for connector in part.connectors.values():
-        if connector.kind in ("input", "output", "inout") and _safe(connector.name) not in known:
+        if connector.kind in ("input", "output", "inout") and connector.name not in known:
             raise SetupError(
                 f"{shown}: '{part.file.name}' has no {connector.kind} '{connector.name}', which the component "
                 f"'{where}' declares; it has {', '.join(sorted(known)[:8])}"
             )
 
 
-def _names(part: Component, port: str) -> list[str]:
-    """The connectors that may stand for a port: the declared one (whose name may have dots), or the port's own name."""
-    return [name for name in part.connectors if _safe(name) == port] or [port]
-
-
 def _safe(name: str) -> str:
+    """A component's name as that of a subsystem: addresses are split at their first dot."""
     return name.replace(".", "_")
 
 

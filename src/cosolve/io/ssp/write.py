@@ -21,6 +21,7 @@ from cosolve.io.tables import method_table, step_table
 from cosolve.method import Method
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Port, Subsystem
+from cosolve.subsystem.port import Ports
 
 _BASE = "http://ssp-standard.org/SSP1/SystemStructure"
 _NAMESPACES = {
@@ -103,14 +104,13 @@ def _file(name: str, subsystem: Subsystem, fmus: Mapping[str, str | Path]) -> Pa
 
 def _component(elements: Element, name: str, subsystem: Subsystem, system: System, source: str, version: str) -> None:
     component = SubElement(elements, "ssd:Component", name=name, type="application/x-fmu-sharedlibrary", source=source)
-    own = {variable.replace(".", "_"): variable for variable in _variables(subsystem)}
     connectors = SubElement(component, "ssd:Connectors")
     for kind, ports in (("input", system.inputs[name]), ("output", system.outputs[name])):
         for port in ports:
-            connector = SubElement(connectors, "ssd:Connector", name=own.get(port.name, port.name), kind=kind)
+            connector = SubElement(connectors, "ssd:Connector", name=port.name, kind=kind)
             _type(connector, port, version)
     given = getattr(subsystem, "_given", {})
-    values = {key: value for key, value in given.items() if key.replace(".", "_") not in system.inputs[name]}
+    values = {key: value for key, value in given.items() if key not in system.inputs[name]}
     if values:  # inputs have their values from the system
         _values(SubElement(component, "ssd:ParameterBindings"), values, version)
 
@@ -124,19 +124,18 @@ def _type(connector: Element, port: Port, version: str) -> None:
     SubElement(connector, "ssc:Dimension", size=str(port.size))
 
 
-def _variables(subsystem: Subsystem) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(getattr(subsystem, "description", None), "variables", {})
-    return found
-
-
 def _constants(structure: Element, system: System, version: str) -> None:
     """Inputs held at a constant are parameter values of the whole system."""
+    for address in (*system._drivers(), *(one.subsystem for one in system._changes.listed)):
+        raise SetupError(
+            f"write_ssp: '{address}' changes with time by itself, which an SSP cannot hold; make it a subsystem (a "
+            "Static without inputs, exported as an FMU)"
+        )
     values: dict[str, Any] = {}
     for address, constant in system._constants.items():
-        name, port = address.split(".")
-        own = {variable.replace(".", "_"): variable for variable in _variables(system.subsystems[name])}
+        name, port = _whole(system.inputs, address)
         scalar = system.inputs[name].by_name[port].size is None
-        values[f"{name}.{own.get(port, port)}"] = float(constant[0]) if scalar else constant
+        values[address] = float(constant[0]) if scalar else constant
     if values:
         _values(SubElement(structure, "ssd:ParameterBindings"), values, version)
 
@@ -173,7 +172,19 @@ def _connections(structure: Element, system: System) -> None:
             )
         for _, _, drives in join.variables:
             for target, factor in drives.items():
-                _connection(connections, system, join.of[0], target, change.then(Affine(factor)))
+                last = Affine(factor, join.offsets.get(target, 0.0))
+                _connection(connections, system, join.of[0], target, change.then(last))
+
+
+def _whole(ports: Mapping[str, Ports], address: str) -> tuple[str, str]:
+    """Subsystem and port of an address; refuses elements of arrays, which an SSP cannot name."""
+    name, port = address.split(".", 1)
+    if port not in ports[name]:
+        raise SetupError(
+            f"write_ssp: '{address}' is an element of an array, and an SSP connects whole connectors only; join the "
+            "whole ports by a subsystem in between (a Static, exported as an FMU)"
+        )
+    return name, port
 
 
 def _linear(join: Any) -> Affine | None:
@@ -187,10 +198,9 @@ def _linear(join: Any) -> Affine | None:
 
 def _connection(connections: Element, system: System, source: str, target: str, change: Affine) -> None:
     ends: dict[str, str] = {}
-    for side, address in (("start", source), ("end", target)):
-        name, port = address.split(".")
-        own = {variable.replace(".", "_"): variable for variable in _variables(system.subsystems[name])}
-        ends |= {f"{side}Element": name, f"{side}Connector": own.get(port, port)}
+    for side, address, ports in (("start", source, system.outputs), ("end", target, system.inputs)):
+        name, port = _whole(ports, address)
+        ends |= {f"{side}Element": name, f"{side}Connector": port}
     connection = SubElement(connections, "ssd:Connection", ends)
     if not change.is_identity:
         connection.set("suppressUnitConversion", "true")  # the factor has it all

@@ -61,8 +61,8 @@ class Fmu(Subsystem):
     """An FMU as a subsystem.
 
     `parameters` and `start` set variables by name before the run (`start` is for start values of states and inputs);
-    `inputs` and `outputs` choose ports (all inputs and outputs unless given; any variable may be an output); dots in
-    names become underscores in port names. `log` names a file for what the FMU says. `tolerance` is handed to it;
+    `inputs` and `outputs` choose ports (all inputs and outputs unless given; any variable may be an output), which
+    carry the names that the FMU gives them. `log` names a file for what the FMU says. `tolerance` is handed to it;
     `noise` is the relative accuracy of its outputs where it integrates with a tolerance of its own. `substeps` cuts
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
@@ -178,6 +178,7 @@ class Fmu(Subsystem):
             read_back=read_back,
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
+        self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         self._time, self._started = 0.0, False

@@ -40,6 +40,8 @@ class Crossing:
         #: True when inputs stay constant over each substep
         self.holds = not (listens or derives)
         self._derives = derives
+        #: how driven inputs reach it: derivatives of high order are for few FMUs
+        self.driven_as = "mean" if self.holds else "cubic" if derives else "any"
         self._between = instance.values(between) if listens else None
         self._between_places = _whole(_places(inputs, between), self.inputs.length)
         self._float_places = _whole(_places(inputs, self._floats), self.inputs.length)

@@ -85,14 +85,7 @@ def chosen_ports(
                 raise SetupError(
                     f"'{variable.name}' of '{file}' is a {variable.type} and cannot be a port; read it with fmu.get"
                 )
-    ports, seen = [], set()
-    for variable in chosen:
-        name = variable.name.replace(".", "_")
-        while name in seen:
-            name += "_"
-        seen.add(name)
-        size = variable.length if variable.shape else None
-        ports.append(Port(name, size, variable.unit, variable.nominal))
+    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal) for v in chosen]
     return chosen, ports
 
 

@@ -84,6 +84,16 @@ class Proxy(Subsystem):
         return bool(self._about()["overshoots"])
 
     @property
+    def stops_inside(self) -> bool:  # type: ignore[override]
+        """Whether the subsystem can be stopped inside a macro step."""
+        return bool(self._about()["stops_inside"])
+
+    @property
+    def driven_as(self) -> str:  # type: ignore[override]
+        """How the subsystem takes driven inputs."""
+        return str(self._about()["driven_as"])
+
+    @property
     def concurrent(self) -> bool:  # type: ignore[override]
         """Whether copies may run at the same time (each in its own process)."""
         return bool(self._about()["concurrent"])

@@ -173,6 +173,8 @@ class Server:
             "outputs": self.outputs.ports,
             "methods": methods,
             "overshoots": made.overshoots,
+            "stops_inside": made.stops_inside,
+            "driven_as": made.driven_as,
             "concurrent": made.concurrent,
             "kind": type(made).__name__,
             "native": callable(getattr(made, "native", None)),
@@ -180,7 +182,9 @@ class Server:
 
 
 #: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
-_NOT_METHODS = frozenset({"noise", "inputs", "outputs", "overshoots", "concurrent", "native"})
+_NOT_METHODS = frozenset(
+    {"noise", "inputs", "outputs", "overshoots", "stops_inside", "driven_as", "concurrent", "native"}
+)
 
 
 def named_object(name: str) -> Any:

@@ -65,6 +65,8 @@ class SecondOrder(Subsystem):
     ['approximate crossing', 'jacobian', 'rollback', 'state']
     """
 
+    stops_inside = False  # its integrators count in macro steps
+
     def __init__(
         self,
         structure: Structure,

@@ -1,0 +1,453 @@
+"""Inputs driven from outside: functions of time and tables, known exactly at every instant.
+
+Such an input is no coupling variable: nothing is extrapolated. Over a macro step it is a row of polynomials, exact for
+tables, and for functions interpolated at Chebyshev points (both ends included) so closely that the difference is
+rounding. Where a function has kinks or jumps it is cut there, by halving until every part fits.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+from math import comb, cos, pi
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.subsystem.port import Matrix, Vector, is_number
+
+Kind = Literal["linear", "step", "cubic"]
+Beyond = Literal["hold", "error"]
+
+_FIT = 1e-10  # of the largest value: as close as an interpolated function has to be
+_DEGREES = (2, 4, 8, 12)
+_OFF_GRID = (0.0411, 0.3713, 0.6307, 0.9583)  # where an interpolation is tested
+_SHORTEST = 1e-9  # of the macro step: no part of a function is cut further
+_CLOSE = 1e-9  # of the macro step: a knot so close to its end is its end
+_SAME_TIME = 1e-12  # relative rounding of times
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A polynomial from `a` to `b`: `coefficients[j]` multiplies `s**j`, with `s` from 0 to 1."""
+
+    a: float
+    b: float
+    coefficients: Matrix
+
+    def between(self, a: float, b: float) -> Matrix:
+        """Coefficients over `a` to `b`, a part of it."""
+        if a == self.a and b == self.b:
+            return self.coefficients
+        width = self.b - self.a
+        return shifted(self.coefficients, (a - self.a) / width, (b - a) / width)
+
+
+def shifted(coefficients: Matrix, start: float, scale: float) -> Matrix:
+    """Coefficients of `p(start + scale * s)`.
+
+    >>> shifted(np.array([[0.0], [0.0], [1.0]]), 1.0, 2.0).ravel()
+    array([1., 4., 4.])
+    """
+    n = len(coefficients)
+    new = np.zeros_like(coefficients)
+    for j in range(n):
+        for k in range(j, n):
+            new[j] += comb(k, j) * start ** (k - j) * coefficients[k]
+        new[j] *= scale**j
+    return new
+
+
+class Drive:
+    """What drives inputs from outside. `label` says it in a few words."""
+
+    label: str
+    smooth = True  # as far as anybody can know
+
+    def value(self, t: float, right: bool = False) -> Vector:
+        """The values at `t`; at a jump those before it, or those after it (`right`)."""
+        raise NotImplementedError
+
+    def pieces(self, a: float, b: float) -> list[Piece]:
+        """The polynomials that make it up from `a` to `b`."""
+        raise NotImplementedError
+
+    def next_knot(self, t: float) -> float:
+        """The first time after `t` where it is known not to be smooth."""
+        return np.inf
+
+    def refuse_outside(self, t_start: float, t_end: float, target: str) -> None:
+        """Raise when a run asks for times at which it has no value."""
+
+
+class Table(Drive):
+    """Values over time, to drive an input: `system.set("a.u", cs.Table(times, values))`.
+
+    `kind="linear"` joins the points by lines (a time listed twice is a jump), `"step"` holds each value from its time
+    on, `"cubic"` is a smooth spline. Before the first and after the last time the values are held, or the run is
+    refused (`beyond="error"`). `values` has one row per time where it drives a vector.
+
+    >>> import cosolve as cs
+    >>> table = cs.Table([0.0, 1.0, 3.0], [0.0, 2.0, 0.0])
+    >>> table(0.5), table(2.0), table(9.0)
+    (1.0, 1.0, 0.0)
+    """
+
+    def __init__(
+        self, times: npt.ArrayLike, values: npt.ArrayLike, *, kind: Kind = "linear", beyond: Beyond = "hold"
+    ) -> None:
+        try:
+            t, v = np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise SetupError("Table: times and values are lists of numbers") from None
+        if t.ndim != 1 or v.ndim not in (1, 2) or len(t) != len(v) or not len(t):
+            raise SetupError(
+                f"Table: times of shape {t.shape} and values of shape {v.shape} do not fit; give one value (or one row "
+                "of values) per time"
+            )
+        if not (np.isfinite(t).all() and np.isfinite(v).all()):
+            raise SetupError("Table: times and values must be finite; leave rows without a value out")
+        if kind not in ("linear", "step", "cubic"):
+            raise SetupError(f"Table: kind must be 'linear', 'step' or 'cubic', not {kind!r}")
+        if beyond not in ("hold", "error"):
+            raise SetupError(f"Table: beyond must be 'hold' or 'error', not {beyond!r}")
+        steps = np.diff(t)
+        if (steps < 0).any() or (kind != "linear" and (steps == 0).any()):
+            k = int(np.flatnonzero(steps < 0 if (steps < 0).any() else steps == 0)[0])
+            raise SetupError(
+                f"Table: times must increase, but {t[k]:g} is followed by {t[k + 1]:g}"
+                + ("" if steps[k] < 0 else " (only kind='linear' takes a time twice, as a jump)")
+            )
+        if kind == "cubic" and len(t) < 2:
+            raise SetupError("Table: kind='cubic' needs at least 2 points")
+        self.times, self.values = t, v
+        self.kind, self.beyond = kind, beyond
+        self._rows = v.reshape(len(t), -1)
+        self._breaks: list[float] = t.tolist()
+        self._local = self._polynomials()
+        self._knots = self._where_it_changes()
+        self.smooth = not self._knots
+        self._same = _SAME_TIME * max(abs(self._breaks[0]), abs(self._breaks[-1]))
+        self.label = f"table of {len(t)} points"
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        value: str | Sequence[str] | None = None,
+        *,
+        time: str | None = None,
+        kind: Kind = "linear",
+        beyond: Beyond = "hold",
+    ) -> Table:
+        r"""A table from a CSV file with a line of names: the column `value` over the column `time` (the first one).
+
+        Several names in `value` make a table of vectors. Columns are separated by commas, semicolons or tabs.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "drive.csv")
+        ...     _ = file.write_text("t,torque\n0,1\n2,5\n")
+        ...     Table.read(file, "torque")(1.0)
+        3.0
+        """
+        names, columns = read_csv(path)
+        at = names[0] if time is None else time
+        if value is None:
+            others = [name for name in names if name != at]
+            if len(others) != 1:
+                raise SetupError(f"'{path}' has the columns {', '.join(names)}; say which one drives with value=...")
+            value = others[0]
+        wanted = [value] if isinstance(value, str) else list(value)
+        for name in (at, *wanted):
+            if name not in names:
+                close = get_close_matches(str(name), names, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}"
+                raise SetupError(f"'{path}' has no column '{name}'; {hint}")
+        rows = columns[:, [names.index(name) for name in wanted]]
+        try:
+            return cls(
+                columns[:, names.index(at)], rows[:, 0] if isinstance(value, str) else rows, kind=kind, beyond=beyond
+            )
+        except SetupError as error:
+            raise SetupError(f"'{path}': {error}") from None
+
+    def __call__(self, t: float) -> float | Vector:
+        """The value at `t` (after it, at a jump)."""
+        found = self.value(t, right=True)
+        return float(found[0]) if self.values.ndim == 1 else found
+
+    def value(self, t: float, right: bool = False) -> Vector:
+        same = max(self._same, _SAME_TIME * abs(t))
+        return self._at(self._place(t + same if right else t - same), t)
+
+    def pieces(self, a: float, b: float) -> list[Piece]:
+        close = _CLOSE * (b - a)
+        first, last = bisect_right(self._knots, a + close), bisect_left(self._knots, b - close)
+        cuts = [a, *self._knots[first:last], b]
+        return [Piece(c, d, self._between(c, d)) for c, d in pairwise(cuts)]
+
+    def next_knot(self, t: float) -> float:
+        k = bisect_right(self._knots, t + max(self._same, _SAME_TIME * abs(t)))
+        return self._knots[k] if k < len(self._knots) else np.inf
+
+    def refuse_outside(self, t_start: float, t_end: float, target: str) -> None:
+        first, last = self._breaks[0], self._breaks[-1]
+        same = max(self._same, _SAME_TIME * max(abs(t_start), abs(t_end) if np.isfinite(t_end) else 0.0))
+        if self.beyond == "error" and (t_start < first - same or t_end > last + same):
+            raise SetupError(
+                f"the table for '{target}' reaches from t = {first:g} to {last:g}, but the run goes from {t_start:g} "
+                f"to {t_end:g}; give more points, or hold the last ones with beyond='hold'"
+            )
+
+    def _polynomials(self) -> Any:
+        """Per interval, coefficients of powers of the time since it began."""
+        if self.kind == "step" or len(self._breaks) == 1:
+            return self._rows[:-1, np.newaxis]
+        if self.kind == "cubic":
+            from scipy.interpolate import CubicSpline
+
+            spline = CubicSpline(self.times, self._rows, bc_type="not-a-knot" if len(self.times) > 3 else "natural")
+            return np.moveaxis(spline.c[::-1], 1, 0)
+        steps = np.diff(self.times)[:, np.newaxis]
+        slopes = np.divide(np.diff(self._rows, axis=0), steps, out=np.zeros_like(self._rows[1:]), where=steps > 0)
+        return np.stack([self._rows[:-1], slopes], axis=1)
+
+    def _where_it_changes(self) -> list[float]:
+        """The times at which one polynomial follows another; not inside stretches of constant values."""
+        degree = self._local.shape[1] if len(self._breaks) > 1 else 1
+        held = np.zeros((1, degree, self._rows.shape[1]))
+        before, after = held.copy(), held.copy()
+        before[0, 0], after[0, 0] = self._rows[0], self._rows[-1]
+        all_pieces = np.concatenate([before, self._local, after]) if len(self._breaks) > 1 else held
+        found: list[float] = []
+        for k, t in enumerate(self._breaks if len(self._breaks) > 1 else []):
+            constant = not all_pieces[k : k + 2, 1:].any()
+            if not (constant and (all_pieces[k, 0] == all_pieces[k + 1, 0]).all()) and (not found or found[-1] != t):
+                found.append(t)
+        return found
+
+    def _place(self, t: float) -> int:
+        """The interval that holds `t`; -1 before the first time."""
+        return bisect_right(self._breaks, t) - 1
+
+    def _at(self, k: int, t: float) -> Vector:
+        if k < 0 or k >= len(self._breaks) - 1:
+            held: Vector = self._rows[0 if k < 0 else -1]
+            return held.copy()
+        since, value = t - self._breaks[k], self._local[k][-1]
+        for row in self._local[k][-2::-1]:
+            value = value * since + row
+        return np.array(value)
+
+    def _between(self, a: float, b: float) -> Matrix:
+        k = self._place(0.5 * (a + b))
+        if k < 0 or k >= len(self._breaks) - 1:
+            return self._at(k, a)[np.newaxis]
+        return shifted(self._local[k], a - self._breaks[k], b - a)
+
+
+class Function(Drive):
+    """A function of time that drives the input `target`, of `size` numbers."""
+
+    def __init__(self, function: Callable[[float], Any], target: str, size: int) -> None:
+        self.function, self.target, self._size = function, target, size
+        self.label = getattr(function, "__name__", type(function).__name__)
+        self.label = "function of time" if self.label == "<lambda>" else f"{self.label}(t)"
+        self._last: tuple[float, float, list[Piece]] | None = None
+
+    def value(self, t: float, right: bool = False) -> Vector:
+        where = f"the function of time that drives '{self.target}'"
+        try:
+            given = self.function(t)
+            found = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64).reshape(-1), (self._size,)))
+        except (TypeError, ValueError) as error:
+            what = f"{error} ({type(error).__name__})"
+            raise SubsystemError(
+                f"{where} failed at t = {t:.9g}: {what}; it takes the time and returns {_numbers(self._size)}", time=t
+            ) from error
+        except Exception as error:
+            raise SubsystemError(f"{where} failed at t = {t:.9g}: {error} ({type(error).__name__})", time=t) from error
+        if not np.isfinite(found).all():
+            raise NonFiniteError(f"{where} returned {given!r} at t = {t:.9g}; expected finite numbers", time=t)
+        return found
+
+    def pieces(self, a: float, b: float) -> list[Piece]:
+        last = self._last
+        if last is None or last[:2] != (a, b):
+            last = self._last = (a, b, self._cut(a, b, _SHORTEST * (b - a)))
+        return last[2]
+
+    def _cut(self, a: float, b: float, shortest: float) -> list[Piece]:
+        todo, done = [(a, b)], list[Piece]()
+        while todo:
+            c, d = todo.pop()
+            fitted = self._fitted(c, d)
+            middle = 0.5 * (c + d)
+            if fitted is None and d - c > shortest and c < middle < d:
+                todo += [(middle, d), (c, middle)]
+            else:
+                done.append(Piece(c, d, self._line(c, d) if fitted is None else fitted))
+        return done
+
+    def _fitted(self, a: float, b: float) -> Matrix | None:
+        tests = [self.value(a + s * (b - a)) for s in _OFF_GRID]
+        for degree in _DEGREES:
+            nodes, weights, powers = _lobatto(degree)
+            values = np.array([self.value(b if s == 1.0 else a + s * (b - a)) for s in nodes])
+            size = max(float(np.abs(values).max()), float(np.abs(tests).max()))
+            found = powers @ (weights @ values)
+            errors = [np.abs(_horner(found, s) - test).max() for s, test in zip(_OFF_GRID, tests, strict=True)]
+            if max(errors) <= _FIT * size:
+                return np.asarray(found)
+        return None
+
+    def _line(self, a: float, b: float) -> Matrix:
+        """Across a jump, over a part too short to matter."""
+        first, last = self.value(a), self.value(b)
+        return np.array([first, last - first])
+
+
+@dataclass(frozen=True)
+class Driven:
+    """A drive and the inputs it drives, by their places among all inputs."""
+
+    target: str
+    entries: npt.NDArray[np.intp]
+    drive: Drive
+
+    def value(self, t: float, right: bool) -> Vector:
+        """Its values at `t`, one per entry."""
+        found: Vector = self.spread(self.drive.value(t, right))
+        return found
+
+    def spread(self, values: Any) -> Any:
+        """One value for all entries, where there is only one."""
+        width = np.shape(values)[-1]
+        return values if width == len(self.entries) else np.repeat(values, len(self.entries), axis=-1)
+
+
+def as_drive(value: object, target: str, length: int) -> Drive | None:
+    """The drive for an input of `length` numbers behind a table or a function; None for anything else."""
+    if isinstance(value, Drive):
+        width = value._rows.shape[1] if isinstance(value, Table) else length
+        if width not in (1, length):
+            raise SetupError(f"set: '{target}' takes {_numbers(length)}, but the table has {width} per time")
+        return value
+    if not callable(value):
+        return None
+    return Function(value, target, length)
+
+
+def summary(pieces: Sequence[Piece]) -> Matrix:
+    """One polynomial for all pieces: the same ends and the same mean, which is also its value in the middle.
+
+    For those who cannot stop inside the step: what they integrate is right at its end.
+    """
+    a, b = pieces[0].a, pieces[-1].b
+    first, last = pieces[0].coefficients[0], pieces[-1].coefficients.sum(axis=0)
+    mean = np.zeros_like(first)
+    for piece in pieces:
+        powers = np.arange(1, len(piece.coefficients) + 1)[:, np.newaxis]
+        mean = mean + (piece.b - piece.a) / (b - a) * (piece.coefficients / powers).sum(axis=0)
+    second = np.array([first, 6 * mean - 4 * first - 2 * last, 3 * first + 3 * last - 6 * mean])
+    bump = -80 * (mean - _horner(second, 0.5))  # s (1 - s) (s^2 - s + 1/5) has no mean and vanishes at both ends
+    shape = np.array([0.0, 0.2, -1.2, 2.0, -1.0])[:, np.newaxis]
+    whole = bump * shape
+    whole[:3] += second
+    return np.asarray(whole)
+
+
+def cubic(pieces: Sequence[Piece]) -> Matrix:
+    """One polynomial of at most degree 3: through four points where there is one piece, else with the right mean."""
+    if len(pieces) > 1:
+        whole = summary(pieces)
+        first, last = whole[0], whole.sum(axis=0)
+        mean = (whole / np.arange(1, 6)[:, np.newaxis]).sum(axis=0)
+        return np.array([first, 6 * mean - 4 * first - 2 * last, 3 * first + 3 * last - 6 * mean])
+    exact = pieces[0].coefficients
+    if len(exact) <= 4:
+        return exact
+    nodes, weights, powers = _lobatto(3)
+    return np.asarray(powers @ (weights @ np.array([_horner(exact, s) for s in nodes])))
+
+
+def read_csv(path: str | Path) -> tuple[list[str], Matrix]:
+    """Names and numbers of a CSV file with one line of names."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SetupError(f"there is no file '{path}'; give the path of a CSV file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    lines = text.splitlines()
+    head = lines[0] if lines else ""
+    separator = max(",;\t", key=head.count)
+    rows = list(csv.reader(lines, delimiter=separator))
+    if len(rows) < 2:
+        raise SetupError(f"'{path}' has no numbers; expected a line with the names of the columns and rows of numbers")
+    names = [name.strip() for name in rows[0]]
+    numbers = np.zeros((len(rows) - 1, len(names)))
+    count = 0
+    for line, row in enumerate(rows[1:], start=2):
+        if not any(cell.strip() for cell in row):
+            continue  # an empty line
+        try:
+            numbers[count] = [float(cell) for cell in row]
+        except ValueError:
+            raise SetupError(
+                f"'{path}', line {line}: expected {len(names)} numbers, one per column, not {separator.join(row)!r}"
+            ) from None
+        count += 1
+    if all(is_number(_as_number(name)) for name in names):
+        raise SetupError(f"'{path}' begins with numbers; its first line has to name the columns")
+    return names, numbers[:count]
+
+
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _numbers(length: int) -> str:
+    return "one finite number" if length == 1 else f"{length} finite numbers"
+
+
+def _horner(coefficients: Matrix, s: float) -> Vector:
+    value: Vector = coefficients[-1]
+    for row in coefficients[-2::-1]:
+        value = value * s + row
+    return value
+
+
+@lru_cache(maxsize=16)
+def _lobatto(degree: int) -> tuple[list[float], Matrix, Matrix]:
+    """Chebyshev points from 0 to 1, values there -> Chebyshev coefficients -> powers of `s`.
+
+    By way of the Chebyshev coefficients, which decay: powers straight from values would cancel eight digits.
+    """
+    n = degree
+    nodes = [0.5 - 0.5 * cos(pi * k / n) for k in range(n + 1)]
+    nodes[-1] = 1.0
+    end = np.ones(n + 1)
+    end[[0, -1]] = 0.5
+    weights = np.array(
+        [[2 / n * end[j] * end[k] * cos(j * (pi - pi * k / n)) for k in range(n + 1)] for j in range(n + 1)]
+    )
+    powers = np.zeros((n + 1, n + 1))  # of T_j(2 s - 1), whole numbers
+    powers[0, 0] = 1.0
+    powers[:2, 1] = -1.0, 2.0
+    for j in range(2, n + 1):
+        powers[:, j] = -2 * powers[:, j - 1] - powers[:, j - 2]
+        powers[1:, j] += 4 * powers[:-1, j - 1]
+    return nodes, weights, powers

@@ -1,0 +1,306 @@
+"""Inputs driven by functions of time and tables: exact inside macro steps, whatever the method and its degree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cosolve as cs
+from cosolve.interface.driving import Function, summary
+
+TIMES, VALUES = [0.0, 0.33, 0.5, 1.0], [0.0, 1.0, 0.2, 0.0]
+INTEGRAL = float(np.trapezoid(VALUES, TIMES))  # 0.33/2 + 0.17 * 0.6 + 0.5 * 0.1 = 0.317
+
+
+def integrator(**options):
+    return cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["u"], outputs=["x"], **options)
+
+
+def driven(subsystem, by, name="u"):
+    system = cs.System({"a": subsystem})
+    system.set(f"a.{name}", by)
+    return system
+
+
+METHODS = [
+    *(cs.Jacobi(0), cs.Jacobi(1), cs.Jacobi(1, outputs="exchanged"), cs.GaussSeidel(2), cs.SemiImplicit(1)),
+    *(cs.SemiImplicit(1, jacobian="difference"), cs.Implicit(1), cs.MasterSlave(1, master="a")),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("kind", [integrator, lambda: cs.Linear(0, 1, 1, x0=[0.0], inputs=["u"], outputs=["x"])])
+def test_the_integral_of_a_table_is_exact(method, kind):
+    """Knots at 0.33 lie inside a macro step; a Static of time would be extrapolated across them."""
+    if isinstance(method, cs.MasterSlave) and kind is not integrator:
+        pytest.skip("a Linear has no steps of its own")
+    system = driven(kind(), cs.Table(TIMES, VALUES))
+    run = cs.simulate(system, t_end=1.0, method=method, step=0.1)
+    assert run["a.x"][-1] == pytest.approx(INTEGRAL, abs=1e-13)
+    assert run["a.u"] == pytest.approx(np.interp(run.t, TIMES, VALUES), abs=1e-14)
+
+
+def test_the_integral_under_step_control_and_dynamic_static():
+    table = cs.Table(TIMES, VALUES)
+    run = cs.simulate(driven(integrator(), table), t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-3))
+    assert run["a.x"][-1] == pytest.approx(INTEGRAL, abs=1e-12)
+    run = cs.simulate(driven(integrator(), table), t_end=1.0, method=cs.DynamicStatic(rtol=1e-8))
+    assert run["a.x"][-1] == pytest.approx(INTEGRAL, abs=1e-6)
+    assert {0.33, 0.5} <= set(run.t)  # its steps end at the knots
+
+
+@pytest.mark.parametrize("H", [0.1, 0.5, 2.0])
+def test_a_smooth_function_is_exact_at_any_step(H):
+    decay = cs.Ode(
+        lambda t, x, u: -x + u, lambda t, x, u: x, x0=[0.0], inputs=["u"], outputs=["x"], rtol=1e-11, atol=1e-13
+    )
+    run = cs.simulate(driven(decay, np.sin), t_end=4.0, method=cs.Jacobi(0), step=H)
+    exact = 0.5 * (np.exp(-run.t) - np.cos(run.t) + np.sin(run.t))
+    assert np.abs(run["a.x"] - exact).max() < 1e-10
+    assert (run["a.u"] == np.sin(run.t)).all()
+
+
+def test_coupled_systems_keep_their_order():
+    """x' = -x + y + cos(3t), y' = -2y + x with both driven and coupled inputs: order 2 with Jacobi(1) as without."""
+
+    def error(H):
+        a = cs.Ode(lambda t, x, u: -x + u[0] + u[1], lambda t, x, u: x, x0=[1.0], inputs=["y", "d"], outputs=["x"])
+        b = cs.Linear(-2, 1, 1, x0=[0.0], inputs=["x"], outputs=["y"])
+        system = cs.System({"a": a, "b": b})
+        system.connect("a.x", "b.x")
+        system.connect("b.y", "a.y")
+        system.set("a.d", lambda t: np.cos(3 * t))
+        run = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(1), step=H)
+        one = cs.Ode(
+            *(lambda t, x, u: np.array([-x[0] + x[1] + np.cos(3 * t), -2 * x[1] + x[0]]), lambda t, x, u: x),
+            x0=[1.0, 0.0],
+            inputs=[],
+            outputs=[("x", 2)],
+            rtol=1e-12,
+            atol=1e-13,
+        )
+        whole = cs.simulate(cs.System({"one": one}), t_end=2.0, method=cs.Jacobi(0), step=H)
+        return np.abs(run["a.x"] - whole["one.x[0]"]).max()
+
+    errors = [error(H) for H in (0.1, 0.05, 0.025)]
+    assert np.log2(errors[0] / errors[1]) > 1.8
+    assert np.log2(errors[1] / errors[2]) > 1.8
+
+
+def test_a_jump_inside_a_step_and_at_a_macro_point():
+    """1 until 0.25 (inside a step), 3 until 0.5 (a macro point), 0 after it."""
+    table = cs.Table([0.0, 0.25, 0.5], [1.0, 3.0, 0.0], kind="step")
+    run = cs.simulate(driven(integrator(), table), t_end=1.0, method=cs.Jacobi(1), step=0.1)
+    assert run["a.x"][-1] == pytest.approx(0.25 + 0.75, abs=1e-13)
+    at = {round(t, 9): u for t, u in zip(run.t, run["a.u"], strict=True)}
+    assert (at[0.0], at[0.2], at[0.3], at[0.5], at[0.6]) == (1.0, 1.0, 3.0, 3.0, 0.0)  # a step ends before the jump
+
+
+def test_a_function_with_a_jump_is_cut_there():
+    run = cs.simulate(
+        driven(integrator(), lambda t: 1.0 if t < 0.337 else -2.0), t_end=1.0, method=cs.Jacobi(0), step=0.25
+    )
+    assert run["a.x"][-1] == pytest.approx(0.337 - 2 * 0.663, abs=1e-9)
+
+
+def test_own_subsystems_see_the_exact_function():
+    class Sampler(cs.Subsystem):
+        inputs, outputs = ["u"], ["y"]
+
+        def start(self, t0):
+            self.seen = []
+            return 0.0
+
+        def advance(self, t0, t1, u):
+            self.seen += [(t, u(t)[0]) for t in np.linspace(t0, t1, 4)]
+            assert u.end[0] == pytest.approx(u(t1)[0], abs=1e-12)
+            return self.seen[-1][1]
+
+    sampler = Sampler()
+    run = cs.simulate(driven(sampler, lambda t: np.exp(np.sin(7 * t))), t_end=1.0, method=cs.Jacobi(2), step=0.2)
+    assert all(value == np.exp(np.sin(7 * t)) for t, value in sampler.seen)
+    assert run["a.y"][-1] == np.exp(np.sin(7.0))
+
+
+def test_outputs_that_react_at_once_have_the_value_of_their_time():
+    gain = cs.Static(lambda t, u: 2 * u, inputs=["u"], outputs=["y"])
+    run = cs.simulate(driven(gain, cs.Table([0, 0.33, 1], [0, 1, 0])), t_end=1.0, method=cs.Jacobi(0), step=0.25)
+    assert run["a.y"] == pytest.approx(2 * np.interp(run.t, [0, 0.33, 1], [0, 1, 0]), abs=1e-13)
+
+
+def test_a_vector_by_one_function_and_its_elements_by_several():
+    two = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0, 0.0], inputs=[("u", 2)], outputs=[("x", 2)])
+    run = cs.simulate(driven(two, lambda t: [t, 1.0]), t_end=1.0, method=cs.Jacobi(0), step=0.5)
+    assert run["a.x"][-1] == pytest.approx([0.5, 1.0], abs=1e-12)
+    system = cs.System({"a": two})
+    system.set("a.u[0]", cs.Table([0, 1], [0, 2]))
+    system.set("a.u[1]", 3.0)
+    run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.5)
+    assert run["a.x"][-1] == pytest.approx([1.0, 3.0], abs=1e-12)
+    assert run["a.u"].tolist() == [[0.0, 3.0], [1.0, 3.0], [2.0, 3.0]]
+
+
+def test_those_that_cannot_stop_inside_get_the_right_mean():
+    """A solver that takes whole macro steps and looks at the polynomial only, as FMUs with fixed steps do."""
+
+    class Whole(cs.Subsystem):
+        inputs, outputs = ["u"], ["x"]
+        stops_inside = False
+
+        def start(self, t0):
+            self.x, self.steps = 0.0, 0
+            return self.x
+
+        def advance(self, t0, t1, u):
+            self.steps += 1
+            self.x += u.H * float(sum(c[0] / (j + 1) for j, c in enumerate(u.coefficients)))
+            return self.x
+
+    whole = Whole()
+    system = driven(whole, cs.Table(TIMES, VALUES))
+    run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.1)
+    assert whole.steps == 10
+    assert run["a.x"][-1] == pytest.approx(INTEGRAL, abs=1e-13)
+    assert "driven-inside" in cs.check(system, cs.Jacobi(1)).codes()
+    assert "driven-inside" not in cs.check(driven(integrator(), cs.Table(TIMES, VALUES)), cs.Jacobi(1)).codes()
+
+
+def test_the_smooth_stand_in_keeps_ends_mean_and_middle():
+    pieces = Function(lambda t: 1.0 if t > 0.3 else 0.0, "a.u", 1).pieces(0.0, 1.0)
+    c = summary(pieces).ravel()
+    mean = (c / np.arange(1, 6)).sum()
+    assert (c[0], c.sum()) == (0.0, pytest.approx(1.0))
+    assert mean == pytest.approx(0.7, abs=1e-8)
+    assert np.polynomial.polynomial.polyval(0.5, c) == pytest.approx(mean, abs=1e-12)
+
+
+def test_a_stepper_workers_and_a_resumed_run_have_the_same_bits(tmp_path):
+    def build():
+        return driven(integrator(), lambda t: np.sin(5 * t))
+
+    options = {"t_end": 1.0, "method": cs.SemiImplicit(1), "step": 0.1}
+    whole = cs.simulate(build(), **options)
+    with cs.Stepper(build(), **options) as stepper:
+        stepper.run_until(0.5)
+        assert stepper["a.u"] == np.sin(2.5)
+        stepper.save_file(tmp_path / "half.state")
+        with pytest.raises(cs.SetupError, match="follows a function of time"):
+            stepper.set("a.u", 1.0)
+    rest = cs.simulate(build(), resume=tmp_path / "half.state", **options)
+    assert rest["a.x"].tolist() == whole["a.x"][5:].tolist()
+    assert cs.simulate(build(), workers=2, **options)["a.x"].tolist() == whole["a.x"].tolist()
+
+
+def test_it_can_be_recorded_alone_and_saved(tmp_path):
+    run = cs.simulate(
+        driven(integrator(), np.cos), t_end=1.0, method=cs.Jacobi(0), step=0.5, record=["a.u"], save=tmp_path / "a.h5"
+    )
+    assert run.names == ["a.u"]
+    assert cs.load(tmp_path / "a.h5")["a.u"].tolist() == np.cos([0.0, 0.5, 1.0]).tolist()
+
+
+def test_an_isolated_subsystem_gets_the_same_signal():
+    here = cs.simulate(driven(integrator(), cs.Table(TIMES, VALUES)), t_end=1.0, method=cs.Jacobi(1), step=0.2)
+    apart = cs.Isolated(integrator, timeout=60.0)
+    there = cs.simulate(driven(apart, cs.Table(TIMES, VALUES)), t_end=1.0, method=cs.Jacobi(1), step=0.2)
+    assert there["a.x"].tolist() == here["a.x"].tolist()
+
+
+def test_compiled_engine_and_blocks_say_why_they_do_not_run_it():
+    def build(k):
+        a = cs.Linear(-k, [[1, 1]], 1, x0=[0.0], inputs=["u", "d"], outputs=["y"])
+        system = cs.System({"a": a})
+        system.connect("a.y", "a.u")
+        system.set("a.d", np.sin)
+        return system
+
+    with pytest.raises(cs.SetupError, match=r"'a\.d' follows a function of time"):
+        cs.simulate(build(2.0), t_end=1.0, method=cs.Jacobi(1), step=0.1, compiled=True)
+    swept = cs.sweep(build, {"k": [2.0, 3.0]}, methods=cs.Jacobi(1), steps=0.1, t_end=1.0, record="a.y", workers=1)
+    one = cs.simulate(build(3.0), t_end=1.0, method=cs.Jacobi(1), step=0.1)
+    assert swept["a.y"][1] == one["a.y"][-1]
+    assert "driven by a function of time" in swept.how
+
+
+def test_check_sees_through_driven_inputs():
+    """The stability map is that of the system without them."""
+
+    def build(drive):
+        a = cs.Linear(-1, [[-3, 1]], 1, x0=[0.0], inputs=["u", "d"], outputs=["y"])
+        system = cs.System({"a": a})
+        system.connect("a.y", "a.u")
+        system.set("a.d", drive)
+        return system
+
+    radii = [cs.check(build(d), cs.Jacobi(1), H=0.1).radius for d in (0.0, np.cos)]
+    assert radii[0] == pytest.approx(radii[1], rel=1e-9)
+
+
+# -- tables and files ------------------------------------------------------------------------------------------------
+
+
+def test_tables_of_each_kind():
+    cube = np.linspace(0, 1, 6)
+    assert cs.Table(cube, cube**3, kind="cubic")(0.33) == pytest.approx(0.33**3, abs=1e-14)
+    assert cs.Table([0, 1, 1, 2], [0, 1, 5, 5])(1.0) == 5.0  # a time twice is a jump
+    assert cs.Table([1, 2], [3, 4])(-7.0) == 3.0
+    assert cs.Table([1.0], [3.0])(2.0) == 3.0
+
+
+BAD = {
+    "no numbers": (lambda: cs.Table(["a"], [1]), "lists of numbers"),
+    "lengths": (lambda: cs.Table([0, 1], [1]), "do not fit"),
+    "not increasing": (lambda: cs.Table([0, 2, 1], [1, 1, 1]), "2 is followed by 1"),
+    "twice": (lambda: cs.Table([0, 1, 1], [1, 1, 1], kind="step"), "only kind='linear'"),
+    "nan": (lambda: cs.Table([0, 1], [1, np.nan]), "finite"),
+    "kind": (lambda: cs.Table([0, 1], [1, 1], kind="spline"), "'linear', 'step' or 'cubic'"),
+    "beyond": (lambda: cs.Table([0, 1], [1, 1], beyond="zero"), "'hold' or 'error'"),
+    "missing file": (lambda: cs.Table.read("no.csv", "u"), "there is no file 'no.csv'"),
+    "two arguments": (
+        lambda: driven(integrator(), lambda t, u: t),
+        r"takes \(t, u\), but it is called with 1 argument",
+    ),
+    "width": (lambda: driven(integrator(), cs.Table([0, 1], [[1, 2], [3, 4]])), "2 per time"),
+    "not covered": (
+        lambda: cs.simulate(
+            driven(integrator(), cs.Table([0, 1], [1, 1], beyond="error")), t_end=2.0, method=cs.Jacobi(0), step=0.5
+        ),
+        "from t = 0 to 1, but the run goes from 0 to 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_and_functions_are_refused(case):
+    call, words = BAD[case]
+    with pytest.raises(cs.SetupError, match=words):
+        call()
+
+
+def test_a_function_that_fails_says_where():
+    system = driven(integrator(), lambda t: 1 / (0.5 - t) if t < 0.6 else float("nan"))
+    with pytest.raises(cs.SimulationError, match=r"drives 'a\.u'"):
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.5)
+
+
+def test_columns_of_a_file(tmp_path):
+    file = tmp_path / "drive.csv"
+    file.write_text("time;a.u;other\n0;0;1\n\n1;2;1\n")
+    assert cs.Table.read(file, "a.u")(0.25) == 0.5
+    assert cs.Table.read(file, ["a.u", "other"])(0.5).tolist() == [1.0, 1.0]
+    with pytest.raises(cs.SetupError, match="did you mean 'other'"):
+        cs.Table.read(file, "othr")
+    with pytest.raises(cs.SetupError, match="say which one"):
+        cs.Table.read(file)
+    system = cs.System({"a": integrator()})
+    system.set_from_csv(file, {"a.u": "other"})
+    system.set_from_csv(file, {"a.u": "a.u"})
+    assert cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.5)["a.x"][-1] == pytest.approx(1.0)
+    with pytest.raises(cs.SetupError, match="other"):
+        system.set_from_csv(file)
+    file.write_text("t,u\n0,1\n1,x\n")
+    with pytest.raises(cs.SetupError, match="line 3"):
+        cs.Table.read(file, "u")
+    file.write_text("0,1\n1,2\n")
+    with pytest.raises(cs.SetupError, match="name the columns"):
+        cs.Table.read(file)
