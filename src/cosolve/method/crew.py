@@ -18,9 +18,9 @@ import numpy as np
 
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Index, Plan
+from cosolve.method.driving import driven_inputs
 from cosolve.method.events import EndedEarly, Watch
 from cosolve.method.instant import Booleans
-from cosolve.method.driving import driven_inputs
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability

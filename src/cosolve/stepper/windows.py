@@ -120,7 +120,7 @@ class Uniform(Windows):
         """Raise when something has to happen at `t`, inside the run, but no macro point is there."""
         clock = self._clock
         n = round((t - self._origin) / clock.H)
-        if n <= 0 or t >= self.t_end or abs(clock.time(n) - t) <= _CLOSE * clock.H:
+        if n <= 0 or t >= self.t_end or abs(clock.time(n) - t) <= CLOSE * clock.H:
             return
         before = n if clock.time(n) < t else n - 1
         near = " and ".join(f"{clock.time(k):g}" for k in (before, before + 1))
