@@ -28,7 +28,8 @@
     [output]
     file = "result.h5"                        # relative to the current folder
 
-Python modules are looked for in the folder of the file first, then in the current folder.
+Python modules, and FMUs that a factory names (`factory = "cosolve:Fmu"`, `parameters = {file = "wheel.fmu"}`), are
+looked for in the folder of the file first, then in the current folder. docs/system-files.md has every key.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ from cosolve.simulate import simulate
 from cosolve.stepper import Selection
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem import Linear, Matrix, Port, Subsystem
+from cosolve.subsystem.fmu.places import looking_in
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,8 @@ def load_system(path: str | Path) -> Description:
     file = TomlFile(path)
     described = file.validate(SystemTable, file.data, tables=TABLES)
     simulation = described.simulation
-    system = _system(file, described)
+    with looking_in(file.folder):  # FMUs that factories name, too
+        system = _system(file, described)
     with file.at(("simulation",), "method"):
         method = named.method(simulation.method, file.folder)
     with file.at(("simulation",), "step"):
@@ -283,9 +286,8 @@ def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Su
     given = file.validate(FmuTable, table, where)
     ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
     with file.at(where, "fmu"):
-        path = file.folder / given.fmu
         made: Subsystem = Fmu(
-            path if path.exists() else given.fmu,
+            given.fmu,
             parameters=given.parameters,
             start=given.start,
             isolated=given.isolated,

@@ -39,6 +39,7 @@ from cosolve.subsystem.fmu.options import (
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
+from cosolve.subsystem.fmu.places import found_file
 from cosolve.subsystem.fmu.state import SavedState
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
@@ -84,6 +85,7 @@ class Fmu(Subsystem):
     ) -> Any:
         if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
             raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
+        file = found_file(file)
         offered = read_description(unpack(file)).kinds
         wanted = kind or (CO_SIMULATION if CO_SIMULATION in offered else MODEL_EXCHANGE)
         if wanted not in offered:
@@ -135,6 +137,7 @@ class Fmu(Subsystem):
             raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
         if derivatives not in (None, "instant", "step"):
             raise SetupError(f"Fmu: derivatives is 'instant' or 'step', not {derivatives!r}")
+        file = found_file(file)
         self.file, self.noise, self.tolerance = Path(file), noise, tolerance
         folder = unpack(file)
         read = read_description(folder)
