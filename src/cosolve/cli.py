@@ -208,17 +208,38 @@ def export(
     fmi: Annotated[str, typer.Option("--fmi", help="Version of FMI: 2.0 or 3.0.")] = "2.0",
     inputs: Annotated[list[str] | None, typer.Option("--input", help="Offer only these inputs.")] = None,
     outputs: Annotated[list[str] | None, typer.Option("--output", help="Offer only these outputs.")] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="NAME=VALUE",
+            help="Offer this argument of the function as a parameter; repeat it for several.",
+            show_default="all arguments whose default is a float",
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("--file", help="Put this file or folder into the FMU as well.")
+    ] = None,
     method: MethodOption = None,
     step: StepOption = None,
 ) -> None:
-    """Write a system or a Python subsystem as a co-simulation FMU."""
-    from cosolve.io.fmu_export import export_fmu
+    """Write a system or a Python subsystem as a co-simulation FMU, with the files that it needs."""
+    from cosolve.io.fmu_export import export_fmu, packed_files
     from cosolve.io.named import method_from_words
 
-    chosen = None if method is None else method_from_words(method)
     version: Any = fmi
-    made = export_fmu(source, out, version=version, method=chosen, step=step, inputs=inputs, outputs=outputs)
-    typer.echo(f"fmu     {made}")
+    made = export_fmu(
+        source,
+        out,
+        version=version,
+        method=None if method is None else method_from_words(method),
+        step=step,
+        inputs=inputs,
+        outputs=outputs,
+        parameters=_assignments(parameters, "--parameter") if parameters else None,
+        files=files or (),
+    )
+    typer.echo(f"fmu     {made}\npacked  {', '.join(packed_files(made))}")
 
 
 @app.command()
@@ -312,6 +333,28 @@ def _described(
     if t_end is not None:
         described = replace(described, t_end=t_end)
     return described
+
+
+def _assignments(words: list[str], option: str) -> dict[str, Any]:
+    """`name=value` as a dict; a value that is no number, true or false is a text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not (name.strip() and equals and text.strip()):
+            raise SetupError(f"{option} {word}: write it as {option} name=value")
+        found[name.strip()] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _first_step(step: float | Adaptive | None) -> float | None:

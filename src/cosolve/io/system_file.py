@@ -44,7 +44,6 @@ import numpy as np
 
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable
 from cosolve.io.schema import (
@@ -59,6 +58,7 @@ from cosolve.io.schema import (
     SystemTable,
 )
 from cosolve.io.toml_text import TomlFile, suggest
+from cosolve.io.unfed import unfed
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Result
@@ -241,15 +241,12 @@ def _system(file: TomlFile, described: SystemTable) -> System:
 
 
 def _refuse_unfed(file: TomlFile, system: System) -> None:
-    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
-    for name, ports in system.inputs.items():
-        for address in (f"{name}.{port}" for port in ports.names):
-            if address not in fed:
-                raise file.refuse(
-                    ("subsystems", name),
-                    f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
-                    f"[constants] {address} = 0.0",
-                )
+    for address in unfed(system):
+        raise file.refuse(
+            ("subsystems", address.partition(".")[0]),
+            f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
+            f"[constants] {address} = 0.0",
+        )
 
 
 def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:

@@ -75,11 +75,9 @@ def variables(
                 found.append(Variable(f"{name}[{k + 1}]", causality, address, _next(found), None, k, unit, start))
     taken = {variable.name for variable in found}
     for name, value in parameters.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise SetupError(f"export: the parameter '{name}' must be a number, not {value!r}")
         if name in taken:
             raise SetupError(f"export: '{name}' is the name of a parameter and of a port; rename the parameter")
-        found.append(Variable(name, "parameter", name, _next(found), start=float(value)))
+        found.append(Variable(name, "parameter", name, _next(found), start=value))
     return found
 
 
