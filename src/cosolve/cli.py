@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 from cosolve.errors import CosolveError, SetupError, SimulationError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cosolve.analysis.compare import Comparison
     from cosolve.io import Description
     from cosolve.method import Method
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from cosolve.stepsize import Adaptive
 
 _DEFAULT_RESULT = Path("result.h5")
+_WIDE = 1000
 
 
 class _Group(TyperGroup):
@@ -56,7 +59,8 @@ app = typer.Typer(
 )
 
 SystemFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="System file (TOML), or an SSP (.ssp, .ssd).", show_default=False)
+    Path,
+    typer.Argument(metavar="FILE", help="System file (TOML), an SSP (.ssp, .ssd), or an FMU.", show_default=False),
 ]
 MethodOption = Annotated[
     str | None, typer.Option("--method", help="Use this method instead: name or name:degree, e.g. semi-implicit:2.")
@@ -87,20 +91,41 @@ def run(
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write a CSV file next to the result.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Also write a report (.html).")] = None,
+    plot: Annotated[
+        list[str] | None, typer.Option("--plot", metavar="NAME", help="Also draw this; repeat it for several.")
+    ] = None,
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
     t_end: EndOption = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="FMU: a parameter, start value or input; may be repeated."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="FMU: co-simulation (cs) or model-exchange (me).")] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="NAME", help="FMU: record these variables instead of its outputs."),
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option("--tolerance", help="FMU: use this tolerance instead.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
-    """Run a system file or an SSP and keep the result."""
+    """Run a system file, an SSP or one FMU, and keep the result.
+
+    An FMU runs by itself, with its DefaultExperiment for times, step and tolerance, and its inputs held.
+    """
     from cosolve.result.store import refuse_unwritable
 
-    described = _described(file, method, degree, step, t_end)
+    only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
+    if not _is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
+        raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
+    described = _described(file, method, degree, step, t_end, values, kind, outputs, tolerance)
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
+    if plot:
+        output = replace(output, plot=tuple(_shown(described, name) for name in plot))
     described = replace(described, output=output)
     if report is None and output.report:
         report = described.beside(".html")
@@ -123,7 +148,8 @@ def run(
         failure.add_note(f"kept    {output.file}: {_span(result)}")
         raise failure
     if not quiet:
-        typer.echo(f"{described.method.label} finished: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        what_ran = file.name if _is_fmu(file) and method is None else described.method.label
+        typer.echo(f"{what_ran} finished: {_span(result)}\n{result.stats}\nresult  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")
@@ -256,9 +282,7 @@ def inspect(
 
         typer.echo(dumps(found.to_dict(), indent=2))
     else:
-        from rich.console import Console
-
-        found.show(Console())
+        found.show(_console())
 
 
 @app.command()
@@ -311,14 +335,52 @@ def main() -> None:
 # -- pieces ------------------------------------------------------------------------------------------------
 
 
+def _is_fmu(file: Path) -> bool:
+    return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
+
+
+def _shown(described: Description, name: str) -> str:
+    """A quantity to draw; of a single subsystem its name is enough."""
+    from cosolve.io.toml_text import suggest
+    from cosolve.stepper import Selection
+
+    known = list(Selection(described.system.plan(), described.output.record).channels)
+    subsystems = list(described.system.subsystems)
+    port = name.replace(".", "_")
+    for candidate in (name, *([f"{subsystems[0]}.{name}", f"{subsystems[0]}.{port}"] if len(subsystems) == 1 else [])):
+        if candidate in known:
+            return candidate
+    raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
+
+
 def _described(
-    file: Path, method: str | None, degree: int | None, step: float | None, t_end: float | None
+    file: Path,
+    method: str | None,
+    degree: int | None,
+    step: float | None,
+    t_end: float | None,
+    values: list[str] | None = None,
+    kind: str | None = None,
+    outputs: list[str] | None = None,
+    tolerance: float | None = None,
 ) -> Description:
     """The system file with what the command line changes."""
     from cosolve.io import load_system
     from cosolve.io.named import method_from_words
 
-    if file.suffix in (".ssp", ".ssd"):
+    if _is_fmu(file):
+        from cosolve.io.fmu_run import read_fmu
+
+        described = read_fmu(
+            file,
+            kind=kind,
+            values=_assignments(values or [], "--set"),
+            outputs=outputs,
+            tolerance=tolerance,
+            step=step,
+            t_end=t_end,
+        )
+    elif file.suffix in (".ssp", ".ssd"):
         from cosolve.io.ssp import read_ssp
 
         described = read_ssp(file, t_end=t_end)
@@ -336,7 +398,7 @@ def _described(
 
 
 def _assignments(words: list[str], option: str) -> dict[str, Any]:
-    """`name=value` as a dict; a value that is no number, true or false is a text."""
+    """`name=value` as a dict; values are numbers, several numbers (an array), true or false, or texts."""
     found: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -349,11 +411,13 @@ def _assignments(words: list[str], option: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
+    parts = text.replace(",", " ").split()
     for kind in (int, float):
         try:
-            return kind(text)
+            numbers = [kind(part) for part in parts]
         except ValueError:
             continue
+        return numbers[0] if len(numbers) == 1 else numbers
     return text
 
 
@@ -400,9 +464,15 @@ def _progress(hidden: bool) -> Iterator[Callable[[float], None] | None]:
         yield lambda fraction: bar.update(task, completed=fraction)
 
 
+def _console() -> Console:
+    """For tables: as wide as the terminal; elsewhere as wide as they are, so that no name is broken."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+
+
 def _print_comparison(found: Comparison, described: Description) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -420,7 +490,7 @@ def _print_comparison(found: Comparison, described: Description) -> None:
         stats = entry.stats
         counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")
         table.add_row(entry.label, state, error, entry.worst or "-", *map(str, counts))
-    Console().print(table)
+    _console().print(table)
     typer.echo(f"error: largest over time, relative to the largest value of the output, against {found.reference}")
     for entry in found.entries:
         if entry.failure:
