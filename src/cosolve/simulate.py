@@ -18,6 +18,7 @@ from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.stepper import Core, Rows, Selection, Snapshot, channels, checked_plan, make_windows
 from cosolve.stepsize import Adaptive
+from cosolve.version import VERSION
 
 __all__ = ["channels", "simulate"]
 
@@ -81,6 +82,7 @@ def simulate(
         refuse_unwritable(Path(save_state))
     core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers)
     meta = {
+        "cosolve": VERSION,
         "method": repr(method),
         "step": repr(step),
         "t_start": t_start,
