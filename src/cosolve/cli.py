@@ -306,25 +306,31 @@ def serve(
     offer(factory, host=host, port=port, key=key, ready=ready)
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def demo(
-    name: Annotated[str | None, typer.Argument(help="Example to run (a folder below examples).")] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the examples below the current folder.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what the demo writes.")] = Path("cosolve-demo"),
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="Example to run; what follows it goes to the example (try --help there).")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the examples.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for what is written.", show_default="cosolve-demo")
+    ] = None,
 ) -> None:
     """Run the built-in demo, or one of the examples."""
-    examples = {path.parent.name: path for path in sorted(Path("examples").glob("*/run.py"))}
+    from cosolve.gallery import about, examples, run_example
+
     if show_list:
-        for example, path in examples.items():
-            typer.echo(f"{example:<28} {_first_line(path)}")
-        if not examples:
-            typer.echo("no examples here; go to the folder that contains examples/ (the source tree of cosolve)")
+        for example, path in examples().items():
+            typer.echo(f"{example:<28} {about(path)}")
     elif name is None:
         from cosolve.demo import run_demo
 
-        run_demo(out, typer.echo)
+        run_demo(out or Path("cosolve-demo"), typer.echo)
     else:
-        _run_example(name, examples)
+        code = run_example(name, [*ctx.args, *([] if out is None else ["--out", str(out)])])
+        if code:
+            raise typer.Exit(code)
 
 
 def main() -> None:
@@ -495,29 +501,6 @@ def _print_comparison(found: Comparison, described: Description) -> None:
     for entry in found.entries:
         if entry.failure:
             typer.echo(f"{entry.label}: {entry.failure}")
-
-
-def _run_example(name: str, examples: dict[str, Path]) -> None:
-    import subprocess
-
-    from cosolve.io.toml_text import suggest
-
-    if name not in examples:
-        hint = (
-            suggest(name, list(examples)) if examples else "there is no examples folder here; see cosolve demo --list"
-        )
-        raise SetupError(f"there is no example '{name}'; {hint}")
-    code = subprocess.run([sys.executable, "-m", f"examples.{name}.run"], check=False).returncode
-    if code:
-        raise typer.Exit(code)
-
-
-def _first_line(path: Path) -> str:
-    """What an example says about itself."""
-    import ast
-
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
 
 
 if __name__ == "__main__":

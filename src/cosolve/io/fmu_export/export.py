@@ -21,7 +21,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.interface import System
-from cosolve.io.fmu_export.interface import Variable, variables
+from cosolve.io.fmu_export.interface import Variable, dependencies, variables
 from cosolve.io.fmu_export.model_description import Facts, model_description
 from cosolve.io.fmu_export.needed import is_installed
 from cosolve.io.fmu_export.source import Model, Source, build, default_arguments, locate, stepper
@@ -91,7 +91,7 @@ def export_fmu(
         if parameters is None:  # a port of that name comes first
             given = {name: value for name, value in given.items() if name not in _port_names(model)}
         shown = variables(model, version == "3.0", inputs, outputs, given)
-        saves, serialises = _states(model)
+        saves, serialises, depends = _states(model, shown)
     recipe = {
         **located.recipe,
         "variables": [variable.table() for variable in shown],
@@ -115,6 +115,7 @@ def export_fmu(
         saves,
         serialises,
         model.step if isinstance(model.step, float) else None,
+        depends,
     )
     content["modelDescription.xml"] = model_description(version, facts, shown)
     content["documentation/index.html"] = _page(facts, model, shown).encode()
@@ -212,18 +213,22 @@ def _read(file: Path | bytes) -> bytes:
     return file if isinstance(file, bytes) else file.read_bytes()
 
 
-def _states(model: Model) -> tuple[bool, bool]:
-    """Whether the model's state can be saved, and whether as bytes too; starts it once."""
+def _states(model: Model, shown: Sequence[Variable]) -> tuple[bool, bool, dict[int, list[int]]]:
+    """Whether the model's state can be saved, whether as bytes too, and which outputs react at once to which inputs.
+
+    The last is known of a single subsystem only. Starts the model once.
+    """
     with stepper(model) as running:
+        depends = dependencies(model, shown)
         try:
             running.save()
         except CosolveError:
-            return False, False
+            return False, False, depends
         try:
             running.save(portable=True).to_bytes()
         except CosolveError:
-            return True, False
-    return True, True
+            return True, False, depends
+    return True, True, depends
 
 
 def _slave(version: str) -> str:
