@@ -17,7 +17,7 @@ methods     Jacobi, GaussSeidel, MasterSlave, SemiImplicit, Implicit, DynamicSta
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, Damped
 running     simulate, Stepper, sweep, Result, load
 judging     check, critical_step, spectral_radius, stability_map, convergence, structure, check_jacobians, nrmse, wrmse
-files       export_fmu, inspect_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and system files (TOML)
+files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and system files (TOML)
 
 `help(cs.simulate)` and so on has arguments and an example for each.
 """
@@ -58,6 +58,7 @@ from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
     CosolveError,
+    FmuWarning,
     NonFiniteError,
     OutputFileError,
     SetupError,
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
         read_mesh,
     )
     from cosolve.io.fmu_export import export_fmu
+    from cosolve.io.fmu_trial import try_fmu
     from cosolve.io.inspect_fmu import Inspection, inspect_fmu
     from cosolve.io.ssp import read_ssp, write_ssp
     from cosolve.mechanics.model import MultibodyModel
@@ -152,6 +154,7 @@ _LATER = {
     ),
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
+    "cosolve.io.fmu_trial": ("try_fmu",),
     "cosolve.io.inspect_fmu": ("Inspection", "inspect_fmu"),
     "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
     "cosolve.subsystem.process": ("Isolated", "Remote"),
@@ -196,6 +199,7 @@ __all__ = [
     "DynamicStatic",
     "ExudynModel",
     "Fmu",
+    "FmuWarning",
     "FreeRunning",
     "GaussSeidel",
     "Implicit",
@@ -282,6 +286,7 @@ __all__ = [
     "structure",
     "sweep",
     "trapezoidal",
+    "try_fmu",
     "why_not_compiled",
     "write_ssp",
     "wrmse",

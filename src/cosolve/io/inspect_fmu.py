@@ -80,6 +80,11 @@ class Inspection:
     remarks: tuple[str, ...]
     experiment: dict[str, float] = field(default_factory=dict)  # DefaultExperiment: startTime, stopTime, ...
 
+    @property
+    def main_kind(self) -> str:
+        """The kind that `methods` is about."""
+        return CO_SIMULATION if CO_SIMULATION in self.kinds else MODEL_EXCHANGE
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -40,7 +41,9 @@ from cosolve.subsystem.fmu.options import (
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
 from cosolve.subsystem.fmu.places import found_file
+from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
+from cosolve.subsystem.fmu.trial import facts
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
 
@@ -60,8 +63,9 @@ class Fmu(Subsystem):
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
-    `derivatives="step"` says that the FMU's directional derivatives
-    are those of its last step and not of the instant.
+    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`. `trial` is a file
+    that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+    `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
 
@@ -128,6 +132,8 @@ class Fmu(Subsystem):
         kind: str | None = None,
         isolated: bool = False,
         timeout: float | None = None,
+        read_back: bool = True,
+        trial: str | Path | None = None,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -142,6 +148,8 @@ class Fmu(Subsystem):
         folder = unpack(file)
         read = read_description(folder)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
+        self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
         self._given = given_values(description, parameters, start, file)
         self.name = name or description.name
         listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
@@ -155,7 +163,6 @@ class Fmu(Subsystem):
             if wants and here is not None:
                 here._crossing.write_at(t)
 
-        flags = description.kinds[CO_SIMULATION]
         self.listens = listens = interpolate and flags.has("providesIntermediateUpdate")
         self._instance = Instance(
             *(file, folder, description, CO_SIMULATION),
@@ -163,6 +170,7 @@ class Fmu(Subsystem):
             log=log,
             on_update=on_update if listens else None,
             between=[v for v in listed_inputs if v.is_float and v.can_set_between] if listens else (),
+            read_back=read_back,
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
         self._outputs = self._instance.values(listed_outputs)
@@ -246,10 +254,16 @@ class Fmu(Subsystem):
         self._linear = None
         return None if self._pattern is not None and self._pattern.any() else self._outputs.read(self.component)
 
+    def begin(self, t0: float, u: Vector) -> Vector:
+        """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
+        if not self._instance.stepping:
+            self._crossing.write(u)
+            self._instance.leave_initialisation()
+        return self._outputs.read(self.component)
+
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         if not self._instance.stepping:
-            self._crossing.write(u.coefficients[0])
-            self._instance.leave_initialisation()
+            self.begin(t0, u.coefficients[0])
         self._crossing.cross(t0, u, 0.0, 1.0)
         self._time = t1
         if self._pattern is not None and self._pattern.any():
@@ -326,6 +340,8 @@ class Fmu(Subsystem):
             for key, value in given.items():
                 self._instance.set(self.description.variables[key], value)
             self._linear = self._at_end = None
+        else:
+            self._instance.give(given)
         self._given |= given
 
     def _output_derivatives(self, order: int = 1) -> Vector:
@@ -343,8 +359,26 @@ class Fmu(Subsystem):
 
     # -- Jacobian over the macro step ------------------------------------------------------------------------
 
+    def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
+        """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
+        if hasattr(self, "save"):
+            prove_rollback(self, t0, H, u)
+            if distrusted(self):
+                self._frozen = False
+
+    def forget_derivatives(self) -> None:
+        """As if none had been asked for yet."""
+        self._linear, self._at_end, self._watch = None, None, False
+
+    @property
+    def nominal_inputs(self) -> list[float]:
+        """How large each input is, by the description."""
+        return [v.nominal for v in self._crossing.inputs.variables for _ in range(v.length)]
+
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """See partials.py; called at the state at `t0`, which the caller restores."""
+        if distrusted(self):
+            return differenced(self, t0, t1, u, weight)
         crossing, derivatives = self._crossing, self._derivatives
         assert derivatives is not None
         self._instance.leave_initialisation()
