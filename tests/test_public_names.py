@@ -43,10 +43,25 @@ def test_help_gives_an_overview_with_the_names():
     assert "class SecondOrder" in text  # of a module that is imported when asked for
 
 
-@pytest.mark.parametrize("missing", ["jax", "exudyn", "pythonfmu"])
-def test_help_and_completion_do_without_optional_packages(missing):
+def test_help_of_fmu_shows_and_explains_every_option_of_both_kinds():
+    from cosolve.subsystem.fmu.model_exchange import ModelExchange
+
+    shown = inspect.signature(cs.Fmu).parameters
+    assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in shown.values())
+    of_model_exchange = inspect.signature(ModelExchange).parameters
+    for name, parameter in of_model_exchange.items():
+        assert shown[name].default == parameter.default, name
+    text = inspect.getdoc(cs.Fmu)
+    for name in shown:
+        assert name == "file" or f"`{name}" in text, name
+    assert "max_events: 'int' = 1000" in pydoc.plain(pydoc.render_doc(cs.Fmu))
+    with pytest.raises(cs.SetupError, match="there is no file"):
+        cs.Fmu("missing.fmu", solver="rodas4")
+
+
+def test_help_and_completion_do_without_optional_packages():
     script = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import sys; sys.modules.update(jax=None, exudyn=None, pythonfmu=None, pythonfmu3=None)\n"
         "import cosolve as cs, pydoc\n"
         "[getattr(cs, name) for name in dir(cs)]\n"
         "print(len(pydoc.render_doc(cs)) > 10000)\n"

@@ -17,7 +17,7 @@ methods     Jacobi, GaussSeidel, MasterSlave, SemiImplicit, Implicit, DynamicSta
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, Damped
 running     simulate, Stepper, sweep, Result, load
 judging     check, critical_step, spectral_radius, stability_map, convergence, structure, check_jacobians, nrmse, wrmse
-files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and system files (TOML)
+files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and TOML files
 
 `help(cs.simulate)` and so on has arguments and an example for each.
 """
