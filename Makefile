@@ -15,9 +15,9 @@ help:  ## list the targets
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cosolve needs Python 3.11 or newer; try make PYTHON=python3.12")'
-	@echo "installing cosolve and its tools into $(VENV) (once, a minute or two)"
+	@echo "installing cosolve and its tools into $(VENV) (once, a minute or two); the command is then $(BIN)/cosolve"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python tools/install.py --editable '.[dev]'
 	@touch $@
 
 install: $(STAMP)  ## create .venv with the package and the developer tools

@@ -191,11 +191,14 @@ def test_report_from_a_result():
 
 
 def test_demo_lists_and_runs_examples():
-    assert "no examples here" in _cosolve("demo", "--list").output
+    """Those that come with the package, from any folder, and those in a folder `examples` here."""
+    shown = _cosolve("demo", "--list").output
+    assert re.search(r"two_mass\s+Two-mass oscillator", shown)
+    assert re.search(r"quarter_car_fmus\s+Two FMUs in a loop", shown)
     Path("examples/pump").mkdir(parents=True)
-    Path("examples/pump/run.py").write_text('"""A pump and a pipe."""\nraise SystemExit(7)\n')
+    Path("examples/pump/run.py").write_text('"""A pump and a pipe."""\nimport sys\nraise SystemExit(len(sys.argv))\n')
     assert re.search(r"pump\s+A pump and a pipe\.", _cosolve("demo", "--list").output)
-    assert _process("demo", "pump").returncode == 7
+    assert _process("demo", "pump", "--quick", "-o", "here").returncode == 4  # itself, --quick, --out here
     unknown = _cosolve("demo", "pmup")
     assert unknown.exit_code == 2
     assert "there is no example 'pmup'; did you mean 'pump'?" in unknown.stderr

@@ -1,4 +1,26 @@
-"""cosolve couples simulation solvers: say how they touch, and run them together in time."""
+"""cosolve couples simulation solvers: say how they touch, and run them together in time.
+
+    import cosolve as cs
+
+    system = cs.System({"one": one, "two": two})       # models, by name
+    system.connect("one.x", "two.u")                   # also law, equations, constraint, map, set
+    print(cs.check(system, cs.SemiImplicit(degree=1), H=0.01))
+    result = cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(degree=1), step=0.01)
+    result["two.y"], result.plot("two.y"), result.save("run.h5")
+
+models      Subsystem (write your own), Ode, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde, JaxStatic,
+            SecondOrder, Multibody (a MultibodyModel), ExudynModel, Fmu, Isolated, Remote, FreeRunning, SelfDriven
+joining     System, Joint, assemble, Port, At, Mesh, Mapping (mortar, dual_mortar, barycentric, nearest_neighbour,
+            radial_basis, read_mesh)
+methods     Jacobi, GaussSeidel, MasterSlave, SemiImplicit, Implicit, DynamicStatic; step=Adaptive(...);
+            constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
+correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, Damped
+running     simulate, Stepper, sweep, Result, load
+judging     check, critical_step, spectral_radius, stability_map, convergence, structure, check_jacobians, nrmse, wrmse
+files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and TOML files
+
+`help(cs.simulate)` and so on has arguments and an example for each.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -82,6 +104,7 @@ from cosolve.subsystem import (
     capabilities,
 )
 from cosolve.subsystem.units import Unit
+from cosolve.version import VERSION
 
 if TYPE_CHECKING:
     from cosolve.analysis.jacobians import check_jacobians
@@ -99,6 +122,7 @@ if TYPE_CHECKING:
     )
     from cosolve.io.fmu_export import export_fmu
     from cosolve.io.fmu_trial import try_fmu
+    from cosolve.io.inspect_fmu import Inspection, inspect_fmu
     from cosolve.io.ssp import read_ssp, write_ssp
     from cosolve.mechanics.model import MultibodyModel
     from cosolve.subsystem.exudyn_model import ExudynModel
@@ -120,7 +144,7 @@ if TYPE_CHECKING:
         trapezoidal,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
 _LATER = {
@@ -134,7 +158,7 @@ _LATER = {
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
     "cosolve.io.fmu_trial": ("try_fmu",),
-    "cosolve.io.inspect_fmu": ("inspect_fmu",),
+    "cosolve.io.inspect_fmu": ("Inspection", "inspect_fmu"),
     "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
     "cosolve.subsystem.process": ("Isolated", "Remote"),
     "cosolve.subsystem.jax_ode": ("JaxOde",),
@@ -154,6 +178,11 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(module), name)
     raise AttributeError(f"module 'cosolve' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are imported when first asked for."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__") and name.endswith("__"))])
 
 
 __all__ = [
@@ -178,6 +207,7 @@ __all__ = [
     "FreeRunning",
     "GaussSeidel",
     "Implicit",
+    "Inspection",
     "IqnIls",
     "IqnImvj",
     "Isolated",

@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 from cosolve.errors import CosolveError, SetupError, SimulationError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cosolve.analysis.compare import Comparison
     from cosolve.interface import System
     from cosolve.io import Description
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from cosolve.stepsize import Adaptive
 
 _DEFAULT_RESULT = Path("result.h5")
+_WIDE = 1000
 
 
 class _Group(TyperGroup):
@@ -57,7 +60,8 @@ app = typer.Typer(
 )
 
 SystemFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="System file (TOML), or an SSP (.ssp, .ssd).", show_default=False)
+    Path,
+    typer.Argument(metavar="FILE", help="System file (TOML), an SSP (.ssp, .ssd), or an FMU.", show_default=False),
 ]
 MethodOption = Annotated[
     str | None, typer.Option("--method", help="Use this method instead: name or name:degree, e.g. semi-implicit:2.")
@@ -88,6 +92,9 @@ def run(
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write a CSV file next to the result.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Also write a report (.html).")] = None,
+    plot: Annotated[
+        list[str] | None, typer.Option("--plot", metavar="NAME", help="Also draw this; repeat it for several.")
+    ] = None,
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
@@ -96,6 +103,16 @@ def run(
         list[str] | None,
         typer.Option("--input", help="Drive an input: a.u=2.5, or a.u=drive.csv:column; may be given several times."),
     ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="FMU: a parameter, start value or input; may be repeated."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="FMU: co-simulation (cs) or model-exchange (me).")] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="NAME", help="FMU: record these variables instead of its outputs."),
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option("--tolerance", help="FMU: use this tolerance instead.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
     pace: Annotated[
@@ -103,14 +120,22 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
-    """Run a system file or an SSP and keep the result."""
+    """Run a system file, an SSP or one FMU, and keep the result.
+
+    An FMU runs by itself, with its DefaultExperiment for times, step and tolerance, and its inputs held.
+    """
     from cosolve.result.store import refuse_unwritable
 
-    described = _described(file, method, degree, step, t_end)
+    only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
+    if not _is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
+        raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
+    described = _described(file, method, degree, step, t_end, values, kind, outputs, tolerance)
     for words in inputs or []:
         _set_input(described.system, words)
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
+    if plot:
+        output = replace(output, plot=tuple(_shown(described, name) for name in plot))
     described = replace(described, output=output)
     if report is None and output.report:
         report = described.beside(".html")
@@ -133,8 +158,9 @@ def run(
         failure.add_note(f"kept    {output.file}: {_span(result)}")
         raise failure
     if not quiet:
+        what_ran = file.name if _is_fmu(file) and method is None else described.method.label
         how = "ended early" if result.ended else "finished"
-        typer.echo(f"{described.method.label} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")
@@ -237,17 +263,38 @@ def export(
     fmi: Annotated[str, typer.Option("--fmi", help="Version of FMI: 2.0 or 3.0.")] = "2.0",
     inputs: Annotated[list[str] | None, typer.Option("--input", help="Offer only these inputs.")] = None,
     outputs: Annotated[list[str] | None, typer.Option("--output", help="Offer only these outputs.")] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="NAME=VALUE",
+            help="Offer this argument of the function as a parameter; repeat it for several.",
+            show_default="all arguments whose default is a float",
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("--file", help="Put this file or folder into the FMU as well.")
+    ] = None,
     method: MethodOption = None,
     step: StepOption = None,
 ) -> None:
-    """Write a system or a Python subsystem as a co-simulation FMU."""
-    from cosolve.io.fmu_export import export_fmu
+    """Write a system or a Python subsystem as a co-simulation FMU, with the files that it needs."""
+    from cosolve.io.fmu_export import export_fmu, packed_files
     from cosolve.io.named import method_from_words
 
-    chosen = None if method is None else method_from_words(method)
     version: Any = fmi
-    made = export_fmu(source, out, version=version, method=chosen, step=step, inputs=inputs, outputs=outputs)
-    typer.echo(f"fmu     {made}")
+    made = export_fmu(
+        source,
+        out,
+        version=version,
+        method=None if method is None else method_from_words(method),
+        step=step,
+        inputs=inputs,
+        outputs=outputs,
+        parameters=_assignments(parameters, "--parameter") if parameters else None,
+        files=files or (),
+    )
+    typer.echo(f"fmu     {made}\npacked  {', '.join(packed_files(made))}")
 
 
 @app.command()
@@ -278,9 +325,7 @@ def inspect(
 
         typer.echo(dumps(found.to_dict(), indent=2))
     else:
-        from rich.console import Console
-
-        found.show(Console())
+        found.show(_console())
 
 
 @app.command()
@@ -304,25 +349,31 @@ def serve(
     offer(factory, host=host, port=port, key=key, ready=ready)
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def demo(
-    name: Annotated[str | None, typer.Argument(help="Example to run (a folder below examples).")] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the examples below the current folder.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what the demo writes.")] = Path("cosolve-demo"),
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="Example to run; what follows it goes to the example (try --help there).")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the examples.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for what is written.", show_default="cosolve-demo")
+    ] = None,
 ) -> None:
     """Run the built-in demo, or one of the examples."""
-    examples = {path.parent.name: path for path in sorted(Path("examples").glob("*/run.py"))}
+    from cosolve.gallery import about, examples, run_example
+
     if show_list:
-        for example, path in examples.items():
-            typer.echo(f"{example:<28} {_first_line(path)}")
-        if not examples:
-            typer.echo("no examples here; go to the folder that contains examples/ (the source tree of cosolve)")
+        for example, path in examples().items():
+            typer.echo(f"{example:<28} {about(path)}")
     elif name is None:
         from cosolve.demo import run_demo
 
-        run_demo(out, typer.echo)
+        run_demo(out or Path("cosolve-demo"), typer.echo)
     else:
-        _run_example(name, examples)
+        code = run_example(name, [*ctx.args, *([] if out is None else ["--out", str(out)])])
+        if code:
+            raise typer.Exit(code)
 
 
 def main() -> None:
@@ -333,14 +384,52 @@ def main() -> None:
 # -- pieces ------------------------------------------------------------------------------------------------
 
 
+def _is_fmu(file: Path) -> bool:
+    return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
+
+
+def _shown(described: Description, name: str) -> str:
+    """A quantity to draw; of a single subsystem its name is enough."""
+    from cosolve.io.toml_text import suggest
+    from cosolve.stepper import Selection
+
+    known = list(Selection(described.system.plan(), described.output.record).channels)
+    subsystems = list(described.system.subsystems)
+    port = name.replace(".", "_")
+    for candidate in (name, *([f"{subsystems[0]}.{name}", f"{subsystems[0]}.{port}"] if len(subsystems) == 1 else [])):
+        if candidate in known:
+            return candidate
+    raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
+
+
 def _described(
-    file: Path, method: str | None, degree: int | None, step: float | None, t_end: float | None
+    file: Path,
+    method: str | None,
+    degree: int | None,
+    step: float | None,
+    t_end: float | None,
+    values: list[str] | None = None,
+    kind: str | None = None,
+    outputs: list[str] | None = None,
+    tolerance: float | None = None,
 ) -> Description:
     """The system file with what the command line changes."""
     from cosolve.io import load_system
     from cosolve.io.named import method_from_words
 
-    if file.suffix in (".ssp", ".ssd"):
+    if _is_fmu(file):
+        from cosolve.io.fmu_run import read_fmu
+
+        described = read_fmu(
+            file,
+            kind=kind,
+            values=_assignments(values or [], "--set"),
+            outputs=outputs,
+            tolerance=tolerance,
+            step=step,
+            t_end=t_end,
+        )
+    elif file.suffix in (".ssp", ".ssd"):
         from cosolve.io.ssp import read_ssp
 
         described = read_ssp(file, t_end=t_end)
@@ -355,6 +444,30 @@ def _described(
     if t_end is not None:
         described = replace(described, t_end=t_end)
     return described
+
+
+def _assignments(words: list[str], option: str) -> dict[str, Any]:
+    """`name=value` as a dict; values are numbers, several numbers (an array), true or false, or texts."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not (name.strip() and equals and text.strip()):
+            raise SetupError(f"{option} {word}: write it as {option} name=value")
+        found[name.strip()] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    parts = text.replace(",", " ").split()
+    for kind in (int, float):
+        try:
+            numbers = [kind(part) for part in parts]
+        except ValueError:
+            continue
+        return numbers[0] if len(numbers) == 1 else numbers
+    return text
 
 
 def _first_step(step: float | Adaptive | None) -> float | None:
@@ -400,9 +513,15 @@ def _progress(hidden: bool) -> Iterator[Callable[[float], None] | None]:
         yield lambda fraction: bar.update(task, completed=fraction)
 
 
+def _console() -> Console:
+    """For tables: as wide as the terminal; elsewhere as wide as they are, so that no name is broken."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+
+
 def _print_comparison(found: Comparison, described: Description) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(
@@ -420,34 +539,11 @@ def _print_comparison(found: Comparison, described: Description) -> None:
         stats = entry.stats
         counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")
         table.add_row(entry.label, state, error, entry.worst or "-", *map(str, counts))
-    Console().print(table)
+    _console().print(table)
     typer.echo(f"error: largest over time, relative to the largest value of the output, against {found.reference}")
     for entry in found.entries:
         if entry.failure:
             typer.echo(f"{entry.label}: {entry.failure}")
-
-
-def _run_example(name: str, examples: dict[str, Path]) -> None:
-    import subprocess
-
-    from cosolve.io.toml_text import suggest
-
-    if name not in examples:
-        hint = (
-            suggest(name, list(examples)) if examples else "there is no examples folder here; see cosolve demo --list"
-        )
-        raise SetupError(f"there is no example '{name}'; {hint}")
-    code = subprocess.run([sys.executable, "-m", f"examples.{name}.run"], check=False).returncode
-    if code:
-        raise typer.Exit(code)
-
-
-def _first_line(path: Path) -> str:
-    """What an example says about itself."""
-    import ast
-
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
 
 
 if __name__ == "__main__":

@@ -87,3 +87,19 @@ def test_the_same_model_gives_the_same_file_with_everything_in_it(tmp_path):
     }
     assert variables["two.extra"].get("start") == "0.0"
     assert root.find("DefaultExperiment").get("stepSize") == "0.01"
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_a_subsystem_says_which_outputs_react_at_once(version, tmp_path):
+    """Importers need it: inputs at the end of a step reach these outputs only if they are set again."""
+    (tmp_path / "part.py").write_text(
+        "import cosolve as cs\ndef part():\n"
+        "    return cs.Linear([[0.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [2.0]], [[0, 0, 0], [0, 5, 0], [0, 0, 1]],\n"
+        "                     x0=[0.0], inputs=['a', ('b', 2)], outputs=['x', ('y', 2)])\n"
+    )
+    path = cs.export_fmu(f"{tmp_path}/part.py:part", tmp_path / "part.fmu", version=version)
+    found = cs.Fmu(path).feedthrough()
+    # arrays react as a whole; as scalars y[1] takes b[1] and y[2] takes b[2]
+    expected = [[0, 0, 0], [0, 1, 0], [0, 0, 1]] if version == "2.0" else [[0, 0, 0], [0, 1, 1], [0, 1, 1]]
+    assert found.astype(int).tolist() == expected
+    assert not hasattr(cs.Fmu(cs.export_fmu(f"{MODEL}:pair", tmp_path / "pair.fmu", version=version)), "feedthrough")

@@ -55,6 +55,32 @@ def test_a_pair_of_fmus_runs_as_in_python(tmp_path) -> None:
     np.testing.assert_array_equal(read["one.x"], built["one.x"])
 
 
+FORMS = {
+    "fmu": "fmu = 'parts/tank.fmu'\nstart = {x = 2.0}",
+    "factory": "factory = 'cosolve:Fmu'\nparameters = {file = 'parts/tank.fmu', start = {x = 2.0}}",
+    "own factory": "factory = 'plant:tank'",
+    "isolated": "fmu = 'parts/tank.fmu'\nstart = {x = 2.0}\nisolated = true",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fmus_are_relative_to_the_file_wherever_it_is_run_from(tmp_path, monkeypatch, form) -> None:
+    """In all forms; an FMU of the same name in the current folder is not meant."""
+    for folder in ("plant/parts", "elsewhere/parts"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "plant/parts/tank.fmu").write_bytes(fmu("mass_force", 2).read_bytes())
+    (tmp_path / "elsewhere/parts/tank.fmu").write_text("not an FMU")
+    (tmp_path / "plant/plant.py").write_text(
+        "import cosolve as cs\ndef tank():\n    return cs.Fmu('parts/tank.fmu', start={'x': 2.0})\n"
+    )
+    (tmp_path / "plant/plant.toml").write_text(
+        f"[subsystems.one]\n{FORMS[form]}\n[constants]\none.f = 0.0\n"
+        "[simulation]\nt_end = 0.1\nstep = 0.1\nmethod = 'jacobi'\n"
+    )
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert load_system("../plant/plant.toml").run()["one.x"][0] == 2.0
+
+
 @pytest.mark.parametrize(
     ("more", "second", "words"),
     [

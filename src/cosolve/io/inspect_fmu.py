@@ -5,7 +5,7 @@ The library inside the archive is not loaded: looking at an unknown FMU runs non
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,7 @@ class Inspection:
     capabilities: dict[str, bool | int]
     methods: tuple[Verdict, ...]
     remarks: tuple[str, ...]
+    experiment: dict[str, float] = field(default_factory=dict)  # DefaultExperiment: startTime, stopTime, ...
 
     @property
     def main_kind(self) -> str:
@@ -138,6 +139,7 @@ def inspect_fmu(file: str | Path) -> Inspection:
         capabilities=_capabilities(read, flags),
         methods=tuple(_verdicts(read, flags)),
         remarks=tuple(remarks),
+        experiment=dict(read.experiment),
     )
 
 
@@ -247,6 +249,17 @@ def _of_model_exchange(read: Description, flags: Kind) -> list[Verdict]:
     ]
 
 
+def _experiment(found: Inspection) -> str:
+    """DefaultExperiment in words."""
+    given = {key: f"{value:g}" for key, value in found.experiment.items()}
+    parts = [f"t = {given.get('startTime', '0')} ... {given['stopTime']}"] if "stopTime" in given else []
+    parts += [f"start {given['startTime']}"] if "startTime" in given and not parts else []
+    parts += [
+        f"{word} {given[key]}" for key, word in (("stepSize", "step"), ("tolerance", "tolerance")) if key in given
+    ]
+    return f"default experiment: {', '.join(parts) or 'none'}"
+
+
 # -- pictures ----------------------------------------------------------------------------------------------------
 
 
@@ -267,8 +280,11 @@ def _rendered(found: Inspection) -> list[RenderableType]:
     head = Text.assemble((found.name, "bold"), f"  FMI {found.fmi}, {' and '.join(found.kinds) or 'of no kind'}")
     if found.description:
         head.append(f"\n{found.description}")
-    size = f"{found.states} continuous states shown, {found.others} more variables"
-    head.append(f"\n{found.file}" + (f", made by {found.tool}" if found.tool else "") + f"\n{size}\n", style="dim")
+    size = f"{found.states} continuous states shown, {found.others} more variables\n{_experiment(found)}"
+    head.append(
+        f"\n{found.file}" + (f", made by {found.tool}" if found.tool else "") + f"\n{size}\n",
+        style="dim",
+    )
     parts: list[RenderableType] = [head]
     for title, rows in (("Inputs", found.inputs), ("Outputs", found.outputs), ("Parameters", found.parameters)):
         if not rows:

@@ -35,7 +35,8 @@
     [output]
     file = "result.h5"                        # relative to the current folder
 
-Python modules are looked for in the folder of the file first, then in the current folder.
+Python modules, and FMUs that a factory names (`factory = "cosolve:Fmu"`, `parameters = {file = "wheel.fmu"}`), are
+looked for in the folder of the file first, then in the current folder. docs/system-files.md has every key.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ from cosolve.simulate import simulate
 from cosolve.stepper import Selection
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem import Linear, Matrix, Port, Subsystem
+from cosolve.subsystem.fmu.places import looking_in
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def load_system(path: str | Path) -> Description:
     file = TomlFile(path)
     described = file.validate(SystemTable, file.data, tables=TABLES)
     simulation = described.simulation
-    system = _system(file, described)
+    with looking_in(file.folder):  # FMUs that factories name, too
+        system = _system(file, described)
     with file.at(("simulation",), "method"):
         method = named.method(simulation.method, file.folder)
     with file.at(("simulation",), "step"):
@@ -318,9 +321,8 @@ def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Su
                 where, f"'{key}' is no option; it has a key of its own, or follows from the table", "options"
             )
     with file.at(where, "fmu"):
-        path = file.folder / given.fmu
         made: Subsystem = Fmu(
-            path if path.exists() else given.fmu,
+            given.fmu,
             parameters=given.parameters,
             start=given.start,
             isolated=given.isolated,

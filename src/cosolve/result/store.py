@@ -1,7 +1,8 @@
 """Results on disk: HDF5 while a run goes on and afterwards, CSV for spreadsheets.
 
 A file holds one resizable dataset per recorded column (`t`, `y`, `z`, `H`, ...), the number of `rows` that are valid,
-and JSON texts: `about` (channels, subsystems, meta; written first) and `outcome` (stats and error; written last). Rows
+names of what is in the columns (`labels.py`), and JSON texts: `about` (channels, subsystems, meta; written first) and
+`outcome` (stats and error; written last). docs/result-files.md has the whole layout. Rows
 are appended in single-writer-multiple-reader mode and `rows` is raised only after they were flushed, so a run that is
 killed at any moment leaves a file that `load` reads up to the last flush. Columns are read when they are asked for.
 """
@@ -26,8 +27,10 @@ import numpy.typing as npt
 
 from cosolve.errors import OutputFileError, SetupError, SimulationError
 from cosolve.result.file_columns import FORMAT, Columns, FileColumns, open_result, reason
+from cosolve.result.labels import write_labels
 from cosolve.result.recorder import NORMS, Layout, Memory, Row
 from cosolve.result.result import Channel, Result, Stats
+from cosolve.version import VERSION
 
 _HDF5 = (".h5", ".hdf5")
 _BLOCK_ROWS = 4096
@@ -227,7 +230,7 @@ def _create(
     }
     with _writing(path):
         file = h5py.File(path, "w", libver="latest")
-    file.attrs["format"], file.attrs["run"] = FORMAT, run
+    file.attrs["format"], file.attrs["run"], file.attrs["cosolve"] = FORMAT, run, VERSION
     file["about"] = json.dumps(about, default=_plain)
     file["rows"] = np.int64(0)
     file.create_dataset("outcome", (0,), np.uint8, maxshape=(None,), chunks=(1024,))
@@ -239,6 +242,7 @@ def _create(
             continue
         rows = max(1, min(_BLOCK_ROWS, _CHUNK_BYTES // (np.dtype(dtype).itemsize * max((1, *tail)))))
         file.create_dataset(name, (0, *tail), dtype, maxshape=(None, *tail), chunks=(rows, *tail))
+    write_labels(file, channels, subsystems)
     file.flush()
     return file
 

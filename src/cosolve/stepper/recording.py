@@ -17,6 +17,7 @@ from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.stepper.channels import Selection
 from cosolve.stepper.core import Core
 from cosolve.stepper.rows import Rows
+from cosolve.version import VERSION
 
 _WRITE_EVERY = 0.01  # seconds: no later than that rows are with the recorder
 
@@ -24,6 +25,7 @@ _WRITE_EVERY = 0.01  # seconds: no later than that rows are with the recorder
 def about_run(system: System, method: Method, step: object, t_start: float, t_end: float | None) -> dict[str, Any]:
     """What a result says about its run."""
     return {
+        "cosolve": VERSION,
         "method": repr(method),
         "step": repr(step),
         "t_start": t_start,

@@ -1,5 +1,5 @@
 """A coupled system, or one Python subsystem, as a co-simulation FMU."""
 
-from cosolve.io.fmu_export.export import export_fmu
+from cosolve.io.fmu_export.export import export_fmu, packed_files
 
-__all__ = ["export_fmu"]
+__all__ = ["export_fmu", "packed_files"]

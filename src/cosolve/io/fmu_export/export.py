@@ -7,26 +7,31 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from hashlib import sha256
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.interface import System
-from cosolve.io.fmu_export.interface import Variable, variables
+from cosolve.io.fmu_export.interface import Variable, dependencies, variables
 from cosolve.io.fmu_export.model_description import Facts, model_description
-from cosolve.io.fmu_export.source import Model, Source, build, locate, stepper
+from cosolve.io.fmu_export.needed import is_installed
+from cosolve.io.fmu_export.source import Model, Source, build, default_arguments, locate, stepper
 from cosolve.method import Method
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 
 Version = Literal["2.0", "3.0"]
 
+_MODEL = "resources/model/"
 _WRAPPERS = {"2.0": ("pythonfmu", "Fmi2Slave"), "3.0": ("pythonfmu3", "Fmi3Slave")}
 
 
@@ -48,9 +53,10 @@ def export_fmu(
     `source` is a system file (`.toml`), an SSP, `"model.py:function"` with a function that returns a `Subsystem`, a
     `System` or `(system, method, step)`, or a `System` or `Subsystem` object where cloudpickle is installed. `method`
     and `step` come from there, or from the arguments. Inputs held by `System.set` and inputs that nothing feeds become
-    inputs of the FMU (or only those in `inputs`), the outputs of all subsystems its outputs (or those in `outputs`);
-    `parameters` are arguments of the function, with their defaults. Modules that the model imports from its own folder
-    travel with it; name others, and data, in `files`.
+    inputs of the FMU (or only those in `inputs`), the outputs of all subsystems its outputs (or those in `outputs`).
+    `parameters` are arguments of the function with their start values; unless given, all arguments whose default is a
+    float. The FMUs, modules and named files that the model needs travel with it; name other data in `files`: the model
+    finds it in the folder of its own file, which is the current folder while it is built.
 
     The importer's steps must be whole multiples of the macro step, otherwise they are discarded with a message; a
     single subsystem, `Adaptive` steps and methods that choose their own take any. The importing process needs a Python
@@ -74,12 +80,18 @@ def export_fmu(
     if path.suffix != ".fmu":
         raise SetupError(f"export: '{path}' must end in .fmu")
     libraries = _libraries(version)
-    located = locate(source, method, step, files)
-    if parameters and located.recipe["kind"] != "function":
+    if parameters and not _is_function(source):
         raise SetupError("export: parameters are arguments of a function; export 'model.py:function'")
-    model = _tried(located, parameters or {})
-    shown = variables(model, version == "3.0", inputs, outputs, parameters or {})
-    saves, serialises = _states(model)
+    given = {name: _number(name, value) for name, value in (parameters or {}).items()}
+    loaded = dict(sys.modules)
+    if parameters is None and _is_function(source):
+        given = default_arguments(str(source))
+    located = locate(source, method, step, files, given)
+    with _tried(located, given, loaded) as model:
+        if parameters is None:  # a port of that name comes first
+            given = {name: value for name, value in given.items() if name not in _port_names(model)}
+        shown = variables(model, version == "3.0", inputs, outputs, given)
+        saves, serialises, depends = _states(model, shown)
     recipe = {
         **located.recipe,
         "variables": [variable.table() for variable in shown],
@@ -88,7 +100,7 @@ def export_fmu(
     }
     identifier = re.sub(r"\W", "_", name or path.stem)
     identifier = f"m_{identifier}" if not identifier[:1].isalpha() else identifier
-    content = {f"resources/model/{inside}": _read(file) for inside, file in located.files.items()}
+    content = {_MODEL + inside: _read(file) for inside, file in located.files.items()}
     content["resources/cosolve.json"] = json.dumps(recipe, indent=1).encode()
     token = sha256(b"".join(key.encode() + value for key, value in sorted(content.items()))).hexdigest()[:32]
     module = f"cosolve_fmu{version[0]}_{token}"  # two FMUs in one process must not share a module
@@ -103,6 +115,7 @@ def export_fmu(
         saves,
         serialises,
         model.step if isinstance(model.step, float) else None,
+        depends,
     )
     content["modelDescription.xml"] = model_description(version, facts, shown)
     content["documentation/index.html"] = _page(facts, model, shown).encode()
@@ -110,6 +123,13 @@ def export_fmu(
         content[f"binaries/{folder}/{identifier}{library.suffix}"] = library.read_bytes()
     _write(path, content)
     return path
+
+
+def packed_files(path: str | Path) -> list[str]:
+    """The files of the model that an exported FMU holds, by their names in its `resources/model`."""
+    with ZipFile(path) as file:
+        inside = [name.removeprefix(_MODEL) for name in file.namelist() if name.startswith(_MODEL)]
+    return [name for name in inside if name]
 
 
 def _libraries(version: str) -> dict[str, Path]:
@@ -131,32 +151,84 @@ def _libraries(version: str) -> dict[str, Path]:
     return found
 
 
-def _tried(located: Source, parameters: Mapping[str, float]) -> Model:
-    """The model built from the very files that the FMU will hold."""
-    with tempfile.TemporaryDirectory() as folder:
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SetupError(f"export: the parameter '{name}' must be a number, not {value!r}")
+    return float(value)
+
+
+def _port_names(model: Model) -> set[str]:
+    ports = [*model.system.inputs.values(), *model.system.outputs.values()]
+    return {port.name for some in ports for port in some} if model.single else set()
+
+
+def _is_function(source: object) -> bool:
+    return isinstance(source, (str, Path)) and ".py:" in str(source)
+
+
+@contextmanager
+def _tried(located: Source, parameters: Mapping[str, float], loaded: Mapping[str, ModuleType]) -> Iterator[Model]:
+    """The model built from the very files that the FMU will hold, and nothing else: elsewhere there is no more."""
+    with tempfile.TemporaryDirectory() as home:
+        folder, empty = Path(home, "model"), Path(home, "empty")
+        empty.mkdir()
         for inside, file in located.files.items():
-            target = Path(folder, inside)
+            target = folder / inside
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(_read(file))
-        return build(located.recipe, Path(folder), parameters)
+        for name in set(sys.modules) - set(loaded):  # imported from the model's own folder a moment ago
+            if not is_installed(sys.modules[name]):
+                del sys.modules[name]
+        try:
+            with chdir(empty):
+                yield _built(located.recipe, folder, parameters)
+        finally:
+            _forget_modules(Path(home), loaded)
+
+
+def _built(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float]) -> Model:
+    """The model, which could be built in its own place a moment ago."""
+    try:
+        return build(recipe, folder, parameters)
+    except SetupError as error:
+        if str(error).startswith("export:"):
+            raise
+        raise SetupError(
+            f"export: the model cannot be built from the files that would be in the FMU: {error}; name what is missing "
+            "in files= (--file on the command line)"
+        ) from error
+
+
+def _forget_modules(home: Path, loaded: Mapping[str, ModuleType]) -> None:
+    """The user's own modules again, not the copies in a folder that is about to go."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).is_relative_to(home):
+            del sys.modules[name]
+            if name in loaded:
+                sys.modules[name] = loaded[name]
 
 
 def _read(file: Path | bytes) -> bytes:
     return file if isinstance(file, bytes) else file.read_bytes()
 
 
-def _states(model: Model) -> tuple[bool, bool]:
-    """Whether the model's state can be saved, and whether as bytes too; starts it once."""
+def _states(model: Model, shown: Sequence[Variable]) -> tuple[bool, bool, dict[int, list[int]]]:
+    """Whether the model's state can be saved, whether as bytes too, and which outputs react at once to which inputs.
+
+    The last is known of a single subsystem only. Starts the model once.
+    """
     with stepper(model) as running:
+        depends = dependencies(model, shown)
         try:
             running.save()
         except CosolveError:
-            return False, False
+            return False, False, depends
         try:
             running.save(portable=True).to_bytes()
         except CosolveError:
-            return True, False
-    return True, True
+            return True, False, depends
+    return True, True, depends
 
 
 def _slave(version: str) -> str:

@@ -12,6 +12,8 @@ from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.io.fmu_export.source import Model
 from cosolve.io.toml_text import suggest
+from cosolve.subsystem.feedthrough import feedthrough
+from cosolve.subsystem.port import Ports
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,34 @@ def variables(
                 found.append(Variable(f"{name}[{k + 1}]", causality, address, _next(found), None, k, unit, start))
     taken = {variable.name for variable in found}
     for name, value in parameters.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise SetupError(f"export: the parameter '{name}' must be a number, not {value!r}")
         if name in taken:
             raise SetupError(f"export: '{name}' is the name of a parameter and of a port; rename the parameter")
-        found.append(Variable(name, "parameter", name, _next(found), start=float(value)))
+        found.append(Variable(name, "parameter", name, _next(found), start=value))
     return found
+
+
+def dependencies(model: Model, shown: Sequence[Variable]) -> dict[int, list[int]]:
+    """Which inputs each output of a single subsystem, already started, reacts to at once, by their references."""
+    if not model.single:
+        return {}
+    plan = model.system.plan()
+    pattern = feedthrough(plan.subsystems[0], 0.0, plan.u_offset.copy())
+    inputs, outputs = plan.input_ports[0], plan.output_ports[0]
+
+    def entries(ports: Ports, variable: Variable) -> list[int]:
+        inside = ports.slice(variable.address.partition(".")[2])
+        every = list(range(inside.start, inside.stop))
+        return every if variable.entry is None else [every[variable.entry]]
+
+    return {
+        output.reference: [
+            v.reference
+            for v in shown
+            if v.causality == "input" and pattern[np.ix_(entries(outputs, output), entries(inputs, v))].any()
+        ]
+        for output in shown
+        if output.causality == "output"
+    }
 
 
 def _next(found: list[Variable]) -> int:

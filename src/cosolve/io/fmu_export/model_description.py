@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cosolve.io.fmu_export.interface import Variable
@@ -21,6 +21,8 @@ class Facts:
     saves: bool
     serialises: bool
     step: float | None
+    #: for outputs that react at once to certain inputs only: the references of these; others are not said
+    dependencies: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 def model_description(version: str, facts: Facts, variables: Sequence[Variable]) -> bytes:
@@ -41,7 +43,7 @@ def model_description(version: str, facts: Facts, variables: Sequence[Variable])
         SubElement(categories, "Category", name=category)
     if facts.step is not None:
         SubElement(root, "DefaultExperiment", stepSize=repr(facts.step))
-    (_variables_2 if version == "2.0" else _variables_3)(root, variables)
+    (_variables_2 if version == "2.0" else _variables_3)(root, variables, facts.dependencies)
     indent(root)
     text: bytes = tostring(root, "utf-8")
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + text + b"\n"
@@ -75,7 +77,7 @@ def _attributes(variable: Variable) -> dict[str, str]:
     }
 
 
-def _variables_2(root: Element, variables: Sequence[Variable]) -> None:
+def _variables_2(root: Element, variables: Sequence[Variable], depends: Mapping[int, Sequence[int]]) -> None:
     listed = SubElement(root, "ModelVariables")
     time = SubElement(listed, "ScalarVariable", name="time", valueReference="0", causality="independent")
     time.set("variability", "continuous")
@@ -86,14 +88,17 @@ def _variables_2(root: Element, variables: Sequence[Variable]) -> None:
         if variable.start is not None:
             real.set("start", repr(variable.start))
     structure = SubElement(root, "ModelStructure")
-    places = [str(place) for place, v in enumerate(variables, start=2) if v.causality == "output"]
-    for part in ("Outputs", "InitialUnknowns") if places else ():
+    places = {v.reference: place for place, v in enumerate(variables, start=2)}
+    outputs = [v.reference for v in variables if v.causality == "output"]
+    for part in ("Outputs", "InitialUnknowns") if outputs else ():
         unknowns = SubElement(structure, part)
-        for place in places:
-            SubElement(unknowns, "Unknown", index=place)
+        for reference in outputs:
+            unknown = SubElement(unknowns, "Unknown", index=str(places[reference]))
+            if part == "Outputs" and reference in depends:
+                unknown.set("dependencies", " ".join(str(places[r]) for r in depends[reference]))
 
 
-def _variables_3(root: Element, variables: Sequence[Variable]) -> None:
+def _variables_3(root: Element, variables: Sequence[Variable], depends: Mapping[int, Sequence[int]]) -> None:
     listed = SubElement(root, "ModelVariables")
     SubElement(listed, "Float64", name="time", valueReference="0", causality="independent", variability="continuous")
     for variable in variables:
@@ -109,4 +114,6 @@ def _variables_3(root: Element, variables: Sequence[Variable]) -> None:
     for part in ("Output", "InitialUnknown"):
         for variable in variables:
             if variable.causality == "output":
-                SubElement(structure, part, valueReference=str(variable.reference))
+                unknown = SubElement(structure, part, valueReference=str(variable.reference))
+                if part == "Output" and variable.reference in depends:
+                    unknown.set("dependencies", " ".join(map(str, depends[variable.reference])))

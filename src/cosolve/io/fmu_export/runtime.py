@@ -6,7 +6,9 @@ The names of the methods are those that the wrappers of pythonfmu and pythonfmu3
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from cosolve.io.fmu_export.interface import Variable
 from cosolve.io.fmu_export.source import build, stepper
 from cosolve.stepper import Snapshot, Stepper
 
-OK, ERROR = 0, 3
+OK, DISCARD, ERROR = 0, 2, 3
+_CATEGORIES = {DISCARD: "logStatusDiscard", ERROR: "logStatusError"}
 
 #: Communication steps are whole multiples of the macro step up to this relative rounding.
 _WHOLE = 1e-9
@@ -44,11 +47,15 @@ class StepResult:
     earlyReturn: bool = False
 
 
+class WrongStep(SetupError):
+    """A communication step that the model cannot make; it stands where it stood."""
+
+
 class Exported:
     """One instance of an exported model."""
 
     def __init__(self, resources: str) -> None:
-        folder = Path(resources)
+        folder = Path(resources).absolute()
         self._recipe = json.loads((folder / "cosolve.json").read_text(encoding="utf-8"))
         self._folder = folder / "model"
         self._variables = {v.reference: v for v in map(Variable.of, self._recipe["variables"])}
@@ -131,14 +138,14 @@ class Exported:
         """One communication step: whole macro steps; a step of another length is refused."""
         running = self._running()
         if abs(running.t - t) > _WHOLE * max(h, abs(t)):
-            raise SetupError(f"the step begins at t = {t:.9g}, but the model stands at t = {running.t:.9g}")
+            raise WrongStep(f"the step begins at t = {t:.9g}, but the model stands at t = {running.t:.9g}")
         if self._uniform is None:
             running.run_until(t + h)
             self._refuse_ended(running)
             return
         count = round(h / self._uniform)
         if count < 1 or abs(h - count * self._uniform) > _WHOLE * h:
-            raise SetupError(
+            raise WrongStep(
                 f"a step of {h:.9g} is not a whole multiple of the macro step {self._uniform:.9g} of this system; use "
                 "such a multiple, or export the system with another step"
             )
@@ -150,9 +157,9 @@ class Exported:
         if running.ended:
             raise SimulationError(f"the system has {running.ended}")
 
-    def complain(self, error: Exception) -> None:
+    def complain(self, status: int, error: Exception) -> None:
         """Put a sentence into the importer's log."""
-        self.log_queue.append(Message(ERROR, "logStatusError", str(error)))
+        self.log_queue.append(Message(status, _CATEGORIES[status], str(error)))
 
     # -- states ----------------------------------------------------------------------------------------
 
@@ -194,6 +201,25 @@ def keep(namespace: dict[str, Any]) -> None:
     pythonapi.Py_IncRef(py_object(namespace))
 
 
+@contextmanager
+def said_aloud() -> Iterator[None]:
+    """Write the reason of a failure to stderr as well.
+
+    The wrapper of pythonfmu logs it only where the importer has switched debug logging on.
+    """
+    try:
+        yield
+    except Exception as error:
+        say(error)
+        raise
+
+
+def say(error: Exception) -> None:
+    """A sentence on stderr, where the process has one."""
+    with suppress(Exception):
+        print(f"cosolve: {error}", file=sys.stderr, flush=True)
+
+
 class _Slave:
     """What FMI 2 and FMI 3 have in common."""
 
@@ -221,19 +247,31 @@ class _Slave:
 
 
 class Fmi2Slave(_Slave):
-    """The calls of pythonfmu's wrapper, for which whatever is raised is fatal and ends in the importer's log."""
+    """The calls of pythonfmu's wrapper, for which whatever is raised is fatal."""
 
     def setup_experiment(self, start: float, stop: float | None = None, tolerance: float | None = None) -> None:
         self.exported.begin(start)
 
+    def exit_initialization_mode(self) -> None:
+        with said_aloud():
+            self.exported.initialise()
+
     def get_real(self, references: Sequence[int]) -> list[float]:
-        return self.exported.get(references)
+        with said_aloud():
+            return self.exported.get(references)
 
     def set_real(self, references: Sequence[int], values: Sequence[float]) -> None:
-        self.exported.set(references, values)
+        with said_aloud():
+            self.exported.set(references, values)
 
     def do_step(self, t: float, h: float) -> bool:
-        self.exported.advance(t, h)
+        with said_aloud():
+            try:
+                self.exported.advance(t, h)
+            except WrongStep as error:  # False is "discard"
+                self.exported.complain(DISCARD, error)
+                say(error)
+                return False
         return True
 
 
@@ -252,7 +290,10 @@ class Fmi3Slave(_Slave):
     def do_step(self, t: float, h: float) -> StepResult:
         try:
             self.exported.advance(t, h)
+        except WrongStep as error:
+            self.exported.complain(DISCARD, error)
+            return StepResult(DISCARD)
         except CosolveError as error:
-            self.exported.complain(error)
+            self.exported.complain(ERROR, error)
             return StepResult(ERROR)
         return StepResult()

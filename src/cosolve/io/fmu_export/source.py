@@ -6,28 +6,36 @@ FMU holds the files and a recipe, a small dict; `build(recipe, folder)` makes th
 
 from __future__ import annotations
 
-import ast
 import pickle
 from collections.abc import Iterable, Mapping
+from contextlib import chdir
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
+from inspect import signature
+from math import isfinite
+from os.path import commonpath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
 from cosolve.io import named
+from cosolve.io.fmu_export.needed import fmu_files, is_file, module_files, pickled_modules, texts_of
 from cosolve.io.imports import call, import_callable, importable
 from cosolve.io.system_file import Description, load_system
 from cosolve.io.tables import method_table, step_table
+from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi, Method
 from cosolve.method.startup import RisingDegree
 from cosolve.stepper import Stepper
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
+from cosolve.subsystem.fmu.places import looking_in, watching
 
 PICKLED = "model.pickle"
+
+#: How many folders up from the model's file things keep their places to each other.
+_NEAR = 3
 
 #: Longer than any communication step: each is one macro step.
 _ONE_GO = 1e300
@@ -58,106 +66,109 @@ class Source:
     files: dict[str, Path | bytes] = field(default_factory=dict)
 
 
-def locate(source: Any, method: Method | None, step: float | Adaptive | None, files: Iterable[str | Path]) -> Source:
-    """The recipe for a source, and the files that go with it."""
-    given = {
+def locate(
+    source: Any,
+    method: Method | None,
+    step: float | Adaptive | None,
+    files: Iterable[str | Path],
+    parameters: Mapping[str, float],
+) -> Source:
+    """The recipe for a source, and the files that go with it; builds the model once to see which FMUs it takes."""
+    recipe: dict[str, Any] = {
         "method": None if method is None else method_table(method),
         "step": step_table(step),
+        "within": "",  # the folder of the model's file
+        "fmus": {},  # where FMUs are, by their paths as the model has them
     }
+    found = Source(recipe)
     if isinstance(source, (System, Subsystem)):
-        found = Source({"kind": "pickle", **given}, {PICKLED: _pickled(source)})
-        folder = Path.cwd()
+        data = _pickled(source)
+        recipe |= {"kind": "pickle"}
+        folder = base = Path.cwd()
+        found.files |= {PICKLED: data, **pickled_modules(data)}
+        with watching() as taken:
+            pickle.loads(data)
     else:
-        found, folder = _from_file(str(source), given)
-    for extra in map(Path, files):
-        if not extra.exists():
-            raise SetupError(f"export: there is no file '{extra}' to put into the FMU")
-        for path in [extra] if extra.is_file() else sorted(p for p in extra.rglob("*") if p.is_file()):
-            inside = path.resolve().is_relative_to(folder.resolve())
-            name = path.resolve().relative_to(folder.resolve() if inside else extra.resolve().parent).as_posix()
-            if "__pycache__" not in name:
-                found.files[name] = path
+        path = _described(str(source), recipe)
+        folder = path.parent.resolve()
+        with watching() as taken:
+            if recipe["kind"] != "ssp":  # which holds its own
+                _made(recipe, folder, parameters)
+        base = _with_files_of(path, found, taken)
+    packed, recipe["fmus"] = fmu_files(taken, base)
+    found.files |= packed
+    _add(found, files, folder, base)
     return found
 
 
-def _from_file(source: str, given: dict[str, Any]) -> tuple[Source, Path]:
+def default_arguments(source: str) -> dict[str, float]:
+    """The arguments of `model.py:function` whose default is a float."""
+    recipe: dict[str, Any] = {}
+    path = _described(source, recipe)
+    function = import_callable(recipe["address"], path.parent.resolve())
+    try:
+        arguments = signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins have none
+        return {}
+    return {a.name: a.default for a in arguments if type(a.default) is float and isfinite(a.default)}
+
+
+def _described(source: str, recipe: dict[str, Any]) -> Path:
+    """The file behind a source; what it is goes into the recipe."""
     file, colon, function = source.rpartition(":")
     if colon and file.endswith(".py"):
         path = Path(file)
-        recipe = {"kind": "function", "address": f"{path.stem}:{function}", **given}
-        modules = [path.stem]
+        recipe |= {"kind": "function", "address": f"{path.stem}:{function}"}
     elif source.endswith((".toml", ".ssp")):
         path = Path(source)
-        kind = "ssp" if path.suffix == ".ssp" else "system file"
-        recipe, modules = {"kind": kind, "file": path.name, **given}, []
+        recipe |= {"kind": "ssp" if path.suffix == ".ssp" else "system file", "file": path.name}
     else:
         raise SetupError(
             f"export: '{source}' is neither a system file (.toml), an SSP, 'model.py:function' nor a System"
         )
     if not path.is_file():
         raise SetupError(f"export: there is no file '{path}'")
-    folder = path.parent
-    files: dict[str, Path | bytes] = {path.name: path}
-    if recipe["kind"] == "system file":
-        texts = _texts(path)
+    return path
+
+
+def _with_files_of(path: Path, found: Source, fmus: Mapping[str, Path]) -> Path:
+    """Put in the model's file, its modules and the files it names; the folder that all of these lie in."""
+    folder, cwd = path.parent.resolve(), Path.cwd()
+    modules, data = [path.stem] if path.suffix == ".py" else [], []
+    if path.suffix == ".toml":
+        texts = texts_of(path)
         modules = [text.partition(":")[0] for text in texts if ":" in text]
-        files |= {text: folder / text for text in texts if not Path(text).is_absolute() and (folder / text).is_file()}
-    for found in _with_imports(modules, folder):
-        files[found.relative_to(folder).as_posix()] = found
-    return Source(recipe, files), folder
+        for text in texts:
+            if text not in fmus and is_file(folder / text):
+                if Path(text).is_absolute():
+                    raise SetupError(
+                        f"export: '{path}' names '{text}' by its full path, which leads nowhere on another machine; "
+                        "write it relative to the file"
+                    )
+                data.append((folder / text).resolve())
+    base = Path(commonpath([folder, *(file.parent for file in data)]))
+    for fmu in fmus.values():  # a module may look for FMUs beside its own folder
+        above = Path(commonpath([base, fmu.parent]))
+        if above in [base, *folder.parents[:_NEAR]]:
+            base = above
+    found.recipe["within"] = within = "" if base == folder else folder.relative_to(base).as_posix()
+    found.files[PurePosixPath(within, path.name).as_posix()] = path
+    found.files |= {file.relative_to(base).as_posix(): file for file in data}
+    for name, module in module_files(modules, [folder, cwd]).items():
+        found.files[PurePosixPath(within, name).as_posix()] = module
+    return base
 
 
-def _texts(path: Path) -> list[str]:
-    """All texts in a system file: among them names of modules (`module:function`) and of further files."""
-    import tomllib
-
-    found: list[str] = []
-
-    def look(value: Any) -> None:
-        if isinstance(value, Mapping):
-            for inside in value.values():
-                look(inside)
-        elif isinstance(value, list):
-            for inside in value:
-                look(inside)
-        elif isinstance(value, str):
-            found.append(value)
-
-    try:
-        look(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        load_system(path)  # says what is wrong, and where
-    return found
-
-
-def _with_imports(modules: list[str], folder: Path) -> list[Path]:
-    """Files of these modules below `folder`, and of the modules they import from there."""
-    todo, files = list(modules), dict[Path, None]()
-    while todo:
-        parts = todo.pop().split(".")
-        for depth in range(1, len(parts) + 1):
-            base = folder.joinpath(*parts[:depth])
-            for path in (base.with_suffix(".py"), base / "__init__.py"):
-                if path.is_file() and path not in files:
-                    files[path] = None
-                    todo += _imports(path, parts if path.name == "__init__.py" else parts[:-1])
-    return list(files)
-
-
-def _imports(path: Path, package: list[str]) -> list[str]:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError) as error:
-        raise SetupError(f"export: '{path}' is not a Python file that can be read: {error}") from None
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [name.name for name in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            start = ".".join([*base, *([node.module] if node.module else [])])
-            found += [start, *(f"{start}.{name.name}" if start else name.name for name in node.names)]
-    return [name for name in found if name]
+def _add(found: Source, files: Iterable[str | Path], folder: Path, base: Path) -> None:
+    """What the user names besides: below the model's folder it keeps its place, else it comes to lie next to it."""
+    for extra in map(Path, files):
+        if not extra.exists():
+            raise SetupError(f"export: there is no file '{extra}' to put into the FMU")
+        for path in [extra] if extra.is_file() else sorted(p for p in extra.rglob("*") if p.is_file()):
+            inside = path.resolve().is_relative_to(base)
+            name = path.resolve().relative_to(base if inside else extra.resolve().parent).as_posix()
+            if "__pycache__" not in name:
+                found.files[name if inside else PurePosixPath(found.recipe["within"], name).as_posix()] = path
 
 
 def _pickled(source: System | Subsystem) -> bytes:
@@ -182,31 +193,44 @@ def _pickled(source: System | Subsystem) -> bytes:
 
 
 def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float] | None = None) -> Model:
-    """The model behind a recipe whose files lie in `folder`."""
+    """The model behind a recipe whose files lie in `folder`.
+
+    The folder of the model's file is the current one meanwhile, so that it finds its data wherever it is imported.
+    """
+    here = folder.absolute() / recipe["within"]
+    moved = {written: folder.absolute() / inside for written, inside in recipe["fmus"].items()}
+    with chdir(here), looking_in(here, moved):
+        return _model(recipe, _made(recipe, here, parameters or {}), here)
+
+
+def _made(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float]) -> Any:
+    """What the model's file gives."""
+    if recipe["kind"] == "pickle":
+        with importable(folder):  # its functions may live in modules that travel with it
+            return pickle.loads((folder / PICKLED).read_bytes())
+    if recipe["kind"] == "system file":
+        return load_system(folder / recipe["file"])
+    if recipe["kind"] == "ssp":
+        from cosolve.io.ssp import read_ssp
+
+        return read_ssp(folder / recipe["file"])
+    with looking_in(folder):
+        return call(recipe["address"], import_callable(recipe["address"], folder), dict(parameters))
+
+
+def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
+    """With the method and the step of the recipe, or its own."""
     method = None if recipe["method"] is None else named.method(recipe["method"], folder)
     given = recipe["step"]
     step = named.step_control(given, folder) if isinstance(given, Mapping) else given
     startup: RisingDegree | None = None
-    made: Any
-    if recipe["kind"] == "pickle":
-        with importable(folder):  # its functions may live in modules that travel with it
-            made = pickle.loads((folder / PICKLED).read_bytes())
-    elif recipe["kind"] == "system file":
-        made = load_system(folder / recipe["file"])
-    elif recipe["kind"] == "ssp":
-        from cosolve.io.ssp import read_ssp
-
-        made = read_ssp(folder / recipe["file"])
-    else:
-        address = recipe["address"]
-        made = call(address, import_callable(address, folder), dict(parameters or {}))
     if isinstance(made, Description):
         made, method, step, startup = made.system, method or made.method, step or made.step, made.startup
     elif isinstance(made, (tuple, list)) and len(made) == 3:
         made, method, step = made[0], method or made[1], step or made[2]
     if isinstance(made, Subsystem):
         system = System({"model": made})
-        _hold_the_rest(system)
+        hold_unfed(system)
         return Model(system, method or Jacobi(degree=0), step, single="model")
     if not isinstance(made, System):
         raise SetupError(
@@ -214,14 +238,5 @@ def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, floa
         )
     if method is None:
         raise SetupError("export: a System needs a method; give method= and step=, or return (system, method, step)")
-    _hold_the_rest(system=made)
+    hold_unfed(made)
     return Model(made, method, step, startup)
-
-
-def _hold_the_rest(system: System) -> None:
-    """Inputs that nothing feeds are inputs of the FMU: held at 0 until somebody sets them."""
-    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
-    for name, ports in system.inputs.items():
-        for address in (f"{name}.{port}" for port in ports.names):
-            if address not in fed:
-                system.set(address, 0.0)

@@ -20,6 +20,7 @@ from cosolve.method.startup import RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.fmu.places import found_file, watching
 
 Factory = Callable[[Path, str, Mapping[str, Any]], Subsystem]
 
@@ -53,14 +54,15 @@ def read_ssp(
     ...
     cosolve.errors.SetupError: there is no file 'missing.ssp'; give the path of an SSP
     """
-    path = Path(path)
+    path = Path(found_file(path))
     document = read_document(path, variant)
     for note in (*document.notes, *(document.step_notes if step is None and "step" not in document.run else ())):
         warnings.warn(note, UserWarning, stacklevel=2)
     flat = Flat(document.structure, path.name)
     subsystems = {}
-    for where, part in flat.components.items():
-        subsystems[_safe(where)] = _made(part, where, flat, component)
+    with watching():  # its FMUs are in it: nobody else need know
+        for where, part in flat.components.items():
+            subsystems[_safe(where)] = _made(part, where, flat, component)
     if not subsystems:
         raise SetupError(f"{path.name}: there are no components in it")
     if len(subsystems) < len(flat.components):

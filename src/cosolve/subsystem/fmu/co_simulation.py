@@ -41,6 +41,7 @@ from cosolve.subsystem.fmu.options import (
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
+from cosolve.subsystem.fmu.places import found_file
 from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
 from cosolve.subsystem.fmu.trial import facts
@@ -55,23 +56,40 @@ if TYPE_CHECKING:
 _HALVINGS, _LEAST = 6, 1e-6
 
 _STEP_DERIVATIVES = "org.cosolve.step-derivatives"
+#: Options of `Fmu` that are none of co-simulation.
+_MODEL_EXCHANGE_ONLY = ("solver", "rtol", "atol", "h", "max_events")
 
 
 class Fmu(Subsystem):
-    """An FMU as a subsystem.
+    """An FMU as a subsystem, for co-simulation or model exchange.
 
-    `parameters` and `start` set variables by name before the run (`start` is for start values of states and inputs);
-    `inputs` and `outputs` choose ports (all inputs and outputs unless given; any variable may be an output), which
-    carry the names that the FMU gives them. `log` names a file for what the FMU says. `tolerance` is handed to it;
-    `noise` is the relative accuracy of its outputs where it integrates with a tolerance of its own. `substeps` cuts
-    each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
-    is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
-    that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
-    `trial` is a file that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
-    A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
-    `retry=True` its state is saved before every step for that, also under methods that never go back.
-    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
-    `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
+    Every FMU:
+
+    - `parameters`, `start`: values set by name before the run (`start` is for start values of states and inputs).
+      Parameters are read back: an FMU that did not take one is refused unless `read_back=False`.
+    - `inputs`, `outputs`: variables that become ports, instead of all inputs and outputs; any variable may be an
+      output. Ports carry the names that the FMU gives them.
+    - `kind`: "co-simulation" or "model exchange" where an FMU offers both (co-simulation unless given).
+    - `isolated=True` runs it in a process of its own, so that a crash there ends the run with a sentence, as does a
+      call that takes longer than `timeout` seconds.
+    - `name` for messages; `log`, a file for what the FMU says; `tolerance`, handed to the FMU; `trial`, a file that
+      `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+
+    Co-simulation, where the FMU brings its own solver:
+
+    - `substeps` cuts each macro step for this FMU; `interpolate=False` holds inputs even if it could interpolate them
+      (how inputs reach the FMU: the text of this module).
+    - `noise`: relative accuracy of its outputs where it integrates with a tolerance of its own.
+    - `derivatives="step"` says that its directional derivatives are those of its last step, not of the instant.
+    - A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
+      `retry=True` its state is saved before every step for that, also under methods that never go back.
+
+    Model exchange, where cosolve integrates the FMU's equations and finds its events:
+
+    - `solver`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to "ode5"
+      with the fixed step `h`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
+    - `rtol`, `atol`: tolerances of adaptive solvers.
+    - `max_events`: more state events than these in one macro step end the run (chattering).
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
 
@@ -84,40 +102,43 @@ class Fmu(Subsystem):
 
     _options: dict[str, Any]
 
-    def __new__(
-        cls,
-        file: str | Path,
-        *,
-        kind: str | None = None,
-        isolated: bool = False,
-        timeout: float | None = None,
-        **options: Any,
-    ) -> Any:
-        if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
-            raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
-        offered = read_description(unpack(file)).kinds
-        wanted = kind or (CO_SIMULATION if CO_SIMULATION in offered else MODEL_EXCHANGE)
-        if wanted not in offered:
-            names = ", ".join(offered) or "nothing"
-            raise SetupError(f"'{file}' is not made for {wanted}, only for {names}")
-        if isolated:
-            from cosolve.subsystem.process import Isolated
+    if not TYPE_CHECKING:  # type checkers and editors see the options of `__init__`; at run time `__signature__` does
 
-            inside = partial(cls, file, kind=kind, **options)
-            return Isolated(inside, timeout=timeout, name=str(options.get("name") or ""))
-        if timeout is not None:
-            raise SetupError(
-                "Fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"
-            )
-        if wanted == MODEL_EXCHANGE:
-            from cosolve.subsystem.fmu.model_exchange import ModelExchange
+        def __new__(
+            cls,
+            file: str | Path,
+            *,
+            kind: str | None = None,
+            isolated: bool = False,
+            timeout: float | None = None,
+            **options: Any,
+        ) -> Any:
+            if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
+                raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
+            file = found_file(file)
+            offered = read_description(unpack(file)).kinds
+            wanted = kind or (CO_SIMULATION if CO_SIMULATION in offered else MODEL_EXCHANGE)
+            if wanted not in offered:
+                names = ", ".join(offered) or "nothing"
+                raise SetupError(f"'{file}' is not made for {wanted}, only for {names}")
+            if isolated:
+                from cosolve.subsystem.process import Isolated
 
-            _refuse_unknown(ModelExchange, options, file, wanted)
-            return ModelExchange(file, **options)
-        _refuse_unknown(cls, options, file, wanted)
-        made = super().__new__(cls)
-        made._options = {**options, "kind": wanted}
-        return made
+                inside = partial(cls, file, kind=kind, **options)
+                return Isolated(inside, timeout=timeout, name=str(options.get("name") or ""))
+            if timeout is not None:
+                raise SetupError(
+                    "Fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"
+                )
+            if wanted == MODEL_EXCHANGE:
+                from cosolve.subsystem.fmu.model_exchange import ModelExchange
+
+                _refuse_unknown(ModelExchange, options, file, wanted)
+                return ModelExchange(file, **options)
+            _refuse_unknown(cls, options, file, wanted)
+            made = super().__new__(cls)
+            made._options = {**options, "kind": wanted}
+            return made
 
     def __init__(
         self,
@@ -140,6 +161,11 @@ class Fmu(Subsystem):
         read_back: bool = True,
         trial: str | Path | None = None,
         retry: bool = False,
+        solver: str = "auto",
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        h: float | None = None,
+        max_events: int = 1000,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -149,6 +175,7 @@ class Fmu(Subsystem):
             raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
         if derivatives not in (None, "instant", "step"):
             raise SetupError(f"Fmu: derivatives is 'instant' or 'step', not {derivatives!r}")
+        file = found_file(file)
         self.file, self.noise, self.tolerance = Path(file), noise, tolerance
         folder = unpack(file)
         read = read_description(folder)
@@ -579,9 +606,14 @@ class Fmu(Subsystem):
         return moved + last[0].D * _power_sum(weight, 1.0)
 
 
+_signed = signature(Fmu.__init__)
+Fmu.__signature__ = _signed.replace(parameters=[p for p in _signed.parameters.values() if p.name != "self"])  # type: ignore[attr-defined]
+
+
 def _refuse_unknown(kind: type, options: Mapping[str, Any], file: str | Path, wanted: str) -> None:
     """Options that this kind of FMU does not have, in one sentence."""
-    known = [name for name in signature(kind.__init__).parameters if name not in ("self", "file")]  # type: ignore[misc]
+    hidden = {"self", "file", *(_MODEL_EXCHANGE_ONLY if wanted == CO_SIMULATION else ())}
+    known = [name for name in signature(kind.__init__).parameters if name not in hidden]  # type: ignore[misc]
     for name in options:
         if name not in known:
             raise SetupError(

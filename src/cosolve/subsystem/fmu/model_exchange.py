@@ -33,6 +33,7 @@ from cosolve.subsystem.fmu.options import (
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives
+from cosolve.subsystem.fmu.places import found_file
 from cosolve.subsystem.fmu.sensitivity import Sensitivity
 from cosolve.subsystem.fmu.steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.subsystem.fmu.trajectory import MAX_STEPS, Observer, Trajectory
@@ -79,6 +80,7 @@ class ModelExchange(Subsystem):
             raise SetupError(f"Fmu: max_events must be a whole number of at least 1, not {max_events!r}")
         steps = make_steps(solver, rtol, atol, h, MAX_STEPS)
         stiff = SciPySteps("Radau", rtol, atol) if solver == "auto" else None
+        file = found_file(file)
         self.file, self.tolerance = Path(file), tolerance
         folder = unpack(file)
         sizes = structural_sizes(read_description(folder), parameters, file)

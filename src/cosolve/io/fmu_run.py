@@ -1,0 +1,89 @@
+"""One FMU as a run of its own, with what its DefaultExperiment says for start, end, step and tolerance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cosolve.errors import SetupError
+from cosolve.interface import System
+from cosolve.io.system_file import Description
+from cosolve.io.toml_text import suggest
+from cosolve.io.unfed import hold_unfed
+from cosolve.method import Jacobi
+from cosolve.subsystem.fmu.archive import unpack
+from cosolve.subsystem.fmu.co_simulation import Fmu
+from cosolve.subsystem.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
+from cosolve.subsystem.fmu.options import found_variable
+
+_KINDS = {
+    **dict.fromkeys(("co-simulation", "cosimulation", "cs"), CO_SIMULATION),
+    **dict.fromkeys(("model-exchange", "modelexchange", "me"), MODEL_EXCHANGE),
+}
+_STEPS = 500  # where the FMU says nothing
+_RTOL, _ATOL_PER_RTOL = 1e-8, 1e-2  # of the solvers for model exchange, see subsystem/fmu/model_exchange.py
+
+
+def read_fmu(
+    file: str | Path,
+    *,
+    kind: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    tolerance: float | None = None,
+    step: float | None = None,
+    t_end: float | None = None,
+) -> Description:
+    """A run of one FMU; `values` are parameters, start values and inputs by name.
+
+    Start time, end time, step and tolerance come from the FMU's DefaultExperiment unless given; else it runs for one
+    second in 500 steps. Inputs are held at their start values. `outputs` may name any variable; an FMU without outputs
+    shows its local real variables. `kind` is "co-simulation" (cs) or "model exchange" (me).
+
+    >>> read_fmu("missing.fmu")
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
+    """
+    read = read_description(unpack(file))
+    wanted = _kind(kind)
+    runs_as = wanted or (CO_SIMULATION if CO_SIMULATION in read.kinds else MODEL_EXCHANGE)
+    experiment = read.experiment
+    sorted_values: dict[str, dict[str, Any]] = {"input": {}, "parameter": {}, "start": {}}
+    for name, value in (values or {}).items():
+        causality = found_variable(read, name, file).causality
+        place = {"input": "input", "parameter": "parameter", "structuralParameter": "parameter"}.get(causality, "start")
+        sorted_values[place][name] = value
+    if outputs is None and not read.of("output"):
+        outputs = [v.name for v in read.of("local") if v.is_float] or None
+    options: dict[str, Any] = {"tolerance": experiment.get("tolerance") if tolerance is None else tolerance}
+    if runs_as == MODEL_EXCHANGE and options["tolerance"] is not None:
+        rtol = min(_RTOL, options["tolerance"]) if tolerance is None else tolerance
+        options |= {"rtol": rtol, "atol": _ATOL_PER_RTOL * rtol}
+    subsystem = Fmu(
+        file,
+        kind=wanted,
+        parameters=sorted_values["parameter"],
+        start={**sorted_values["start"], **sorted_values["input"]},
+        outputs=outputs,
+        **options,
+    )
+    system = System({re.sub(r"\W", "_", read.name) or "fmu": subsystem})
+    hold_unfed(system)
+    t_start = experiment.get("startTime", 0.0)
+    if t_end is None:
+        t_end = experiment.get("stopTime", t_start + 1.0)
+    if step is None:
+        step = experiment.get("stepSize", (t_end - t_start) / _STEPS)
+    return Description(Path(file), system, Jacobi(degree=0), step, t_end, t_start)
+
+
+def _kind(words: str | None) -> str | None:
+    if words is None:
+        return None
+    found = _KINDS.get(words.lower().replace(" ", "-").replace("_", "-"))
+    if found is None:
+        raise SetupError(f"there is no kind '{words}' of FMU; {suggest(words, ['co-simulation', 'model-exchange'])}")
+    return found

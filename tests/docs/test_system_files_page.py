@@ -1,0 +1,69 @@
+"""docs/system-files.md specifies system files: it names every key, and its files run."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.fmu.build import fmu
+
+from cosolve.io import load_system, schema
+
+PAGE = (Path(__file__).parents[2] / "docs" / "system-files.md").read_text()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files of the page, each named in its first line."""
+    for _, name, text in re.findall(r"^```(toml|python)\n# (\S+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+    shutil.copy(fmu("mass_force", 2), tmp_path / "body.fmu")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_page_names_every_key_of_every_table():
+    tables = [t for t in vars(schema).values() if isinstance(t, type) and issubclass(t, schema.Table)]
+    assert len(tables) > 10
+    documented = set(re.findall(r"`([A-Za-z_]\w*)`", "\n".join(re.findall(r"^\| `.*?\|", PAGE, flags=re.MULTILINE))))
+    for table in tables:
+        for name, field in table.model_fields.items():
+            key = field.alias or name
+            if table is schema.SystemTable:
+                assert re.search(rf"`\[\[?{key}\]?\]`|`\[{key}\.NAME\]`", PAGE), key
+            else:
+                assert key in documented, f"{table.__name__}.{key}"
+
+
+def test_the_complete_file_uses_every_key_of_its_tables_and_runs(folder):
+    described = load_system("car.toml")
+    result = described.run()
+    assert list(result.channels) == ["body.x", "wheel.x", "suspension"]
+    assert len(result) == 501  # every second of 1000 steps, and the start
+    assert Path("car.csv").exists()
+    assert Path("car.png").exists()
+    # it settles on the road, 10 mm up: 40 mm decay with (d + gain) / 2 m = 2.5 per second
+    assert abs(result["body.x"][-1] - 0.01) < 1.2 * 0.04 * np.exp(-2.5 * 2)
+    assert abs(result["wheel.x"][-1] - 0.01) < 1.2 * 0.04 * np.exp(-2.5 * 2)
+    text = PAGE.partition("# car.toml")[2].partition("```")[0]
+    for table in (schema.FmuTable, schema.SimulationTable, schema.OutputTable, schema.LinearTable, schema.PortTable):
+        for name in table.model_fields:
+            assert re.search(rf"\b{name} = ", text), f"{table.__name__}.{name}"
+
+
+def test_the_rigid_joint_holds(folder):
+    result = load_system("joint.toml").run()
+    assert np.abs(result["one.x"] - result["two.x"]).max() < 1e-12
+    # two masses of 1 as one: 2 x'' + 2 x' + 10 x = 0, order 1 with degree 0 and H = 0.01
+    t, w = result.t, np.sqrt(5 - 0.25)
+    exact = np.exp(-t / 2) * (np.cos(w * t) + np.sin(w * t) / (2 * w))
+    assert np.abs(result["one.x"] - exact).max() < 0.02
+
+
+def test_the_names_of_methods_are_all_there():
+    from cosolve.io.named import METHODS
+
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `method`"))
+    for name in METHODS:
+        assert f"`{name}`" in row
