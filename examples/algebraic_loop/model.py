@@ -64,6 +64,7 @@ def _closed(joined: cs.System, start: tuple[float, float]) -> cs.System:
         lambda u1, u2, y1, y2: (y2 - u1, y1 - 2.0 * u2),
         of=["sine.y", "cosine.y"],
         initial={"U1": start[0], "U2": start[1]},
+        solve_start=False,  # corrections are counted from there
     )
     return joined
 

@@ -111,5 +111,6 @@ def system(start: tuple[float, float] = (0.0, 0.0)) -> cs.System:
         lambda x1, x2, sin1, cos1, sin2, cos2: (sin1 - cos2, cos1 - sin2),
         of=["one.sin", "one.cos", "two.sin", "two.cos"],
         initial={"x1": start[0], "x2": start[1]},
+        solve_start=False,  # corrections are counted from there
     )
     return joined

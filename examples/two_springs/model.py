@@ -73,6 +73,7 @@ def system(kind: str, k1: float, k2: float) -> cs.System:
         {"U1": "one.input", "U2": "two.input"},
         lambda U1, U2, u1, f1, u2, f2: (u1 - u2, f1 + f2),
         of=["one.u", "one.f", "two.u", "two.f"],
+        solve_start=False,  # corrections are counted from zero
     )
     return joined
 

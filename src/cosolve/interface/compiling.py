@@ -110,6 +110,7 @@ def compile_plan(
                     np.array([nominal[m] for m in np.concatenate(rows)]),
                     np.concatenate([np.zeros(0), *(y_nominal[index] for index, _ in of)]),
                     join.levels,
+                    solve_start=join.solve_start,
                 )
             )
     for target, constant in constants.items():

@@ -47,6 +47,7 @@ class Block:
     y_nominal: Vector
     levels: Levels | None = None  # a constraint, and how its levels are combined
     combination: Combination | None = None
+    solve_start: bool = True  # whether its unknowns are solved for at the start
 
     @cached_property
     def y_index(self) -> Index:

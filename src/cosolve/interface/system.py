@@ -46,6 +46,7 @@ class Join:
     initial: Mapping[str, Any] | None = None
     levels: Levels | None = None
     offsets: Mapping[str, float] = field(default_factory=dict)  # of inputs, where a connection converts units
+    solve_start: bool = True
 
     @property
     def label(self) -> str:
@@ -227,13 +228,16 @@ class System:
         *,
         of: Sequence[str] | str,
         initial: Mapping[str, Any] | None = None,
+        solve_start: bool = True,
     ) -> None:
         """The general form: unknowns that drive inputs, and residual equations that determine them.
 
         `unknowns` maps a name to the inputs it drives (a name, a list, or `{input: factor}`);
         `residual(*unknown values, *output values)` returns as many numbers as there are unknowns, zero when solved.
         At the start the unknowns are solved for, from `initial` (or 0) to the solution near it; those that the outputs
-        at that instant do not determine keep it, and `check` names them (docs/theory.md, Start-up).
+        at that instant do not determine keep it, and `check` names them (docs/theory.md, Start-up). That evaluates all
+        outputs with direct feed-through twice per unknown and iteration; `solve_start=False` spares it, for costly
+        solvers or to see an iteration begin at `initial`.
 
         >>> import cosolve as cs
         >>> mass = lambda: cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0], [0, 1]], x0=[0, 1],
@@ -242,7 +246,7 @@ class System:
         >>> system.equations({"lam": {"one.f": 1, "two.f": -1}}, lambda lam, v1, v2: v2 - v1, of=["one.v", "two.v"])
         """
         variables, of = self._unknowns("equations", unknowns, residual, of, initial)
-        self._joins.append(Join("equations", variables, of, residual, None, initial))
+        self._joins.append(Join("equations", variables, of, residual, None, initial, solve_start=bool(solve_start)))
         self._plan = None
 
     def constraint(

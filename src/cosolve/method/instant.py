@@ -300,8 +300,8 @@ def roundings(block: Block, r: Vector, z_rows: Vector, y_read: Vector, y_noise: 
 
 
 def equations_of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The user's equations among the blocks of a plan; constraints have a start of their own."""
-    return tuple(block for block in blocks if block.implicit and block.levels is None)
+    """The equations to be solved at the start among the blocks of a plan; constraints have a start of their own."""
+    return tuple(block for block in blocks if block.implicit and block.levels is None and block.solve_start)
 
 
 def rows_of(blocks: Iterable[Block]) -> Index:

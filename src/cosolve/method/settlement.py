@@ -49,8 +49,8 @@ class Settlement:
         self.too_large = sum(len(block.rows) for block in equations) > MOST
         self._equations = () if self.too_large else equations
         self._unknowns = rows_of(self._equations)
-        held = rows_of(b for b in plan.blocks if b.implicit and (b.levels is not None or self.too_large))
-        self._free = np.setdiff1d(np.arange(plan.n_z), held)  # all that an instant may determine
+        held = [b for b in plan.blocks if b.implicit and not any(b is other for other in self._equations)]
+        self._free = np.setdiff1d(np.arange(plan.n_z), rows_of(held))  # all that an instant may determine
         self._follows = np.setdiff1d(self._free, self._unknowns)  # connections and laws
 
     def start(self, t0: float) -> tuple[Vector, Vector]:
