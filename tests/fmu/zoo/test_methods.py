@@ -23,14 +23,14 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def cases(names, methods):
+def cases(names, methods, rollback=ROLLBACK):
     """(animal, fmi, method) that are possible."""
     return [
         (name, fmi, method)
         for name in names
         for fmi in ANIMALS[name].versions
         for method in methods
-        if not (method in ROLLBACK and "canGetAndSetFMUState" not in ANIMALS[name].flags)
+        if not (method in rollback and "canGetAndSetFMUState" not in ANIMALS[name].flags)
     ]
 
 
@@ -76,6 +76,27 @@ def test_process_of_its_own(name, method):
     same_as_twin(name, 2, method, isolated=True, compiled=False)
 
 
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_substeps_and_kept_states(fmi):
+    """An FMU that stands still when it is told that somebody may go back is not told so, whoever may."""
+    for method in (cs.Jacobi(1), cs.SemiImplicit(1), cs.Implicit(1)):
+        parts = (part(name, fmi, substeps=2) for name in ("goes_back", "plain"))
+        found, want = (cs.simulate(pair(a, fmi), t_end=1.0, method=method, step=0.05)["a.y"] for a in parts)
+        np.testing.assert_array_equal(found, want)
+    ends = []
+    for name in ("goes_back", "plain"):
+        stepper = cs.Stepper(pair(part(name, fmi), fmi), method=cs.SemiImplicit(1), step=0.05, t_end=1.0)
+        stepper.run_until(0.2)
+        kept = stepper.save()
+        stepper.run_until(0.5)
+        there = stepper["a.y"]
+        stepper.restore(kept)
+        stepper.run_until(0.5)
+        assert stepper["a.y"] == there
+        ends.append(there)
+    assert ends[0] == ends[1]
+
+
 REST = [name for name in TWINS if name not in SOME]
 
 
@@ -86,7 +107,7 @@ def test_all_in_the_readable_engine(name, fmi, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "fmi", "method"), cases(TWINS, COMPILED))
+@pytest.mark.parametrize(("name", "fmi", "method"), cases(TWINS, COMPILED, (*ROLLBACK, "Jacobi(1), adaptive")))
 def test_all_in_the_compiled_engine(name, fmi, method):
     same_as_twin(name, fmi, method, compiled=True)
 

@@ -206,12 +206,13 @@ class Crossing:
         self._step = length
 
     def _no_return(self, t: float) -> bool:
-        """`noSetFMUStatePriorToCurrentPoint`: nobody can set the FMU back beyond `t`.
+        """`noSetFMUStatePriorToCurrentPoint` of a step from `t`: always true.
 
-        A repeated macro step goes back to its start, which is the current point, so this is true but for steps inside a
-        macro step that may be repeated, and while somebody holds an older state.
+        A repeated macro step goes back to its start, which is the current point. Substeps of such a step and a state
+        that somebody keeps would ask for false; but there are FMUs in use that then stand still without a word, other
+        importers always say true, and an FMU that cannot go back after it is found out before a run relies on it.
         """
-        return not self._instance.body.may_go_back(t)
+        return True
 
     def _do_step_2(self, t: float, h: float) -> None:
         instance = self._instance

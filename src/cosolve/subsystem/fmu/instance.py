@@ -384,7 +384,6 @@ class Body:
         self._life = _Life()
         self.known: set[int] = set()  # memory of states, all of it
         self.spare: list[int] = []  # ... and what of it nobody needs
-        self.held: dict[int, float] = {}  # ... and the times of states that somebody holds
         self._finalizer = weakref.finalize(self, _release, binary, pointer, self.known, self._life, alive)
 
     @property
@@ -400,10 +399,6 @@ class Body:
     @stepping.setter
     def stepping(self, over: bool) -> None:
         self._life.stepping = over
-
-    def may_go_back(self, t: float) -> bool:
-        """True while somebody holds a state from before `t`: the FMU may be set back beyond this point."""
-        return any(time < t for time in self.held.values())
 
     def fail(self, fatal: bool) -> None:
         """A call went wrong: no more steps, and after a fatal error no more calls at all."""

@@ -172,8 +172,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
     native.begin = (_begin.address or 0) if inputs.length else 0
     if hasattr(fmu, "save"):
-        saved = fmu.save()  # memory of the FMU that is written again and again, so it is no way back to its first time
-        instance.body.held.pop(saved.pointer)
+        saved = fmu.save()  # memory of the FMU that is written again and again
         w[GET_STATE], w[SET_STATE], w[STATE] = (
             at[f"fmi{fmi}Get{state_name}"],
             at[f"fmi{fmi}Set{state_name}"],
@@ -182,7 +181,6 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
         native.save, native.restore, native.keep = _save.address or 0, _restore.address or 0, (w, room, saved)
 
     def enter() -> None:
-        w[NO_RETURN] = not instance.body.may_go_back(fmu._time)
         w[TIME : TIME + 1].view(np.float64)[0] = fmu._time
 
     def leave() -> None:

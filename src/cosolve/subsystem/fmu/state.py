@@ -23,7 +23,6 @@ class SavedState:
 
     def __init__(self, owner: States, body: Body, pointer: int, time: float, stepping: bool) -> None:
         self.owner, self.body, self.pointer, self.time, self.stepping = owner, body, pointer, time, stepping
-        body.held[pointer] = time
 
     def __deepcopy__(self, memo: object) -> SavedState:
         return self  # nothing changes it, and there is one owner of the memory
@@ -32,7 +31,6 @@ class SavedState:
         raise TypeError("a saved state of an FMU cannot leave its process; use serialise")
 
     def __del__(self) -> None:
-        self.body.held.pop(self.pointer, None)
         self.body.spare.append(self.pointer)
 
 
