@@ -366,7 +366,7 @@ def heeds_no_return(bench: Bench) -> Answer:
     same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS), expected)
     if same:
         return "holds", text
-    return "fails", f"told that somebody may go back, {text}; runs that keep older states are wrong with it"
+    return "fails", f"told that somebody may go back, {text}; runs never tell it so"
 
 
 def frees_memory(bench: Bench) -> Answer:
