@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         radial_basis,
         read_mesh,
     )
+    from cosolve.io.crosscheck import crosscheck
     from cosolve.io.fmu_export import export_fmu
     from cosolve.io.ssp import read_ssp, write_ssp
     from cosolve.mechanics.model import MultibodyModel
@@ -126,6 +127,7 @@ _LATER = {
     "cosolve.interface.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
+    "cosolve.io.crosscheck": ("crosscheck",),
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
     "cosolve.io.inspect_fmu": ("inspect_fmu",),
@@ -229,6 +231,7 @@ __all__ = [
     "constraint_residuals",
     "convergence",
     "critical_step",
+    "crosscheck",
     "differentiate",
     "dual_mortar",
     "export_fmu",
