@@ -55,12 +55,12 @@ def test_states_are_pooled(fmi):
     for n in range(1000):
         run(part, n, n + 1)
         state = part.save()
-    states = part._instance.states
-    assert len(states.known) <= 2
+    body = part._instance.body
+    assert len(body.known) <= 2
     del state
-    assert len(states.spare) == len(states.known)
-    known = states.known
-    del part, states
+    assert len(body.spare) == len(body.known)
+    known = body.known
+    del part, body
     gc.collect()
     assert not known  # freed with the instance
 
@@ -70,7 +70,7 @@ def test_a_state_belongs_to_its_instance(fmi):
     one, two = (cs.Fmu(fmu("mass_force", fmi)) for _ in range(2))
     one.start(0.0)
     two.start(0.0)
-    with pytest.raises(cs.SubsystemError, match="another instance"):
+    with pytest.raises(cs.SubsystemError, match="another FMU object"):
         two.restore(one.save())
     state = one.save()
     assert copy.deepcopy([state])[0] is state

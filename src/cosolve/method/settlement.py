@@ -70,7 +70,26 @@ class Settlement:
             if np.isnan(y[part]).any():  # in an algebraic loop: a first guess, from the initial values of its inputs
                 y[part] = self._output(i, t0, plan.inputs(z, i))
         y, z = self.settle(t0, y, z)
+        y, z = self._begin(t0, y, z)
         return self._multipliers(t0, y, z) if plan.constraints else (y, z)
+
+    def _begin(self, t0: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
+        """End the initialisation of those that want to know its end, with the inputs found for it.
+
+        Their outputs after it count; where they differ from those before, the others hear of it.
+        """
+        plan, after = self.plan, y.copy()
+        for i, subsystem in enumerate(plan.subsystems):
+            if has_capability(subsystem, "initialisation"):
+                begin = partial(subsystem.begin, t0, plan.inputs(z, i))
+                after[plan.y_slices[i]] = self._guarded(i, t0, "ending its initialisation", begin)
+        if np.array_equal(after, y):
+            return y, z
+        z = z.copy()
+        z[plan.copy_rows] = after[plan.copy_from]
+        for block in self._laws:
+            z[block.rows] = block.call(z[block.rows], after[block.y_index])
+        return self.settle(t0, after, z)
 
     def _multipliers(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Multipliers with which the constraints hold at the acceleration level, for consistent states.

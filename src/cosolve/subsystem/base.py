@@ -10,7 +10,8 @@ Everything else is a capability: a method a subsystem *may* define. Coupling met
 for kinds; `capabilities(subsystem)` lists what is there. Outputs are returned as a flat array, one value per
 port, or a dict by port name.
 
-Guaranteed call order: `start` once per run (again for every new run: it must reset), then for each macro step
+Guaranteed call order: `start` once per run (again for every new run: it must reset), `output` any number of times,
+`begin` once with the inputs that were found for the start, then for each macro step
 any number of `advance`/`replay`/`jacobian` calls, each but the first preceded by `restore` to the state saved at
 the start of the step, the last `advance` being the accepted one. `output` may be called after `start` or `advance`.
 """
@@ -98,6 +99,8 @@ class Subsystem:
     """deserialise(data): after `start`, go to a state that another process serialised."""
     output: Callable[[float, Vector], Any]
     """output(t, u) -> outputs of the current state when the inputs have the values `u` (direct feed-through)."""
+    begin: Callable[[float, Vector], Any]
+    """begin(t0, u) -> outputs at t0: initialisation ends with the inputs `u`, and outputs may change by that."""
     feedthrough: Callable[[], Any]
     """feedthrough() -> Boolean matrix (outputs x inputs); found by probing `output` where it is not given."""
     jacobian: Callable[[float, float, InputSignal, Vector], Matrix]
@@ -132,6 +135,7 @@ CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "rollback": (("save", "restore"), "repeating a macro step"),
     "serialised state": (("serialise", "deserialise"), "saving a run to a file and continuing it elsewhere"),
     "output": (("output",), "re-evaluating outputs for new inputs at the same time"),
+    "initialisation": (("begin",), "first outputs that depend on how initialisation ends"),
     "jacobian": (("jacobian",), "exact output Jacobians over the macro step"),
     "replay": (("replay",), "noise-free difference quotients"),
     "approximate crossing": (("resolve",), "converging inner and interface iterations together"),

@@ -59,6 +59,8 @@ class HeldInputs(Subsystem):
         self.concurrent = inner.concurrent
         if has_capability(inner, "output"):
             self.output = self._output
+        if has_capability(inner, "initialisation"):
+            self.begin = self._begin
         if has_capability(inner, "rollback"):
             self.save, self.restore = self._save, self._restore
         if has_capability(inner, "replay"):
@@ -87,9 +89,15 @@ class HeldInputs(Subsystem):
         return y
 
     def _output(self, t: float, u: Vector) -> Any:
+        return self.inner.output(t, self._shown(u))
+
+    def _begin(self, t0: float, u: Vector) -> Any:
+        return self.inner.begin(t0, self._shown(u))
+
+    def _shown(self, u: Vector) -> Vector:
         shown = u.copy()
         shown[self._columns] = self._now
-        return self.inner.output(t, shown)
+        return shown
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         J = np.array(self.inner.jacobian(t0, t1, _Held(u, self._columns, self._now), weight))

@@ -59,8 +59,8 @@ class Fmu(Subsystem):
     each macro step (see the module's text); `interpolate=False` holds inputs even if the FMU could interpolate. `kind`
     is "co-simulation" or "model exchange" for FMUs that offer both. `isolated=True` runs it in a process of its own, so
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
-    `derivatives="step"` says that the FMU's directional derivatives
-    are those of its last step and not of the instant.
+    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
+    `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
 
@@ -126,6 +126,7 @@ class Fmu(Subsystem):
         kind: str | None = None,
         isolated: bool = False,
         timeout: float | None = None,
+        read_back: bool = True,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -160,6 +161,7 @@ class Fmu(Subsystem):
             log=log,
             on_update=on_update if listens else None,
             between=[v for v in listed_inputs if v.is_float and v.can_set_between] if listens else (),
+            read_back=read_back,
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
         self._outputs = self._instance.values(listed_outputs)
@@ -243,10 +245,16 @@ class Fmu(Subsystem):
         self._linear = None
         return None if self._pattern is not None and self._pattern.any() else self._outputs.read(self.component)
 
+    def begin(self, t0: float, u: Vector) -> Vector:
+        """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
+        if not self._instance.stepping:
+            self._crossing.write(u)
+            self._instance.leave_initialisation()
+        return self._outputs.read(self.component)
+
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         if not self._instance.stepping:
-            self._crossing.write(u.coefficients[0])
-            self._instance.leave_initialisation()
+            self.begin(t0, u.coefficients[0])
         self._crossing.cross(t0, u, 0.0, 1.0)
         self._time = t1
         if self._pattern is not None and self._pattern.any():
@@ -323,6 +331,8 @@ class Fmu(Subsystem):
             for key, value in given.items():
                 self._instance.set(self.description.variables[key], value)
             self._linear = self._at_end = None
+        else:
+            self._instance.give(given)
         self._given |= given
 
     def _output_derivatives(self, order: int = 1) -> Vector:

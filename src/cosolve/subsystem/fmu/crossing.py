@@ -39,7 +39,6 @@ class Crossing:
         self._float_places = _whole(_places(inputs, self._floats), self.inputs.length)
         self._continuous = instance.values(self._floats) if instance.event_mode and len(self._discrete) else None
         self.variable = flags.has("canHandleVariableCommunicationStepSize")
-        self._no_return = not flags.has("canGetAndSetFMUState")
         self._degree = 0  # the highest that derivatives were ever set for
         self._orders = np.zeros(0, dtype=np.int32)
         self._scaled_for = (0.0, 0)  # step and degree of the factors below
@@ -172,10 +171,18 @@ class Crossing:
             )
         self._step = length
 
+    def _no_return(self, t: float) -> bool:
+        """`noSetFMUStatePriorToCurrentPoint`: nobody can set the FMU back beyond `t`.
+
+        A repeated macro step goes back to its start, which is the current point, so this is true but for steps inside a
+        macro step that may be repeated, and while somebody holds an older state.
+        """
+        return not self._instance.body.may_go_back(t)
+
     def _do_step_2(self, t: float, h: float) -> None:
         instance = self._instance
         self.count += 1
-        status = instance.binary.function("DoStep")(instance.pointer, t, h, self._no_return)
+        status = instance.binary.function("DoStep")(instance.pointer, t, h, self._no_return(t))
         if status == 2:
             time, ended = ctypes.c_double(t), ctypes.c_int()
             instance.binary.function("GetRealStatus")(instance.pointer, 2, ctypes.addressof(time))
@@ -190,7 +197,7 @@ class Crossing:
         self.count += 1
         base, self._reached.value = self._flags.ctypes.data, t + h
         status = instance.binary.function("DoStep")(
-            instance.pointer, t, h, self._no_return, base, base + 1, base + 2, ctypes.addressof(self._reached)
+            instance.pointer, t, h, self._no_return(t), base, base + 1, base + 2, ctypes.addressof(self._reached)
         )
         event, ends, early = (bool(flag) for flag in self._flags)
         if self._trouble is not None:

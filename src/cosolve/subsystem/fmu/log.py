@@ -8,7 +8,7 @@ from collections import deque
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from cosolve.errors import SetupError
 
@@ -43,6 +43,7 @@ class FmuLog:
         if self.file is not None:
             try:
                 self._stream = self.file.open("w", encoding="utf-8", buffering=1)
+                finalize(self, self._stream.close)
             except OSError as error:
                 raise SetupError(f"the log file '{file}' cannot be written: {error.strerror or error}") from None
 

@@ -70,6 +70,7 @@ class ModelExchange(Subsystem):
         atol: float = 1e-10,
         h: float | None = None,
         max_events: int = 1000,
+        read_back: bool = True,
     ) -> None:
         if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or max_events < 1:
             raise SetupError(f"Fmu: max_events must be a whole number of at least 1, not {max_events!r}")
@@ -85,7 +86,9 @@ class ModelExchange(Subsystem):
         listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
         listed_outputs, self.outputs = chosen_ports(description, outputs, "output", file)
         self.name = name or description.name
-        self._instance = Instance(file, folder, description, MODEL_EXCHANGE, name=self.name, log=log)
+        self._instance = Instance(
+            *(file, folder, description, MODEL_EXCHANGE), name=self.name, log=log, read_back=read_back
+        )
         smooth = [v.is_float and v.variability == "continuous" for v in listed_inputs]
         self._smooth = _places(listed_inputs, smooth)
         self._discrete = _places(listed_inputs, [not flag for flag in smooth])
@@ -146,9 +149,22 @@ class ModelExchange(Subsystem):
         self._instance.initialise(t0, self.tolerance, self._given)
         self._path.reset(t0)
         self._u = self._all_inputs.read(self._instance.pointer)
-        self._switched = self._u[self._discrete]
-        self._instance.leave_initialisation()  # ... into event mode
-        self._path.start(self._u[self._smooth])
+
+    def begin(self, t0: float, u: Vector) -> Vector:
+        """End the initialisation with these inputs (initial states may depend on them); the outputs after it."""
+        if not self._instance.stepping:
+            self._u = u
+            self._all_inputs.write(self._instance.pointer, u)
+            self._leave_initialisation()
+        return self._fmu.outputs()
+
+    def _leave_initialisation(self) -> None:
+        """Into event mode, and from there to continuous time, with the inputs that are set."""
+        if not self._instance.stepping:
+            assert self._u is not None
+            self._switched = self._u[self._discrete]
+            self._instance.leave_initialisation()
+            self._path.start(self._u[self._smooth])
 
     def output(self, t: float, u: Vector) -> Vector:
         assert self._u is not None
@@ -156,7 +172,10 @@ class ModelExchange(Subsystem):
         if unknown.any():
             u = np.where(unknown, self._u, u)
         self._u = u
-        self._fmu.set_point(t, self._path.x, u[self._smooth])
+        if self._instance.stepping:
+            self._fmu.set_point(t, self._path.x, u[self._smooth])
+        else:
+            self._all_inputs.write(self._instance.pointer, u)
         y = self._fmu.outputs()
         if unknown.any():
             reacts = np.ones((len(y), len(u)), dtype=bool) if self._pattern is None else self._pattern
@@ -175,6 +194,8 @@ class ModelExchange(Subsystem):
 
     def _begin(self, t0: float, u: InputSignal) -> InputSignal:
         """The signal of the continuous inputs; events that the new inputs cause at the start of the step."""
+        if not self._instance.stepping:
+            self.begin(t0, u.coefficients[0])
         self._path.t = self._instance.log.time = t0
         signal = self._smooth_part(u)
         discrete = u(t0)[self._discrete] if len(self._discrete) else self._switched
@@ -196,6 +217,7 @@ class ModelExchange(Subsystem):
     # -- capabilities ----------------------------------------------------------------------------------------
 
     def _save(self) -> Any:
+        self._leave_initialisation()
         kept = self._instance.states.save(self._path.t) if self._saves_state else None
         return kept, self._path.snapshot(), self._path.events, self._u, self._switched
 
@@ -211,13 +233,16 @@ class ModelExchange(Subsystem):
         self._path.back_to(snapshot)
 
     def get_state(self) -> Vector:
+        self._leave_initialisation()
         return self._path.x
 
     def set_state(self, x: Vector) -> None:
+        self._leave_initialisation()
         assert self._u is not None
         self._path.move_to(np.array(x, dtype=np.float64), self._u[self._smooth])
 
     def _serialise(self) -> bytes:
+        self._leave_initialisation()
         path = self._path
         own = (path.t, path.next_event, float(path.steps.memory or 0.0), float(path.stiff))
         arrays = b"".join(np.asarray(a, np.float64).tobytes() for a in (path.x, path.signs, self._u, self._switched))
@@ -255,6 +280,8 @@ class ModelExchange(Subsystem):
         return path.t, self._fmu.outputs()
 
     def _equations(self) -> tuple[Callable[..., Vector], Callable[..., Vector], None]:
+        self._leave_initialisation()
+
         def output(t: float, x: Vector, u: Vector) -> Vector:
             self._fmu.set_point(t, x, u)
             return self._fmu.outputs()
@@ -314,6 +341,8 @@ class ModelExchange(Subsystem):
                         "before (parameters=...)"
                     )
             self._tune(given)
+        else:
+            self._instance.give(given)
         self._given |= given
 
     def _tune(self, given: dict[str, Any]) -> None:

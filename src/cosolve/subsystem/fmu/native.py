@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cosolve.subsystem.fmu.co_simulation import Fmu
 
 # where things are in the FMU's words
-COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(11)
+COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(11)  # NO_RETURN: see crossing.py
 DERIVE, D_IN, ORDERS, SLOPES, FACTORIALS, THROUGH = range(11, 17)
 GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT = range(17, 24)
 _WORDS = 24
@@ -161,7 +161,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     w[COMPONENT], w[VERSION] = fmu.component, fmi
     w[SET], w[IN], w[N_IN], w[U] = at[f"fmi{fmi}Set{kind}"], _address(room.takes), inputs.length, _address(room.u)
     w[GET], w[OUT], w[N_OUT] = at[f"fmi{fmi}Get{kind}"], _address(room.gives), outputs.length
-    w[STEP], w[NO_RETURN] = at[f"fmi{fmi}DoStep"], crossing._no_return
+    w[STEP], w[NO_RETURN] = at[f"fmi{fmi}DoStep"], True
     if derives:
         w[DERIVE] = at["fmi2SetRealInputDerivatives"]
         w[D_IN], w[ORDERS] = _address(room.repeated), _address(room.orders)
@@ -171,7 +171,8 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
     native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
     native.begin = (_begin.address or 0) if inputs.length else 0
     if hasattr(fmu, "save"):
-        saved = fmu.save()  # memory of the FMU that is written again and again
+        saved = fmu.save()  # memory of the FMU that is written again and again, so it is no way back to its first time
+        instance.body.held.pop(saved.pointer)
         w[GET_STATE], w[SET_STATE], w[STATE] = (
             at[f"fmi{fmi}Get{state_name}"],
             at[f"fmi{fmi}Set{state_name}"],
@@ -180,6 +181,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
         native.save, native.restore, native.keep = _save.address or 0, _restore.address or 0, (w, room, saved)
 
     def enter() -> None:
+        w[NO_RETURN] = not instance.body.may_go_back(fmu._time)
         w[TIME : TIME + 1].view(np.float64)[0] = fmu._time
 
     def leave() -> None:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from cosolve.errors import SubsystemError
 
 if TYPE_CHECKING:
-    from cosolve.subsystem.fmu.instance import Instance
+    from cosolve.subsystem.fmu.instance import Body, Instance
 
 
 class SavedState:
-    """A state of one instance; may be restored any number of times."""
+    """A state of one instance; may be restored any number of times, also in a later run of the same FMU object."""
 
-    __slots__ = ("owner", "pointer", "stepping", "time")
+    __slots__ = ("body", "owner", "pointer", "stepping", "time")
 
-    def __init__(self, owner: States, pointer: int, time: float, stepping: bool) -> None:
-        self.owner, self.pointer, self.time, self.stepping = owner, pointer, time, stepping
+    def __init__(self, owner: States, body: Body, pointer: int, time: float, stepping: bool) -> None:
+        self.owner, self.body, self.pointer, self.time, self.stepping = owner, body, pointer, time, stepping
+        body.held[pointer] = time
 
     def __deepcopy__(self, memo: object) -> SavedState:
         return self  # nothing changes it, and there is one owner of the memory
@@ -31,16 +32,15 @@ class SavedState:
         raise TypeError("a saved state of an FMU cannot leave its process; use serialise")
 
     def __del__(self) -> None:
-        self.owner.spare.append(self.pointer)
+        self.body.held.pop(self.pointer, None)
+        self.body.spare.append(self.pointer)
 
 
 class States:
-    """The states of one instance."""
+    """Saves and restores the states of one FMU object."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = weakref.ref(instance)
-        self.spare: list[int] = []
-        self.known: set[int] = set()
         suffix = "FMUstate" if instance.fmi == 2 else "FMUState"
         self._get, self._set, self._size = f"Get{suffix}", f"Set{suffix}", f"Serialized{suffix}Size"
         self._to_bytes = f"Serialize{suffix}"
@@ -55,20 +55,24 @@ class States:
     def save(self, time: float) -> SavedState:
         """The state now."""
         instance = self.instance
-        pointer = ctypes.c_void_p(self.spare.pop() if self.spare else None)
+        spare = instance.body.spare
+        pointer = ctypes.c_void_p(spare.pop() if spare else None)
         instance.call(self._get, ctypes.addressof(pointer))
         return self._wrap(pointer, time)
 
     def _wrap(self, pointer: ctypes.c_void_p, time: float) -> SavedState:
         if pointer.value is None:
             raise SubsystemError("the FMU gave no state although it says that it can")
-        self.known.add(pointer.value)
-        return SavedState(self, pointer.value, time, self.instance.stepping)
+        body = self.instance.body
+        body.known.add(pointer.value)
+        return SavedState(self, body, pointer.value, time, body.stepping)
 
     def restore(self, state: SavedState) -> None:
         """Back to a saved state."""
         if state.owner is not self:
-            raise SubsystemError("this state was saved by another instance; restore it there, or use serialise")
+            raise SubsystemError("this state was saved by another FMU object; restore it there, or use serialise")
+        if state.body is not self.instance.body:
+            self.instance.go_back_to(state.body)
         self.instance.call(self._set, state.pointer)
         self.instance.stepping = state.stepping
 
@@ -86,7 +90,8 @@ class States:
         if len(data) <= head:
             raise SubsystemError(f"{len(data)} bytes are not a saved state of an FMU")
         time, stepping = struct.unpack("<d?", data[:head])
-        body, pointer = data[head:], ctypes.c_void_p(self.spare.pop() if self.spare else None)
+        spare = self.instance.body.spare
+        body, pointer = data[head:], ctypes.c_void_p(spare.pop() if spare else None)
         buffer = ctypes.create_string_buffer(body, len(body))
         self.instance.call(self._from_bytes, ctypes.addressof(buffer), len(body), ctypes.addressof(pointer))
         state = self._wrap(pointer, time)
