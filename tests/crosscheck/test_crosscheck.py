@@ -32,7 +32,7 @@ def found(tmp_path_factory):
     ball, mass = cs.Fmu(fmu("ball", 2)), cs.Fmu(fmu("mass_force", 2))
     system = cs.System({"ball": ball, "mass": mass})
     system.connect("ball.bounces", "mass.f")
-    system.connect("mass.x", "ball.push")
+    system.connect("ball.rising", "ball.push")
     cs.write_ssp(system, folder / "pair.ssp", method=cs.Jacobi(0), step=0.01, t_end=1.0)
     (folder / "readme.txt").write_text("not looked at")
     return cs.crosscheck(folder, timeout=PATIENT, jobs=2, steps=80)
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_fmu_is_refused_by_both(found):
 
 
 def test_a_structure_runs_as_fmpy_runs_it(found):
-    """FMPy starts all connectors at 0, as the count of bounces and a mass at rest do, so the two must agree."""
+    """FMPy starts all connectors at 0, as the count of bounces and the direction do, so the two must agree."""
     one = row(found, "pair.ssp", "SSP")
     assert (one.verdict, one.repeat) == ("equal", "same bits"), one.reason
 

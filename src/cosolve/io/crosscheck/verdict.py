@@ -89,6 +89,8 @@ def judged(ours: Outcome, theirs: Outcome, step: float, other: str = "FMPy") -> 
     mine, other_end = ours.traces[0]["t"][-1], theirs.traces[0]["t"][-1]
     if ours.error and other_end > mine + 1.5 * step:
         return f"only {other}", f"cosolve stops at t = {mine:.6g}: {ours.error}", None
+    if len(ours.traces[0]) == 1:  # time only
+        return "equal", "it has no numeric outputs: both make the run, and there is nothing to compare", Difference(0.0)
     found = difference(ours.traces[0], theirs.traces[0], step)
     if isinstance(found, str):
         return "differs", found, None
