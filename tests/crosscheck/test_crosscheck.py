@@ -1,7 +1,9 @@
 """`cosolve crosscheck` on our own FMUs: good ones, one that crashes, one that hangs, and files that are none."""
 
 import json
+import os
 import shutil
+import sys
 import zipfile
 
 import numpy as np
@@ -109,6 +111,31 @@ def test_libcosim_gives_the_same(tmp_path):
     assert rows[0].libcosim == "equal (0.0e+00)"
 
 
+OMSIMULATOR = """#!{python}
+import sys
+given = dict(word[2:].split("=", 1) for word in sys.argv[2:])
+steps, H = int(given["intervals"]), float(given["stepSize"])
+assert sys.argv[1].endswith("both.fmu") and given["mode"] in ("cs", "me") and float(given["stopTime"]) == steps * H
+with open(given["resultFile"], "w") as file:
+    print('"time","model.root.fmu.x","model.root.fmu.v"', file=file)
+    for k in range(steps + 1):
+        print(k * H, 0, 0, sep=",", file=file)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script as a command")
+def test_omsimulator_is_asked_where_it_is_installed(tmp_path, monkeypatch):
+    """A stand-in for its command that knows the solution: the mass stays at rest."""
+    command = tmp_path / "bin" / "OMSimulator"
+    command.parent.mkdir()
+    command.write_text(OMSIMULATOR.format(python=sys.executable))
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    shutil.copy(fmu("mass_force", 2), tmp_path / "both.fmu")
+    (one,) = cs.crosscheck(tmp_path, timeout=PATIENT, steps=20).rows
+    assert one.omsimulator == "equal (0.0e+00)"
+
+
 def test_the_command(tmp_path):
     (tmp_path / "text.fmu").write_text("no archive")
     table, page = tmp_path / "table.json", tmp_path / "table.md"
@@ -139,7 +166,7 @@ def test_a_folder_without_models(tmp_path):
 
 
 def described(folder, experiment):
-    folder.mkdir()
+    (folder / "binaries").mkdir(parents=True)
     (folder / "modelDescription.xml").write_text(
         f'<fmiModelDescription fmiVersion="2.0"><CoSimulation modelIdentifier="a"/>{experiment}<ModelVariables>'
         '<ScalarVariable name="u" valueReference="0" causality="input"><Real start="2"/></ScalarVariable>'

@@ -74,7 +74,7 @@ def _is_ssp(path: Path) -> bool:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Archives, folders that are unpacked FMUs, and the structure files of unpacked SSPs."""
-    if folder.is_file() or (folder / "modelDescription.xml").is_file():
+    if folder.is_file() or _is_unpacked(folder):
         yield folder
         return
     for path in folder.iterdir():
@@ -82,6 +82,12 @@ def _files(folder: Path) -> Iterator[Path]:
             yield from _files(path)
         elif path.suffix.lower() in (".fmu", ".ssp") or path.name == "SystemStructure.ssd":
             yield path
+
+
+def _is_unpacked(folder: Path) -> bool:
+    """A description alone is no FMU: there are binaries or sources beside it."""
+    there = any((folder / inside).is_dir() for inside in ("binaries", "sources"))
+    return there and (folder / "modelDescription.xml").is_file()
 
 
 def _digest(path: Path) -> str:

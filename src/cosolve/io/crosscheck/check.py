@@ -8,11 +8,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
+from typing import Any
 
 from cosolve.errors import SetupError
 from cosolve.io.crosscheck.cases import Case, find_cases
 from cosolve.io.crosscheck.table import CrossCheck, Row
-from cosolve.io.crosscheck.tools import outside_libcosim
+from cosolve.io.crosscheck.tools import outside_libcosim, outside_omsimulator
 from cosolve.io.crosscheck.verdict import difference, judged, repeated
 from cosolve.io.crosscheck.worker import Outcome, run
 
@@ -86,8 +88,8 @@ def _row(case: Case, timeout: float) -> Row:
         difference=None if found is None else found.size,
         reason=_local(reason, case),
         repeat=_local(repeated(ours), case),
-        libcosim=_third("libcosim", "libcosimpy", ours, case, timeout),
-        omsimulator=NOT_INSTALLED,
+        libcosim=_third("libcosim", ours, case, timeout),
+        omsimulator=_third("OMSimulator", ours, case, timeout),
         copies=case.copies,
     )
 
@@ -97,12 +99,10 @@ def _local(text: str, case: Case) -> str:
     return text.replace(str(case.file), case.name)
 
 
-def _third(tool: str, package: str, ours: Outcome, case: Case, timeout: float) -> str:
+def _third(tool: str, ours: Outcome, case: Case, timeout: float) -> str:
     """One word on how another tool's numbers compare."""
-    if find_spec(package) is None:
-        return NOT_INSTALLED
     job = case.job()
-    outside = outside_libcosim(job)
+    outside = _outside(tool, job)
     if outside:
         return outside
     theirs = run(tool, job, timeout)
@@ -116,11 +116,19 @@ def _third(tool: str, package: str, ours: Outcome, case: Case, timeout: float) -
     return f"{found.word} ({found.size:.1e})" + ("" if found.word == "equal" else f", {found.name} {found.where}")
 
 
+def _outside(tool: str, job: dict[str, Any]) -> str:
+    """Why a tool is not asked; empty where it is."""
+    if tool == "libcosim":
+        return NOT_INSTALLED if find_spec("libcosimpy") is None else outside_libcosim(job)
+    return NOT_INSTALLED if which("OMSimulator") is None else outside_omsimulator(job)
+
+
 def _versions() -> dict[str, str]:
     found = {}
-    for package in ("cosolve", "fmpy", "libcosimpy", "OMSimulator"):
+    for package in ("cosolve", "fmpy", "libcosimpy"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = NOT_INSTALLED
+    found["OMSimulator"] = which("OMSimulator") or NOT_INSTALLED
     return found

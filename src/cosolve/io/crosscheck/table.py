@@ -99,13 +99,17 @@ class CrossCheck:
         from rich.text import Text
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        third = any(row.libcosim != "not installed" for row in self.rows)
-        heads = [*_HEADS[:6], *(["libcosim"] if third else [])]
+        heads = list(_HEADS[:6])
+        places = [0, 1, 2, 3, 4, 5]
+        for place, words in ((6, {row.libcosim for row in self.rows}), (7, {row.omsimulator for row in self.rows})):
+            if words != {"not installed"}:
+                heads.append(_HEADS[place])
+                places.append(place)
         for heading in heads:
-            table.add_column(heading, overflow="fold", no_wrap=heading not in ("file", "second run", "libcosim"))
+            table.add_column(heading, overflow="fold", no_wrap=heading not in ("file", "second run"))
         for row in self.rows:
-            cells = [Text(cell) for cell in _cells(row)[: len(heads)]]
-            cells[5:] = [Text(_brief(cell.plain)) for cell in cells[5:]]
+            texts = _cells(row)
+            cells = [Text(texts[k] if k < 5 else _brief(texts[k])) for k in places]
             cells[3].stylize(_STYLES.get(row.verdict, ""))
             table.add_row(*cells)
         console.print(table)

@@ -8,7 +8,9 @@ Model exchange: each tool has its own integrator, both at the tolerance `ACCURAC
 
 from __future__ import annotations
 
+import csv
 import re
+import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -178,7 +180,49 @@ def by_libcosim(job: Job) -> Iterator[Trace]:
     yield columns(t, dict(zip(names, np.array(rows, dtype=float).T, strict=True)))
 
 
-TOOLS = {"cosolve": by_cosolve, "FMPy": by_fmpy, "libcosim": by_libcosim}
+# -- OMSimulator ---------------------------------------------------------------------------------------------------
+
+
+def outside_omsimulator(job: Job) -> str:
+    """Why a case is none for OMSimulator's command; empty where it is one."""
+    packed_file = Path(job["file"]).suffix.lower() in (".fmu", ".ssp")
+    return "" if packed_file and not Path(job["file"]).is_dir() else "packed FMUs and SSPs only"
+
+
+def by_omsimulator(job: Job) -> Iterator[Trace]:
+    """One run of the command `OMSimulator`, which writes a CSV file whose columns end in the names of variables."""
+    words = {
+        "mode": "me" if job["kind"] == MODEL_EXCHANGE else "cs",
+        "startTime": job["t0"],
+        "stopTime": job["t_end"],
+        "stepSize": job["step"],
+        "intervals": job["steps"],
+        "tolerance": ACCURACY if job["kind"] == MODEL_EXCHANGE else job["tolerance"] or 1e-6,
+        "emitEvents": "false",
+        "resultFile": "omsimulator.csv",
+    }
+    command = ["OMSimulator", job["file"], *(f"--{name}={value}" for name, value in words.items())]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    result = Path("omsimulator.csv")
+    if done.returncode or not result.is_file():
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        raise Refused(lines[-1] if lines else f"ended with code {done.returncode}")
+    with result.open(newline="", encoding="utf-8") as stream:
+        heads, *rows = csv.reader(stream)
+    table = np.array([row for row in rows if row], dtype=float)
+    heads = [head.strip().strip('"') for head in heads]
+    found: dict[str, Any] = {}
+    for k, head in enumerate(heads[1:], 1):
+        if job["kind"] == SSP:
+            found[head.partition(".")[2].partition(".")[2] or head] = table[:, k]
+            continue
+        name = next((n for n in job["outputs"] if head == n or head.endswith(f".{n}")), None)
+        if name is not None:
+            found[name] = table[:, k]
+    yield columns(table[:, 0], found)
+
+
+TOOLS = {"cosolve": by_cosolve, "FMPy": by_fmpy, "libcosim": by_libcosim, "OMSimulator": by_omsimulator}
 
 
 # -- pieces --------------------------------------------------------------------------------------------------------
