@@ -230,11 +230,11 @@ def test_of_two_values_at_an_event_the_later_counts():
         (Outcome([trace([1, 2])], crash="died when it was freed"), Outcome([trace([1, 2])]), "crash"),
         (Outcome(late=True, crash="late"), Outcome([trace([1, 2])]), "timeout"),
         (Outcome([trace([1, 2])], error="stopped"), Outcome([trace([1, 2, 3, 4, 5])]), "only FMPy"),
-        (Outcome([trace([1, 2])], error="stopped"), Outcome([trace([1, 2, 3])]), "equal"),  # both, in the same step
+        (Outcome([trace([1, 2])], error="stopped"), Outcome([trace([1, 2, 3])]), "equal"),  # both, before the end
     ],
 )
 def test_the_verdicts(ours, theirs, verdict):
-    word, reason, _ = judged(ours, theirs, 0.1)
+    word, reason, _ = judged(ours, theirs, 0.1, 0.4)
     assert word == verdict
     assert word == "equal" or reason
 

@@ -207,4 +207,6 @@ MODELS: dict[str, Model] = {
         outputs=dict.fromkeys(("y", "count", "above", "half", "message"), "") | {"state": "mode"},
     ),
 }
+# declares event mode and then refuses it, as the FMI Reference FMU Roberts does
+MODELS["ball_no_event_mode"] = replace(MODELS["ball"], defines={"REFUSES_EVENT_MODE": 1}, versions=(3,))
 MODELS["ball_me"] = replace(MODELS["ball"], kinds=("ModelExchange",))

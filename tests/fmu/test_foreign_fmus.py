@@ -104,3 +104,16 @@ def test_the_numbers_of_fmpy(fmi, name, start):
     ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
     assert np.array_equal(ours.t, theirs["time"])
     assert np.abs(ours["part.x"] - theirs["x"]).max() < 1e-13
+
+
+def test_event_mode_that_is_declared_and_refused():
+    """It runs without, as in FMPy, whose default that is; both give the numbers of an FMU that has no event mode."""
+    from fmpy import simulate_fmu
+
+    file = fmu("ball_no_event_mode", 3)
+    theirs = simulate_fmu(str(file), stop_time=2.0, output_interval=0.125, output=["x"])
+    system = cs.System({"part": cs.Fmu(file)})
+    system.set("part.push", 0.0)
+    for _ in range(2):
+        ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
+        assert np.abs(ours["part.x"] - theirs["x"]).max() < 1e-13

@@ -42,6 +42,9 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                                          const fmi3ValueReference required[], size_t n, fmi3InstanceEnvironment environment,
                                          fmi3LogMessageCallback log, fmi3IntermediateUpdateCallback update) {
     (void)name; (void)resources; (void)visible; (void)logging; (void)required; (void)n;
+#ifdef REFUSES_EVENT_MODE
+    if (event_mode) return NULL;
+#endif
     Instance *s = instantiate(token, environment, log);
     if (s) { s->update = update; s->event_mode = event_mode; s->early_return = early_return; }
     return s;

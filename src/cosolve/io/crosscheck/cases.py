@@ -113,10 +113,10 @@ def _of_fmu(path: Path, name: str, copies: tuple[str, ...], max_steps: int) -> l
         kinds = {CO_SIMULATION if root.find("Implementation") is not None else MODEL_EXCHANGE: root}
     else:
         kinds = {kind: found for tag, kind in _KINDS.items() if (found := root.find(tag)) is not None}
-    run = _run(root.find("DefaultExperiment"), max_steps)
     ports = _ports(root)
     cases = []
     for kind, element in kinds.items():
+        run = _run(root.find("DefaultExperiment"), max_steps, _number(element.get("fixedInternalStepSize")))
         steps = kind == CO_SIMULATION
         event_mode = steps and _true(element, "hasEventMode")
         early = steps and _true(element, "mightReturnEarlyFromDoStep")
@@ -180,14 +180,17 @@ def _xml(path: Path, inside: str) -> ElementTree.Element | None:
         return None
 
 
-def _run(experiment: ElementTree.Element | None, max_steps: int) -> dict[str, Any]:
-    """Start, step and number of steps by the DefaultExperiment; a long run is cut, its step is not made longer."""
+def _run(experiment: ElementTree.Element | None, max_steps: int, inside: float | None = None) -> dict[str, Any]:
+    """Start, step and number of steps by the DefaultExperiment; a long run is cut, its step is not made longer.
+
+    `inside` is a fixed step inside the FMU: without a step of the experiment, a hundred of them are one.
+    """
     given = {} if experiment is None else experiment.attrib
     t0 = _number(given.get("startTime")) or 0.0
     stop, step = _number(given.get("stopTime")), _number(given.get("stepSize"))
     span = stop - t0 if stop is not None and stop > t0 else 1.0
     if step is None or not 0.0 < step <= span:
-        step = span / _STEPS
+        step = span / _STEPS if not inside or inside < 0 else min(span / _STEPS, 100 * inside)
     steps = max(1, min(max_steps, round(span / step)))
     tolerance = _number(given.get("tolerance"))
     return {"t0": t0, "step": step, "steps": steps, "tolerance": tolerance if tolerance and tolerance > 0 else None}

@@ -76,7 +76,7 @@ def crosscheck(
 def _row(case: Case, timeout: float) -> Row:
     job = case.job()
     ours = run("cosolve", job, timeout)
-    verdict, reason, found = judged(ours, run("FMPy", job, timeout), case.step)
+    verdict, reason, found = judged(ours, run("FMPy", job, timeout), case.step, case.t_end)
     return Row(
         file=case.name,
         kind=case.kind or "unknown",
@@ -96,7 +96,7 @@ def _row(case: Case, timeout: float) -> Row:
 
 def _local(text: str, case: Case) -> str:
     """Without the part of the path that differs between machines."""
-    return text.replace(str(case.file), case.name)
+    return text.replace(str(case.file), case.name).replace(str(case.file).removesuffix(case.name), "")
 
 
 def _third(tool: str, ours: Outcome, case: Case, timeout: float) -> str:

@@ -82,20 +82,24 @@ def by_fmpy(job: Job) -> Iterator[Trace]:
         for name, start in job["inputs"].items()
         if start is None
     }
-    found = fmpy.simulate_fmu(
-        job["file"],
-        validate=False,
-        start_time=job["t0"],
-        stop_time=job["t_end"],
-        output_interval=job["step"],
-        relative_tolerance=relative,
-        fmi_type=short,
-        output=job["outputs"],
-        start_values=absent,
-        record_events=False,
-        use_event_mode=job["event_mode"],
-        early_return_allowed=job["early_return"],
-    )
+    options = {
+        "validate": False,
+        "start_time": job["t0"],
+        "stop_time": job["t_end"],
+        "output_interval": job["step"],
+        "relative_tolerance": relative,
+        "fmi_type": short,
+        "output": job["outputs"],
+        "start_values": absent,
+        "record_events": False,
+        "early_return_allowed": job["early_return"],
+    }
+    try:
+        found = fmpy.simulate_fmu(job["file"], use_event_mode=job["event_mode"], **options)
+    except Exception as error:
+        if not (job["event_mode"] and "instantiate" in str(error)):
+            raise
+        found = fmpy.simulate_fmu(job["file"], **options)  # declared and then refused: without, as cosolve does
     yield columns(found["time"], {name: found[name] for name in found.dtype.names if name != "time"})
 
 

@@ -74,7 +74,9 @@ def _where(apart: Any, t: Any) -> str:
     return f"from t = {t[first]:.6g} on" if last == len(t) - 1 else f"t = {t[first]:.6g} ... {t[last]:.6g}"
 
 
-def judged(ours: Outcome, theirs: Outcome, step: float, other: str = "FMPy") -> tuple[str, str, Difference | None]:
+def judged(
+    ours: Outcome, theirs: Outcome, step: float, t_end: float, other: str = "FMPy"
+) -> tuple[str, str, Difference | None]:
     """Verdict and reason, and the difference where both ran."""
     if ours.late:
         return "timeout", f"cosolve {ours.crash}; {_other(theirs, other)}", None
@@ -87,7 +89,7 @@ def judged(ours: Outcome, theirs: Outcome, step: float, other: str = "FMPy") -> 
     if not theirs.ran:
         return "only cosolve", _other(theirs, other), None
     mine, other_end = ours.traces[0]["t"][-1], theirs.traces[0]["t"][-1]
-    if ours.error and other_end > mine + 1.5 * step:
+    if ours.error and other_end > t_end - 0.5 * step:
         return f"only {other}", f"cosolve stops at t = {mine:.6g}: {ours.error}", None
     if len(ours.traces[0]) == 1:  # time only
         return "equal", "it has no numeric outputs: both make the run, and there is nothing to compare", Difference(0.0)
@@ -96,7 +98,9 @@ def judged(ours: Outcome, theirs: Outcome, step: float, other: str = "FMPy") -> 
         return "differs", found, None
     said = _reason(found, theirs, len(ours.traces[0]["t"]), other)
     if ours.error:
-        said = "; ".join(filter(None, [said, f"both stop early, cosolve at t = {mine:.6g}: {ours.error}"]))
+        said = "; ".join(
+            filter(None, [said, f"both stop early, {other} at t = {other_end:.6g}, cosolve: {ours.error}"])
+        )
     return found.word, said, found
 
 

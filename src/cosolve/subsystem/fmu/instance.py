@@ -135,13 +135,15 @@ class Instance:
             head = (name, token, f"{resources}/".encode(), False, True)
             if self.kind == CO_SIMULATION:
                 update = None if self._update is None else ctypes.cast(self._update, ctypes.c_void_p)
-                pointer = self.binary.function("InstantiateCoSimulation")(
-                    *head,
-                    self.event_mode,
+                tail = (
                     self.flags.has("mightReturnEarlyFromDoStep"),
                     *(self._between.ctypes.data, len(self._between)),
                     *(None, ctypes.cast(message, ctypes.c_void_p), update),
                 )
+                pointer = self.binary.function("InstantiateCoSimulation")(*head, self.event_mode, *tail)
+                if not pointer and self.event_mode:  # some declare it and then refuse it; it is not needed for steps
+                    pointer = self.binary.function("InstantiateCoSimulation")(*head, False, *tail)
+                    self.event_mode = not pointer
             else:
                 pointer = self.binary.function("InstantiateModelExchange")(
                     *head, None, ctypes.cast(message, ctypes.c_void_p)
