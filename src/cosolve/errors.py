@@ -36,6 +36,10 @@ class StabilityWarning(UserWarning):
     """A run will be at the edge of stability: it works, but nothing damps a disturbance."""
 
 
+class FmuWarning(UserWarning):
+    """An FMU does not do what it says; the run goes on without relying on that."""
+
+
 class SimulationError(CosolveError, RuntimeError):
     """A run stopped early.
 

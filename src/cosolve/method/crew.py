@@ -219,6 +219,13 @@ class Crew:
 
     # -- rollback --------------------------------------------------------------------------------------
 
+    def prove_rollback(self, t: float, H: float, z: Vector) -> None:
+        """Let those that may be wrong about their rollback show that it works, before a method relies on it."""
+        for i, subsystem in enumerate(self.plan.subsystems):
+            prove = getattr(subsystem, "prove_rollback", None)
+            if prove is not None and H > 0.0:
+                self.guarded(i, t, "saving its state", partial(prove, t, H, self.plan.inputs(z, i)), packed=False)
+
     def save(self) -> list[Any]:
         """The states of all subsystems."""
         return [self.save_one(i) for i in range(self.plan.n_subsystems)]

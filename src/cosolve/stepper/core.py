@@ -53,6 +53,8 @@ class Core:
         """Put everything into its initial state."""
         self._t_start = t_start
         self.y, self.z = self.crew.start(t_start)
+        if "rollback" in self.method.needs or self.windows.may_reject:
+            self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))

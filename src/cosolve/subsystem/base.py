@@ -93,6 +93,8 @@ class Subsystem:
     """save() -> state: everything needed to continue from here bit for bit."""
     restore: Callable[[Any], None]
     """restore(state): go back to a saved state, which must stay usable."""
+    prove_rollback: Callable[[float, float, Vector], None]
+    """prove_rollback(t0, H, u): before the first step that may be repeated; raises when `restore` does not work."""
     serialise: Callable[[], bytes]
     """serialise() -> the state now as bytes; for files where `save` returns more than plain values and arrays."""
     deserialise: Callable[[bytes], None]

@@ -39,6 +39,7 @@ from cosolve.subsystem.fmu.options import (
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
+from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
@@ -350,8 +351,26 @@ class Fmu(Subsystem):
 
     # -- Jacobian over the macro step ------------------------------------------------------------------------
 
+    def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
+        """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
+        if hasattr(self, "save"):
+            prove_rollback(self, t0, H, u)
+            if distrusted(self):
+                self._frozen = False
+
+    def forget_derivatives(self) -> None:
+        """As if none had been asked for yet."""
+        self._linear, self._at_end, self._watch = None, None, False
+
+    @property
+    def nominal_inputs(self) -> list[float]:
+        """How large each input is, by the description."""
+        return [v.nominal for v in self._crossing.inputs.variables for _ in range(v.length)]
+
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """See partials.py; called at the state at `t0`, which the caller restores."""
+        if distrusted(self):
+            return differenced(self, t0, t1, u, weight)
         crossing, derivatives = self._crossing, self._derivatives
         assert derivatives is not None
         self._instance.leave_initialisation()

@@ -81,6 +81,11 @@ class Values:
             places += range(place, place + variable.length)
             place += variable.length
         self.length = place
+        self.labels = [
+            variable.name if not variable.shape else f"{variable.name}[{k}]"
+            for variable in variables
+            for k in range(variable.length)
+        ]
         self._groups = [_Group(binary, suffix, *found) for suffix, found in grouped.items()]
         self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64
 
