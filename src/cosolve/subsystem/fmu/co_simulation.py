@@ -63,7 +63,7 @@ class Fmu(Subsystem):
     Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
     `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
-    `functions` holds the raw addresses of its C functions and `component` the handle that they take.
+    `functions` holds the raw addresses of its C functions and `component` the handle that they take, both for this run.
 
     >>> import cosolve as cs
     >>> cs.Fmu("missing.fmu")

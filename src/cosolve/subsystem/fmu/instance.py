@@ -97,7 +97,12 @@ class Instance:
             self._body.free()
         self._body, self.pointer = None, 0
         self._refuse_second()
-        pointer = self._instantiate()
+        self.binary.enter()
+        try:
+            pointer = self._instantiate()
+        except BaseException:
+            self.binary.leave()
+            raise
         self._body, self.pointer = Body(self.binary, pointer, self._alive), pointer
         _alone[self.folder] = self._body
         self._quieten(self._no_file)
@@ -432,4 +437,5 @@ def _release(binary: Binary, pointer: int, known: set[int], life: _Life, alive: 
         binary.function(free_state)(pointer, ctypes.addressof(holder))
     known.clear()
     binary.function("FreeInstance")(pointer)
+    binary.leave()
     alive.clear()
