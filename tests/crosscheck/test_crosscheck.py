@@ -15,7 +15,7 @@ import cosolve as cs
 from cosolve.cli import app
 from cosolve.io.crosscheck.cases import find_cases
 from cosolve.io.crosscheck.verdict import difference, judged, repeated
-from cosolve.io.crosscheck.worker import Outcome
+from cosolve.io.crosscheck.worker import Outcome, run
 
 PATIENT = 300.0  # seconds: no run below is judged by how busy the machine is
 
@@ -94,6 +94,16 @@ def test_the_table_can_be_written(found):
     lines = found.markdown().splitlines()
     assert len([line for line in lines if line.startswith("| ")]) == len(found.rows) + 1
     assert "5 files (1 copies of them), 6 cases" in str(found)
+
+
+def test_fmpy_can_be_asked_at_the_very_points_of_cosolve():
+    """Uneven points, as only a given list of them has: the loop must use them and not points of its own."""
+    (case,) = [c for c in find_cases(fmu("ball", 2), 5) if c.kind == "co-simulation"]
+    times = [0.0, 0.001, 0.002, 0.003, 0.004 + 1e-17, 0.005]
+    outcome = run("FMPy at these points", {**case.job(), "times": times}, PATIENT)
+    (found,) = outcome.traces
+    assert np.array_equal(found["t"], times)
+    assert np.abs(found["x"] - (1.0 - 0.5 * 9.81 * found["t"] ** 2)).max() < 1e-12  # free fall
 
 
 def test_one_that_hangs_is_ended(tmp_path):
