@@ -149,3 +149,9 @@ def test_instances_of_one_library_live_side_by_side():
     for run in runs:
         assert np.array_equal(run["one.x"], runs[0]["one.x"])
     assert np.array_equal(runs[-1]["two.x"], 2.0 * runs[0]["one.x"])
+
+
+def test_an_fmu_is_not_asked_to_call_back_for_nothing():
+    """Without inputs that can be set inside a step; the Reference FMU Roberts calls back a million times a second."""
+    assert cs.Fmu(fmu("mass_force", 3)).listens
+    assert not cs.Fmu(fmu("mass_force", 3), inputs=[]).listens

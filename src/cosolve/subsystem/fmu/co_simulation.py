@@ -155,13 +155,15 @@ class Fmu(Subsystem):
                 here._crossing.write_at(t)
 
         flags = description.kinds[CO_SIMULATION]
-        self.listens = listens = interpolate and flags.has("providesIntermediateUpdate")
+        between = [v for v in listed_inputs if v.is_float and v.can_set_between]
+        # without inputs to set inside a step the FMU is not asked to call back, which it may do a million times
+        self.listens = listens = interpolate and flags.has("providesIntermediateUpdate") and bool(between)
         self._instance = Instance(
             *(file, folder, description, CO_SIMULATION),
             name=self.name,
             log=log,
             on_update=on_update if listens else None,
-            between=[v for v in listed_inputs if v.is_float and v.can_set_between] if listens else (),
+            between=between if listens else (),
             read_back=read_back,
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
