@@ -120,6 +120,7 @@ if TYPE_CHECKING:
         radial_basis,
         read_mesh,
     )
+    from cosolve.io.crosscheck import crosscheck
     from cosolve.io.fmu_export import export_fmu
     from cosolve.io.fmu_trial import try_fmu
     from cosolve.io.inspect_fmu import Inspection, inspect_fmu
@@ -155,6 +156,7 @@ _LATER = {
     "cosolve.interface.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
+    "cosolve.io.crosscheck": ("crosscheck",),
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
     "cosolve.io.fmu_trial": ("try_fmu",),
@@ -270,6 +272,7 @@ __all__ = [
     "constraint_residuals",
     "convergence",
     "critical_step",
+    "crosscheck",
     "differentiate",
     "dual_mortar",
     "export_fmu",

@@ -1,8 +1,8 @@
-"""The command line: `cosolve run`, `check`, `compare`, `report`, `export`, `inspect` and `demo`.
+"""The command line: `cosolve run`, `check`, `compare`, `report`, `export`, `inspect`, `crosscheck` and `demo`.
 
 Imports happen inside the commands, so that help is quick. Everything cosolve refuses on purpose ends in one sentence on
-stderr: exit code 1 when `check` advises against a run, 2 when a run cannot start, 3 when it stopped early (what there
-is of the result is kept).
+stderr: exit code 1 when `check` advises against a run or `crosscheck` finds a difference, 2 when a run cannot start, 3
+when it stopped early (what there is of the result is kept).
 """
 
 from __future__ import annotations
@@ -326,6 +326,39 @@ def inspect(
         typer.echo(dumps(found.to_dict(), indent=2))
     else:
         found.show(_console())
+
+
+@app.command()
+def crosscheck(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with FMUs and SSPs.", show_default=False)],
+    json: Annotated[Path | None, typer.Option("--json", help="Also write the table as JSON.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Also write the table as Markdown.")] = None,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds for each run.")] = 60.0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Cases at a time.", show_default="processors, at most 4")
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", help="Communication steps at most.")] = 500,
+) -> None:
+    """Run every FMU and SSP of a folder here and with FMPy, and compare the numbers."""
+    from json import dumps
+
+    from rich.console import Console
+
+    from cosolve.io.crosscheck import crosscheck as compare_all
+    from cosolve.result.store import refuse_unwritable
+
+    for file in (json, markdown):
+        if file is not None:
+            refuse_unwritable(file)
+    with _progress(hidden=False) as show:
+        found = compare_all(folder, timeout=timeout, jobs=jobs, steps=steps, progress=show)
+    if json is not None:
+        json.write_text(dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
+    if markdown is not None:
+        markdown.write_text(found.markdown(), encoding="utf-8")
+    found.show(Console())
+    if not found.good:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -211,4 +211,8 @@ MODELS: dict[str, Model] = {
         outputs=dict.fromkeys(("y", "count", "above", "half", "message"), "") | {"state": "mode"},
     ),
 }
+# declares event mode and then refuses it, as the FMI Reference FMU Roberts does
+MODELS["ball_no_event_mode"] = replace(MODELS["ball"], defines={"REFUSES_EVENT_MODE": 1}, versions=(3,))
+# leaves something behind in a global variable, so that no instance can follow in the same image of the library
+MODELS["mass_once"] = replace(MODELS["mass_both"], defines={"VARIANT": 0, "LISTENS": 1, "ONCE_PER_LOAD": 1})
 MODELS["ball_me"] = replace(MODELS["ball"], kinds=("ModelExchange",))

@@ -3,6 +3,8 @@
 The latter promise little (no derivatives, no dependencies), so they are what most FMUs look like to the engine.
 """
 
+import gc
+
 import numpy as np
 import pytest
 from tests.fmu.build import fmu
@@ -104,3 +106,52 @@ def test_the_numbers_of_fmpy(fmi, name, start):
     ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
     assert np.array_equal(ours.t, theirs["time"])
     assert np.abs(ours["part.x"] - theirs["x"]).max() < 1e-13
+
+
+def test_event_mode_that_is_declared_and_refused():
+    """It runs without, as in FMPy, whose default that is; both give the numbers of an FMU that has no event mode."""
+    from fmpy import simulate_fmu
+
+    file = fmu("ball_no_event_mode", 3)
+    theirs = simulate_fmu(str(file), stop_time=2.0, output_interval=0.125, output=["x"])
+    system = cs.System({"part": cs.Fmu(file)})
+    system.set("part.push", 0.0)
+    for _ in range(2):
+        ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
+        assert np.abs(ours["part.x"] - theirs["x"]).max() < 1e-13
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("kind", ["co-simulation", "model exchange"])
+@pytest.mark.parametrize("method", [cs.Jacobi(0), cs.SemiImplicit(1)])
+def test_what_an_instance_leaves_behind_in_its_library(fmi, kind, method):
+    """Globals that one instance spoils are as new for the next, since the library is loaded anew (as FMPy does)."""
+    gc.collect()  # what other tests left: while an instance lives, its library stays
+    system = cs.System({"part": cs.Fmu(fmu("mass_once", fmi), kind=kind, start={"x": 1.0})})
+    system.set("part.f", 0.5)
+    first, *more = (cs.simulate(system, t_end=0.1, method=method, step=0.01)["part.x"] for _ in range(3))
+    for again in more:
+        assert np.array_equal(first, again)
+    assert abs(first[-1] - first[0]) > 0.1  # it moved
+
+
+def test_instances_of_one_library_live_side_by_side():
+    """Two at a time, each run again: a library is loaded anew only when nobody uses it."""
+    parts = {name: cs.Fmu(fmu("mass_force", 2), start={"x": x}) for name, x in (("one", 1.0), ("two", 2.0))}
+    system = cs.System(parts)
+    for name in parts:
+        system.set(f"{name}.f", 0.0)
+    runs = [cs.simulate(system, t_end=0.1, method=cs.Jacobi(0), step=0.01) for _ in range(3)]
+    alone = cs.System({"one": parts["one"]})
+    alone.set("one.f", 0.0)
+    runs.append(cs.simulate(alone, t_end=0.1, method=cs.Jacobi(0), step=0.01))
+    runs.append(cs.simulate(system, t_end=0.1, method=cs.Jacobi(0), step=0.01))
+    for run in runs:
+        assert np.array_equal(run["one.x"], runs[0]["one.x"])
+    assert np.array_equal(runs[-1]["two.x"], 2.0 * runs[0]["one.x"])
+
+
+def test_an_fmu_is_not_asked_to_call_back_for_nothing():
+    """Without inputs that can be set inside a step; the Reference FMU Roberts calls back a million times a second."""
+    assert cs.Fmu(fmu("mass_force", 3)).listens
+    assert not cs.Fmu(fmu("mass_force", 3), inputs=[]).listens

@@ -24,7 +24,12 @@ fmi3Status fmi3SetDebugLogging(fmi3Instance c, fmi3Boolean on, size_t n, const f
     return fmi3OK;
 }
 
+static int freed; /* a global variable that an instance leaves behind */
+
 static fmi3Instance instantiate(fmi3String token, fmi3InstanceEnvironment environment, fmi3LogMessageCallback log) {
+#ifdef ONCE_PER_LOAD
+    if (freed) return NULL;
+#endif
     Instance *s = calloc(1, sizeof(Instance));
     s->environment = environment;
     s->log = log;
@@ -42,6 +47,9 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                                          const fmi3ValueReference required[], size_t n, fmi3InstanceEnvironment environment,
                                          fmi3LogMessageCallback log, fmi3IntermediateUpdateCallback update) {
     (void)name; (void)resources; (void)visible; (void)logging; (void)required; (void)n;
+#ifdef REFUSES_EVENT_MODE
+    if (event_mode) return NULL;
+#endif
     Instance *s = instantiate(token, environment, log);
     if (s) { s->update = update; s->event_mode = event_mode; s->early_return = early_return; }
     return s;
@@ -61,7 +69,7 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token
     return NULL;
 }
 
-void fmi3FreeInstance(fmi3Instance c) { free(c); }
+void fmi3FreeInstance(fmi3Instance c) { free(c); freed = 1; }
 fmi3Status fmi3EnterInitializationMode(fmi3Instance c, fmi3Boolean tolerance_given, fmi3Float64 tolerance, fmi3Float64 start,
                                        fmi3Boolean stop_given, fmi3Float64 stop) {
     (void)tolerance_given; (void)tolerance; (void)stop_given; (void)stop;

@@ -2,13 +2,20 @@
 
 Functions are looked up when first used, so an FMU that leaves out what it never offered still loads. Arrays are passed
 as addresses: whoever calls often keeps its arrays and their addresses.
+
+Some FMUs keep global variables that freeing an instance spoils: a second instance then crashes or hangs, unless the
+library is loaded anew between the two. So it is, for the first instance after the last one has gone (while others live,
+it stays as it is). Addresses change with that.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from cosolve.errors import SetupError
@@ -90,6 +97,28 @@ _RETURNS: dict[str, Any] = {
 }
 
 
+class _Image:
+    """A library in memory, shared by all that use the same file."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.library = path, ctypes.CDLL(path)
+        self.instances, self.spoilt = 0, False
+        self.users: weakref.WeakSet[Binary] = weakref.WeakSet()
+
+    def renew(self) -> None:
+        """Load it anew; nobody has an instance."""
+        import _ctypes
+
+        getattr(_ctypes, "FreeLibrary" if os.name == "nt" else "dlclose")(self.library._handle)
+        self.library, self.spoilt = ctypes.CDLL(self.path), False
+        for user in self.users:
+            user.rebind()
+
+
+_images: dict[str, _Image] = {}
+_lock = RLock()  # the collector may free an instance at any moment, also inside
+
+
 class Binary:
     """A loaded library. `binary.function("DoStep")` is `fmi2DoStep` or `fmi3DoStep` with its argument types."""
 
@@ -99,11 +128,38 @@ class Binary:
         self._arguments = _ARGUMENTS_2 if fmi == 2 else _ARGUMENTS_3
         self._functions: dict[str, Callable[..., Any]] = {}
         try:
-            self._library = ctypes.CDLL(str(path))
+            with _lock:
+                if str(path) not in _images:
+                    _images[str(path)] = _Image(str(path))
+                self._image = _images[str(path)]
+                self._image.users.add(self)
         except OSError as error:
             raise SetupError(
                 f"the library of '{shown}' does not load: {error}; a library it needs may be missing"
             ) from None
+
+    @property
+    def _library(self) -> ctypes.CDLL:
+        return self._image.library
+
+    def enter(self) -> None:
+        """An instance is about to be made."""
+        with _lock:
+            if self._image.spoilt and not self._image.instances:
+                self._image.renew()
+            self._image.instances += 1
+
+    def leave(self) -> None:
+        """An instance was freed, or there was none."""
+        with _lock:
+            self._image.instances -= 1
+            self._image.spoilt = True
+
+    def rebind(self) -> None:
+        """Let the functions that were given out lead to the library as it is loaded now."""
+        for name, function in self._functions.items():
+            address = ctypes.cast(getattr(self._library, self.prefix + name), ctypes.c_void_p).value
+            ctypes.c_void_p.from_address(ctypes.addressof(function)).value = address  # type: ignore[arg-type]
 
     def function(self, name: str) -> Callable[..., Any]:
         """The C function, by its name without the prefix."""

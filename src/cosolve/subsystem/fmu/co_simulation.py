@@ -91,7 +91,7 @@ class Fmu(Subsystem):
     - `rtol`, `atol`: tolerances of adaptive solvers.
     - `max_events`: more state events than these in one macro step end the run (chattering).
 
-    `functions` holds the raw addresses of its C functions and `component` the handle that they take.
+    `functions` holds the raw addresses of its C functions and `component` the handle that they take, both for this run.
 
     >>> import cosolve as cs
     >>> cs.Fmu("missing.fmu")
@@ -195,13 +195,15 @@ class Fmu(Subsystem):
             if wants and here is not None:
                 here._crossing.write_at(t)
 
-        self.listens = listens = interpolate and flags.has("providesIntermediateUpdate")
+        between = [v for v in listed_inputs if v.is_float and v.can_set_between]
+        # without inputs to set inside a step the FMU is not asked to call back, which it may do a million times
+        self.listens = listens = interpolate and flags.has("providesIntermediateUpdate") and bool(between)
         self._instance = Instance(
             *(file, folder, description, CO_SIMULATION),
             name=self.name,
             log=log,
             on_update=on_update if listens else None,
-            between=[v for v in listed_inputs if v.is_float and v.can_set_between] if listens else (),
+            between=between if listens else (),
             read_back=read_back,
         )
         self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)

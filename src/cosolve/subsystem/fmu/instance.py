@@ -97,7 +97,12 @@ class Instance:
             self._body.free()
         self._body, self.pointer = None, 0
         self._refuse_second()
-        pointer = self._instantiate()
+        self.binary.enter()
+        try:
+            pointer = self._instantiate()
+        except BaseException:
+            self.binary.leave()
+            raise
         self._body, self.pointer = Body(self.binary, pointer, self._alive), pointer
         _alone[self.folder] = self._body
         _used.add(self.folder)
@@ -136,13 +141,15 @@ class Instance:
             head = (name, token, f"{resources}/".encode(), False, True)
             if self.kind == CO_SIMULATION:
                 update = None if self._update is None else ctypes.cast(self._update, ctypes.c_void_p)
-                pointer = self.binary.function("InstantiateCoSimulation")(
-                    *head,
-                    self.event_mode,
+                tail = (
                     self.flags.has("mightReturnEarlyFromDoStep"),
                     *(self._between.ctypes.data, len(self._between)),
                     *(None, ctypes.cast(message, ctypes.c_void_p), update),
                 )
+                pointer = self.binary.function("InstantiateCoSimulation")(*head, self.event_mode, *tail)
+                if not pointer and self.event_mode:  # some declare it and then refuse it; it is not needed for steps
+                    pointer = self.binary.function("InstantiateCoSimulation")(*head, False, *tail)
+                    self.event_mode = not pointer
             else:
                 pointer = self.binary.function("InstantiateModelExchange")(
                     *head, None, ctypes.cast(message, ctypes.c_void_p)
@@ -435,4 +442,5 @@ def _release(binary: Binary, pointer: int, known: set[int], life: _Life, alive: 
         binary.function(free_state)(pointer, ctypes.addressof(holder))
     known.clear()
     binary.function("FreeInstance")(pointer)
+    binary.leave()
     alive.clear()
