@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         read_mesh,
     )
     from cosolve.io.fmu_export import export_fmu
+    from cosolve.io.fmu_trial import try_fmu
     from cosolve.io.ssp import read_ssp, write_ssp
     from cosolve.mechanics.model import MultibodyModel
     from cosolve.subsystem.exudyn_model import ExudynModel
@@ -130,6 +131,7 @@ _LATER = {
     ),
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
+    "cosolve.io.fmu_trial": ("try_fmu",),
     "cosolve.io.inspect_fmu": ("inspect_fmu",),
     "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
     "cosolve.subsystem.process": ("Isolated", "Remote"),
@@ -257,6 +259,7 @@ __all__ = [
     "structure",
     "sweep",
     "trapezoidal",
+    "try_fmu",
     "why_not_compiled",
     "write_ssp",
     "wrmse",

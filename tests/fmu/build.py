@@ -35,6 +35,7 @@ ONLY_3 = (
     *("providesAdjointDerivatives", "providesIntermediateUpdate", "mightReturnEarlyFromDoStep", "hasEventMode"),
     *("recommendedIntermediateInputSmoothness", "canReturnEarlyAfterIntermediateUpdate"),
 )
+_QUOTES = {chr(34): "&quot;"}
 CS_ONLY = (*ONLY_2, "canHandleVariableCommunicationStepSize", "maxOutputDerivativeOrder", *ONLY_3[1:])
 
 
@@ -62,7 +63,7 @@ def description(name: str, model: Model, fmi: int) -> str:
 
 
 def _attributes(given: dict[str, object]) -> str:
-    return "".join(f' {key}="{escape(str(value))}"' for key, value in given.items() if value != "")
+    return "".join(f' {key}="{escape(str(value), _QUOTES)}"' for key, value in given.items() if value != "")
 
 
 def _flags(model: Model, kind: str, fmi: int, name: str) -> dict[str, object]:

@@ -73,7 +73,7 @@ def test_links(tmp_path):
 def test_size_limits(tmp_path, monkeypatch):
     bomb = changed(fmu("mass_force", 2), tmp_path / "bomb.fmu", extra=[(zipfile.ZipInfo("zeros"), b"\0" * 300_000)])
     monkeypatch.setattr(archive, "MAX_BYTES", 200_000)
-    refused(bomb, "GiB", "refused")
+    refused(bomb, "more than 195.3 KiB", "refused")
     monkeypatch.setattr(archive, "MAX_BYTES", 10**9)
     monkeypatch.setattr(archive, "MAX_ENTRIES", 2)
     refused(bomb, "3 entries")

@@ -46,7 +46,7 @@ CASES = {
         top('<ssd:Connection startElement="a" startConnector="y"/>'),
         "lacks its startConnector or end",
     ),
-    "not well-formed": (top(FED)[:-5], "'SystemStructure.ssd' is not well-formed XML"),
+    "not well-formed": (top(FED)[:-5], "'SystemStructure.ssd' cannot be read as XML"),
     "no system": ("", "there is no System in it"),
     "nothing inside": (top("", ""), "there are no components in it"),
     "output not there": (top(FED, A.replace("name='y'", "").replace('name="y"', 'name="q"') + B), "which has 'q'"),

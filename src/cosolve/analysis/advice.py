@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
-from cosolve.errors import CosolveError, SetupError
+from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import Crew, DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.stepsize import refuse_bad_step
@@ -142,9 +142,13 @@ def _check_rollback(advice: Advice, system: System, H: float) -> None:
     crew = Crew(plan)
     _, z = crew.start(0.0)
     states, window = crew.save(), Window(0.0, H, H)
-    first = crew.sweep(window, z[np.newaxis, :])
-    crew.restore(states)
-    again = crew.sweep(window, z[np.newaxis, :])
+    try:
+        first = crew.sweep(window, z[np.newaxis, :])
+        crew.restore(states)
+        again = crew.sweep(window, z[np.newaxis, :])
+    except SubsystemError as error:
+        advice.add("error", "failed-step", f"one step of H = {H:.6g} could not be crossed twice: {error}")
+        return
     for name, part in zip(plan.names, plan.y_slices, strict=True):
         if not np.array_equal(first[part], again[part]):
             advice.add(

@@ -34,7 +34,7 @@ def import_callable(address: str, folder: Path) -> Callable[..., Any]:
                     "in the current folder, and among the installed packages"
                 ) from None
             raise _failed_import(module_name, error) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script that ends itself, too
             raise _failed_import(module_name, error) from error
     found: Any = module
     for part in name.split("."):
@@ -70,15 +70,15 @@ def call(address: str, function: Callable[..., Any], parameters: Mapping[str, An
         return function(**parameters)
     except SetupError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SetupError(f"'{address}' raised {type(error).__name__}: {error} ({_origin(error)})") from error
 
 
-def _failed_import(module_name: str, error: Exception) -> SetupError:
+def _failed_import(module_name: str, error: BaseException) -> SetupError:
     return SetupError(f"importing '{module_name}' raised {type(error).__name__}: {error} ({_origin(error)})")
 
 
-def _origin(error: Exception) -> str:
+def _origin(error: BaseException) -> str:
     """File and line where an error came from."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}"

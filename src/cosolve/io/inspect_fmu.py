@@ -79,6 +79,11 @@ class Inspection:
     methods: tuple[Verdict, ...]
     remarks: tuple[str, ...]
 
+    @property
+    def main_kind(self) -> str:
+        """The kind that `methods` is about."""
+        return CO_SIMULATION if CO_SIMULATION in self.kinds else MODEL_EXCHANGE
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)

@@ -24,6 +24,7 @@ from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
 from cosolve.method import ConstraintTreatment, Method
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
+from cosolve.plain_file import shown
 from cosolve.stepsize import Adaptive
 
 Given = str | Mapping[str, Any]
@@ -60,7 +61,7 @@ def method_from_words(words: str) -> Method:
     'GaussSeidel(2)'
     """
     name, colon, degree = words.partition(":")
-    if colon and not degree.isdigit():
+    if colon and not (degree.isascii() and degree.isdigit() and len(degree) < 10):
         raise SetupError(f"'{words}': write a method as name:degree, for example semi-implicit:1")
     return method({"name": name, "degree": int(degree)} if colon else name)
 
@@ -84,23 +85,28 @@ def step_control(options: Mapping[str, Any], folder: Path = Path()) -> Adaptive:
 
 
 def _build(role: str, given: Given, known: Mapping[str, type], folder: Path) -> Any:
+    if not isinstance(given, (str, Mapping)):
+        raise SetupError(f"{role} is a name or a table with a name, not {shown(repr(given))}")
     options = {"name": given} if isinstance(given, str) else dict(given)
     name = options.pop("name", None)
     if not isinstance(name, str):
         raise SetupError(f"{role} needs a name, one of {', '.join(known)}")
     chosen = known.get(_kebab(name))
     if chosen is None:
-        raise SetupError(f"there is no {role} '{name}'; {suggest(_kebab(name), list(known))}")
+        raise SetupError(f"there is no {role} '{shown(name)}'; {suggest(_kebab(name), list(known))}")
     return _construct(f"{role} '{_kebab(name)}'", chosen, options, folder)
 
 
 def _construct(what: str, cls: Any, options: Mapping[str, Any], folder: Path) -> Any:
-    known = list(inspect.signature(cls).parameters)
+    if not isinstance(options, Mapping):
+        raise SetupError(f"{what} is a table of options, not {shown(repr(options))}")
+    signature = inspect.signature(cls)
+    known = list(signature.parameters)
     hints = get_type_hints(cls if dataclasses.is_dataclass(cls) else cls.__init__)
     values = {}
     for option, value in options.items():
         if option not in known:
-            raise SetupError(f"{what} has no option '{option}'; {suggest(option, known)}")
+            raise SetupError(f"{what} has no option '{shown(option)}'; {suggest(str(option), known)}")
         hint = hints[option]
         if hint is Corrector:
             values[option] = _build("corrector", value, CORRECTORS, folder)
@@ -113,4 +119,7 @@ def _construct(what: str, cls: Any, options: Mapping[str, Any], folder: Path) ->
                 values[option] = TypeAdapter(hint).validate_python(value, strict=True)
             except ValidationError as failure:
                 raise SetupError(f"{what}: {option} {problem(failure.errors()[0])}") from None
+    missing = [n for n, p in signature.parameters.items() if p.default is p.empty and n not in values]
+    if missing:
+        raise SetupError(f"{what} needs the option '{missing[0]}'")
     return cls(**values)

@@ -192,6 +192,9 @@ def load_system(path: str | Path) -> Description:
         startup = None if simulation.startup is None else named.startup(simulation.startup, file.folder)
     with file.at(("output",), "record"):
         recorded = list(Selection(system.plan(), described.output.record).channels)
+    with file.at(("output",), "file"):
+        if described.output.file is not None and not Path(described.output.file).name:
+            raise SetupError(f"file is '{described.output.file}', which is not the name of a file")
     with file.at(("output",), "plot"):
         _refuse_unknown(described.output.plot, recorded)
     return Description(
@@ -284,6 +287,11 @@ def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Su
 
     given = file.validate(FmuTable, table, where)
     ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
+    for key in given.options:
+        if key in ("file", "name", *FmuTable.model_fields):
+            raise file.refuse(
+                where, f"'{key}' is no option; it has a key of its own, or follows from the table", "options"
+            )
     with file.at(where, "fmu"):
         path = file.folder / given.fmu
         made: Subsystem = Fmu(

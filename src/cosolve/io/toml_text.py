@@ -1,11 +1,13 @@
 """A TOML file that knows its lines, so that every complaint names the file, the line and the table.
 
 `tomllib` gives values without places; the places are found by reading the text once more, statement by statement, and
-only when there is something to complain about.
+only when there is something to complain about. Where a statement ends is seen from its brackets and quotes, so that a
+matrix of many lines is read once and not once per line.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cosolve.errors import SetupError
+from cosolve.plain_file import refuse_no_file, shown
 
 #: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
 Where = tuple[str | int, ...]
@@ -30,17 +33,20 @@ class TomlFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
         self.folder = self.path.parent
+        refuse_no_file(path)
         try:
-            self.text = self.path.read_text(encoding="utf-8")
+            self.text = self.path.read_text(encoding="utf-8-sig")  # some editors put a mark before the first line
             self.data = tomllib.loads(self.text)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise SetupError(f"there is no system file '{path}'; check the path") from None
         except OSError as error:
             raise SetupError(f"the system file '{path}' cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise SetupError(f"the system file '{path}' is not UTF-8 text; is it a TOML file?") from None
-        except tomllib.TOMLDecodeError as error:
-            raise SetupError(f"{self.path.name} is not valid TOML: {_lower(str(error))}") from None
+        except RecursionError:
+            raise SetupError(f"{self.path.name} has brackets inside brackets without end; take some away") from None
+        except ValueError as error:  # of tomllib; also a number of thousands of digits
+            raise SetupError(f"{self.path.name} is not valid TOML: {_lower(shown(error))}") from None
 
     def refuse(self, table: Where, what: str, key: str | None = None) -> SetupError:
         """The error for a table, or for a key in it."""
@@ -50,7 +56,7 @@ class TomlFile:
             ways = [(*table, key), (*table, *key.split(".")), *ways]  # an address may stand there without quotes
         line = next((known[way] for way in ways if way in known), None)
         parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
-        return SetupError(f"{', '.join(parts)}: {what}")
+        return SetupError(f"{', '.join(parts)}: {shown(what, 1200)}")
 
     @contextmanager
     def at(self, table: Where, key: str | None = None) -> Iterator[None]:
@@ -128,29 +134,41 @@ def line_numbers(text: str) -> dict[Where, int]:
     found: dict[Where, int] = {}
     counts: dict[Where, int] = {}
     table: Where = ()
-    lines = text.splitlines()
-    start = 0
-    while start < len(lines):
-        first = lines[start].strip()
-        end = start + 1
-        if first and not first.startswith("#"):
-            while (statement := _parsed(lines[start:end])) is None:  # a value over several lines
-                end += 1
-            if first.startswith("["):
-                table = _table(_names(statement), first.startswith("[["), counts)
-                found.setdefault(table, start + 1)
-            else:
-                for path in _paths(statement):
-                    found.setdefault((*table, *path), start + 1)
-        start = end
+    for line, statement in _statements(text):
+        parsed = tomllib.loads(statement)
+        if statement.startswith("["):
+            table = _table(_names(parsed), statement.startswith("[["), counts)
+            found.setdefault(table, line)
+        else:
+            for path in _paths(parsed):
+                found.setdefault((*table, *path), line)
     return found
 
 
-def _parsed(lines: list[str]) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError:
-        return None
+#: what can hide a bracket or the end of a line, brackets, and ends of lines
+_MARKS = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}(?!")'  # text over several lines
+    r"|'''.*?'{3,5}(?!')"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*"
+    r"|[\[\]{}\n]",
+    re.DOTALL,
+)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """The statements of a valid TOML text, each with the number of its first line."""
+    line, first, start, depth = 1, 1, 0, 0
+    for mark in _MARKS.finditer(text + "\n"):
+        found = mark[0]
+        depth += (found in ("[", "{")) - (found in ("]", "}"))
+        line += found.count("\n")
+        if found == "\n" and depth == 0:
+            statement = text[start : mark.start()].strip()
+            if statement and not statement.startswith("#"):
+                yield first, statement
+            start, first = mark.end(), line
 
 
 def _names(header: Any) -> Iterator[str]:
@@ -172,11 +190,14 @@ def _table(names: Iterator[str], array: bool, counts: dict[Where, int]) -> Where
     return (*path, counts[path] - 1) if path in counts else path
 
 
-def _paths(value: Any) -> Iterator[Where]:
+def _paths(value: Any, deepest: int = 8) -> Iterator[Where]:
+    """The ways to the keys in a value; nobody complains about single numbers in a matrix, or at such depths."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inside in entries:
-        yield (name,)
-        yield from ((name, *path) for path in _paths(inside))
+        if isinstance(value, dict) or isinstance(inside, dict):
+            yield (name,)
+            if deepest:
+                yield from ((name, *path) for path in _paths(inside, deepest - 1))
 
 
 def _header(table: Where) -> str:

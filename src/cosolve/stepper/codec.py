@@ -1,22 +1,26 @@
 """States in files: plain values and arrays in a zip, nothing that could run code when it is read.
 
 A tree of values is written as `state.json`; arrays and bytes lie next to it. Allowed are None, Booleans, numbers, text,
-bytes, numpy arrays and scalars, lists, tuples, dicts, and the few classes of cosolve named below.
+bytes, numpy arrays and scalars, lists, tuples, dicts, and the few classes of cosolve named below. A digest of it all
+tells a file that was changed afterwards: a run that goes on from half a state would fail much later, or be wrong.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
 from cosolve.errors import OutputFileError, SetupError
+from cosolve.plain_file import refuse_no_file, shown
 
 _FORMAT = "cosolve state 1"
 
@@ -44,7 +48,8 @@ def to_bytes(tree: dict[str, Any]) -> bytes:
     {'state': (1, 0.5, [None, 'a'], array([0., 1.]))}
     """
     writer = _Writer()
-    text = json.dumps({"format": _FORMAT, "tree": {key: writer.plain(value, key) for key, value in tree.items()}})
+    plain = {key: writer.plain(value, key) for key, value in tree.items()}
+    text = json.dumps({"format": _FORMAT, "digest": _digest(plain, writer.attached), "tree": plain})
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as file:
         for name, data in {"state.json": text.encode(), **writer.attached}.items():
@@ -65,9 +70,10 @@ def write_tree(path: Path, tree: dict[str, Any]) -> None:
 
 def read_tree(path: Path) -> dict[str, Any]:
     """What `write_tree` wrote."""
+    refuse_no_file(path)
     try:
         return from_bytes(path.read_bytes(), str(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise SetupError(f"there is no saved state '{path}'") from None
     except OSError as error:
         raise OutputFileError(f"'{path}' cannot be read: {error.strerror or error}") from None
@@ -80,15 +86,26 @@ def from_bytes(data: bytes, path: str = "the data") -> dict[str, Any]:
             whole = json.loads(file.read("state.json"))
             attached = {name: file.read(name) for name in file.namelist() if name != "state.json"}
         if whole["format"] != _FORMAT:
-            raise SetupError(f"'{path}' is a {whole['format']!r} file, this cosolve reads {_FORMAT!r}")
+            raise SetupError(f"'{path}' is a '{shown(whole['format'])}' file, this cosolve reads {_FORMAT!r}")
+        if whole.get("digest", (digest := _digest(whole["tree"], attached))) != digest:  # older files have none
+            raise SetupError(f"'{path}' is a saved state that was changed after it was written; save the run again")
         return {key: _value(part, attached) for key, part in whole["tree"].items()}
     except SetupError:
         raise
-    except (BadZipFile, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError) as error:
+    except Exception as error:  # zipfile, zlib, json and numpy meet damaged bytes with many kinds of error
         raise SetupError(
-            f"'{path}' is no saved state, or a damaged one ({type(error).__name__}: {error}); states are written by "
-            "Stepper.save_file"
+            f"'{path}' is no saved state, or a damaged one ({type(error).__name__}: {shown(error)}); states are "
+            "written by Stepper.save_file"
         ) from None
+
+
+def _digest(plain: Any, attached: Mapping[str, bytes]) -> str:
+    """Of the tree and of what lies next to it, whatever the order in the file."""
+    found = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for name in sorted(attached):
+        found.update(f"\n{name} {len(attached[name])}\n".encode())
+        found.update(attached[name])
+    return found.hexdigest()
 
 
 class _Writer:

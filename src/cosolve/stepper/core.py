@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, Outcome, SemiImplicit
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
@@ -241,6 +241,7 @@ class Core:
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
         snapshot.refuse_other(description(self.plan, self.method, self.startup))
+        snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]
             if kind == "saved":
@@ -252,8 +253,13 @@ class Core:
                 raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
         self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
-        self.history = snapshot.history.copy()
         self.plan.u_offset[:] = snapshot.constants
         self.crew.note_constants()
-        set_memory(self._step, snapshot.memory)
-        self.windows.continue_from(snapshot.t, snapshot.grid, snapshot.windows)
+        try:
+            self.history = snapshot.history.copy()
+            set_memory(self._step, snapshot.memory)
+            self.windows.continue_from(snapshot.t, snapshot.grid, snapshot.windows)
+        except CosolveError:
+            raise
+        except Exception as error:  # from a file, the memory could be anything
+            raise SetupError(f"the saved state does not fit this run: {error} ({type(error).__name__})") from error

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import Method
@@ -49,9 +51,19 @@ class Snapshot:
                     f"in the saved state '{name}' has the ports {there['subsystems'][name]}, here {ports}; build the "
                     "same system"
                 )
-        for what in ("coupling variables", "method", "startup"):
+        for what in _SAID:
             if there[what] != here[what]:
                 raise SetupError(f"the state was saved with {what} {there[what]}, here: {here[what]}; use the same")
+
+    def refuse_misfit(self, y: Vector, z: Vector, constants: Vector) -> None:
+        """Raise when the saved vectors are not as long as those of the run that is to go on from them."""
+        pairs = [("y", self.y, y), ("z", self.z, z), ("constants", self.constants, constants)]
+        for what, there, here in (*pairs, *(("history", value, z) for value in self.history.values)):
+            if np.shape(there) != here.shape or np.asarray(there).dtype.kind not in "fiu":
+                raise SetupError(
+                    f"the saved state does not fit this system: its {what} has {np.size(there)} numbers, not "
+                    f"{len(here)}; save the run again"
+                )
 
     def _tree(self) -> dict[str, Any]:
         tree = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "states"}
@@ -78,14 +90,36 @@ class Snapshot:
         return _from_tree(from_bytes(data), "the data")
 
 
+_SAID = ("coupling variables", "method", "startup")
+
+
 def _from_tree(tree: dict[str, Any], where: str) -> Snapshot:
     try:
-        names = tree["description"]["subsystems"]
-        states = {name: tree.pop(f"the state of '{name}'") for name in names}
+        said = tree["description"]
+        if not isinstance(said["subsystems"], dict) or not all(isinstance(said[key], str) for key in _SAID):
+            raise TypeError("its description is not one of a run")
+        states = {name: tree.pop(f"the state of '{name}'") for name in said["subsystems"]}
         memory = tree.pop("the memory of the method")
-        return Snapshot(**tree, memory=memory, states=states)
+        made = Snapshot(**tree, memory=memory, states=states)
+        for field, kinds in _TYPES.items():
+            if not isinstance(getattr(made, field), kinds):
+                raise TypeError(f"its {field} is a {type(getattr(made, field)).__name__}")
+        for state in states.values():
+            if not (isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], str)):
+                raise TypeError("a state in it is not one of a subsystem")
     except (KeyError, TypeError) as error:
         raise SetupError(f"{where} is not the saved state of a run ({error})") from None
+    return made
+
+
+#: what stands in a file could be anything; these are looked at before a run goes on from them
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("t", "t_start"), (int, float)),
+    **dict.fromkeys(("y", "z", "constants"), np.ndarray),
+    "history": History,
+    "grid": tuple,
+    "windows": dict,
+}
 
 
 def description(plan: Plan, method: Method, startup: RisingDegree) -> dict[str, Any]:

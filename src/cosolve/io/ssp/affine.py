@@ -14,14 +14,16 @@ from cosolve.subsystem.port import Matrix
 class Affine:
     """`factor * value + offset`; also a law between two ports.
 
-    >>> Affine(2.0, 1.0)(3.0), Affine(2.0).then(Affine(1.0, 5.0))
-    (7.0, Affine(factor=2.0, offset=5.0))
+    >>> Affine(2.0, 1.0)(3.0), Affine(2.0, 1.0)([3.0, 4.0]), Affine(2.0).then(Affine(1.0, 5.0))
+    (7.0, [7.0, 9.0], Affine(factor=2.0, offset=5.0))
     """
 
     factor: float = 1.0
     offset: float = 0.0
 
     def __call__(self, value: Any) -> Any:
+        if isinstance(value, list):  # several numbers of a parameter
+            return [self(one) for one in value]
         return self.factor * value + self.offset
 
     def jacobian(self, value: Any) -> Matrix:

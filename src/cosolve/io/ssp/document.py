@@ -5,22 +5,27 @@ Elements are found by their local names, so the namespaces of SSP 1.0 and 2.0 ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from cosolve.errors import SetupError
 from cosolve.io.ssp.affine import Affine, Unit
+from cosolve.plain_file import refuse_no_file, shown
 from cosolve.subsystem.fmu.archive import unpack
+from cosolve.subsystem.fmu.units import BASE_UNITS
+from cosolve.subsystem.fmu.xml_text import as_number, as_whole, read_xml, truth
 
 TOP = "SystemStructure.ssd"
 ANNOTATION = "org.cosolve.run"
 
-_BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
+#: one description may name another; more of them than this come from references that multiply
+MAX_DESCRIPTIONS = 1000
+#: how tools call the step of a run in their annotations
+_STEPS = ("stepsize", "basestepsize", "communicationstepsize", "fixedstepsize", "step")
 _FMU = "application/x-fmu-sharedlibrary"
 _DEFINITIONS = ("application/x-ssp-definition", "application/x-ssp-package")
 _WHOLE = ("Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
@@ -85,32 +90,63 @@ class Structure:
 
 @dataclass
 class Document:
-    """The whole description: `run` is the annotation of cosolve, `{}` without one."""
+    """The whole description: `run` is the annotation of cosolve, `{}` without one.
+
+    `notes` are sentences about what was left out, `step_notes` about steps that other tools have annotated.
+    """
 
     structure: Structure
     t_start: float
     t_end: float | None
     run: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+    step_notes: list[str] = field(default_factory=list)
 
 
-def read_document(path: Path, variant: str | None = None, above: tuple[Path, ...] = ()) -> Document:
-    """Read a `.ssp` (or one variant in it) or a `.ssd`; `above` are the descriptions that refer to this one."""
+def read_document(path: Path, variant: str | None = None) -> Document:
+    """Read a `.ssp` (or one variant in it) or a `.ssd`."""
+    try:
+        return _read_document(path, variant, (), _Shared())
+    except RecursionError:
+        raise SetupError(f"{path.name}: systems lie in systems without end; take some levels away") from None
+
+
+@dataclass
+class _Shared:
+    """What one reading has in common, however many descriptions refer to each other."""
+
+    count: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def _read_document(path: Path, variant: str | None, above: tuple[Path, ...], shared: _Shared) -> Document:
+    """`above` are the descriptions that refer to this one."""
+    refuse_no_file(path, folder=True)
+    shared.count += 1
+    if shared.count > MAX_DESCRIPTIONS:
+        raise SetupError(f"{path.name}: more than {MAX_DESCRIPTIONS} descriptions are referred to; take some away")
     if path.suffix.lower() == ".ssp" or path.is_dir():
         folder = unpack(path, TOP, "SSP")
-        return _Reader(folder / (variant or TOP), folder, path.name, above).document()
+        file = folder / (variant or TOP)
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise SetupError(f"{path.name}: the variant '{shown(variant)}' lies outside the SSP; it is refused")
+        return _Reader(file, folder, path.name, above, shared).document()
     if not path.is_file():
         raise SetupError(f"there is no file '{path}'; give a system structure (.ssp or .ssd)")
-    return _Reader(path, None, path.name, above).document()
+    return _Reader(path, None, path.name, above, shared).document()
 
 
 class _Reader:
     """Reads one `.ssd` file. Sources are looked for next to it, and must not leave `root` where there is one."""
 
-    def __init__(self, file: Path, root: Path | None, shown: str, above: tuple[Path, ...]) -> None:
-        self.file, self.root, self.shown, self.above = file, root, shown, above
+    def __init__(self, file: Path, root: Path | None, name: str, above: tuple[Path, ...], shared: _Shared) -> None:
+        self.file, self.root, self.name, self.above, self.shared = file, root, name, above, shared
 
     def refuse(self, sentence: str) -> SetupError:
-        return SetupError(f"{self.shown}: {sentence}")
+        return SetupError(f"{self.name}: {shown(sentence, 500)}")
+
+    def note(self, sentence: str) -> None:
+        self.shared.notes.append(f"{self.name}: {shown(sentence, 500)}")
 
     def document(self) -> Document:
         if self.file.resolve() in self.above:
@@ -128,22 +164,25 @@ class _Reader:
         for annotation in _children(top, "Annotations", "Annotation"):
             if annotation.get("type") == ANNOTATION and len(annotation):
                 run = dict(annotation[0].attrib)
+        holders = [holder for holder in (top, system, experiment) if holder is not None]
         return Document(
             self._structure(system, units),
             self._number(start, "the start time") if start else 0.0,
             self._number(stop, "the stop time") if stop else None,
             run,
+            self.shared.notes,
+            [f"{self.name}: {note}" for holder in holders for note in _annotated_steps(holder)],
         )
 
     # -- files -----------------------------------------------------------------------------------------
 
     def _xml(self, path: Path, expected: str) -> Element:
         try:
-            root = ElementTree.parse(path).getroot()
+            root = read_xml(path)
+        except SetupError as error:
+            raise self.refuse(f"'{path.name}' {error}") from None
         except FileNotFoundError:
             raise self.refuse(f"there is no file '{path.name}' in it") from None
-        except (ElementTree.ParseError, UnicodeDecodeError, LookupError) as error:
-            raise self.refuse(f"'{path.name}' is not well-formed XML ({error})") from None
         except OSError as error:
             raise self.refuse(f"'{path.name}' cannot be read: {error.strerror or error}") from None
         if _local(root) != expected:
@@ -152,13 +191,21 @@ class _Reader:
 
     def _source(self, source: str, what: str, inside: Path | None = None) -> Path:
         """The file behind the URI of a source: next to the description, or `inside` a component."""
-        parsed = urlparse(source)
+        try:
+            parsed = urlparse(source)
+        except ValueError as error:
+            raise self.refuse(f"{what} lies at '{shown(source)}', which is no address ({error})") from None
         if parsed.scheme not in ("", "file"):
             raise self.refuse(f"{what} lies at '{source}'; only files are read, so fetch it and put it into the SSP")
         folder = self.file.parent
         if inside is not None:
             folder = unpack(inside) if inside.suffix == ".fmu" else inside.parent
-        path = folder.joinpath(*PurePosixPath(unquote(parsed.path)).parts).resolve()
+        path = folder.joinpath(*PurePosixPath(unquote(parsed.path)).parts)
+        try:
+            refuse_no_file(path, folder=True)
+        except SetupError as error:
+            raise self.refuse(f"{what} lies at '{shown(source)}': {error}") from None
+        path = path.resolve()
         root = self.root if inside is None else folder
         if root is not None and not path.is_relative_to(root.resolve()):
             raise self.refuse(f"{what} lies at '{source}', outside the SSP; it is refused")
@@ -194,7 +241,7 @@ class _Reader:
         bindings = self._bindings(element, name, path)
         if kind in _DEFINITIONS or path.suffix in (".ssd", ".ssp"):
             variant = urlparse(source).fragment or None  # of an archive: x.ssp#other.ssd
-            inner = read_document(path, variant, (*self.above, self.file.resolve())).structure
+            inner = _read_document(path, variant, (*self.above, self.file.resolve()), self.shared).structure
             inner.name = name
             inner.connectors |= self._connectors(element, name)
             inner.bindings += bindings
@@ -236,12 +283,12 @@ class _Reader:
         base = _child(element, "BaseUnit")
         if base is None:
             raise self.refuse(f"the unit '{name}' has no BaseUnit")
-        numbers = {key: self._number(base.get(key, "0"), f"{key} of the unit '{name}'") for key in _BASE_UNITS}
+        powers = {key: self._whole(base.get(key, "0"), f"{key} of the unit '{name}'") for key in BASE_UNITS}
         factor = self._number(base.get("factor", "1"), f"the factor of the unit '{name}'")
         if factor == 0.0:
             raise self.refuse(f"the factor of the unit '{name}' is 0; give another")
         offset = self._number(base.get("offset", "0"), f"the offset of the unit '{name}'")
-        return Unit(name, factor, offset, {key: int(value) for key, value in numbers.items() if value})
+        return Unit(name, factor, offset, {key: power for key, power in powers.items() if power})
 
     # -- parameters ------------------------------------------------------------------------------------
 
@@ -285,24 +332,30 @@ class _Reader:
             if inline is None:
                 raise self.refuse(f"{what} have a mapping with neither a source nor entries")
             entries = inline
-        found = {}
+        found, empty = {}, []
         for entry in entries:
             if _local(entry) != "MappingEntry":
                 continue
             source, target = entry.get("source", ""), entry.get("target", "")
+            if not source or not target:  # a place in a form that nobody has filled in
+                empty.append(target or source)
+                continue
             if source not in values:
-                raise self.refuse(
-                    f"{what}: the mapping names '{source}', but the values are {', '.join(values) or 'none'}"
-                )
+                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {_listed(values)}")
             change = self._transformation(entry, f"the mapping of '{source}'")
             given = values[source]
+            keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
             if change.is_identity:
-                found[target] = given
+                found[target] = Value(given.value, keeps, given.definition)
             elif isinstance(given.value, (bool, str)):
                 raise self.refuse(f"{what}: the mapping of '{source}' transforms {given.value!r}, which is no number")
             else:
-                keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
                 found[target] = Value(change(given.value), keeps, given.definition)
+        if empty:
+            self.note(
+                f"{what}: {len(empty)} entries of the mapping have no source or no target ({_listed(empty)}); they are "
+                "left out"
+            )
         return found
 
     def _value(self, element: Element, name: str) -> Any:
@@ -312,9 +365,14 @@ class _Reader:
         if kind in ("String", "Binary", "Enumeration"):  # an enumeration names its item
             return text
         if kind == "Boolean":
-            return text.strip() in ("true", "1")
-        numbers = [self._number(part, f"the parameter '{name}'") for part in text.split()]
-        parts: list[Any] = [int(n) if kind in _WHOLE else n for n in numbers]
+            try:
+                return truth(text, f"the parameter '{name}'")
+            except SetupError as error:
+                raise self.refuse(str(error)) from None
+        read = self._whole if kind in _WHOLE else self._number
+        parts = [read(part, f"the parameter '{name}'") for part in text.split()]
+        if not parts:
+            raise self.refuse(f"the parameter '{name}' has no value")
         return parts[0] if len(parts) == 1 else parts
 
     # -- small things ----------------------------------------------------------------------------------
@@ -327,9 +385,33 @@ class _Reader:
 
     def _number(self, text: str, what: str) -> float:
         try:
-            return float(text)
-        except ValueError:
-            raise self.refuse(f"{what} is {text!r}, not a number") from None
+            return as_number(text, what)
+        except SetupError as error:
+            raise self.refuse(str(error)) from None
+
+    def _whole(self, text: str, what: str) -> int:
+        try:
+            return as_whole(text, what, -(2**63), 2**64)
+        except SetupError as error:
+            raise self.refuse(str(error)) from None
+
+
+def _annotated_steps(holder: Element) -> Iterator[str]:
+    """A sentence for each step size that another tool has written into its annotation."""
+    for annotation in _children(holder, "Annotations", "Annotation"):
+        kind = annotation.get("type", "")
+        for element in () if kind == ANNOTATION else annotation.iter():
+            for key, value in element.attrib.items():
+                if key.lower() in _STEPS:
+                    yield (
+                        f"the annotation '{shown(kind)}' has {key} = {shown(value)}, which is meant for another tool "
+                        "and not used; give step= to choose the step"
+                    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    return (", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")) or "none"
 
 
 def _shown(end: End) -> str:
@@ -337,7 +419,7 @@ def _shown(end: End) -> str:
 
 
 def _is_true(element: Element, attribute: str) -> bool:
-    return element.get(attribute, "false") in ("true", "1")
+    return element.get(attribute, "false").strip().lower() in ("true", "1")
 
 
 def _local(element: Element) -> str:

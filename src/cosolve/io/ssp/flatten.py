@@ -119,6 +119,11 @@ class Flat:
                 feed = self.feed((where, name), {})
                 if feed.source in self.values:
                     given = self.values[feed.source]
+                    if isinstance(given.value, (bool, str)) and not feed.change.is_identity:
+                        raise SetupError(
+                            f"{self.shown}: the way to '{_name((where, name))}' transforms {given.value!r}, which is "
+                            "no number"
+                        )
                     found[name] = Value(feed.change(given.value) if not feed.change.is_identity else given.value)
         return {name: self._converted((path, name), value) for name, value in found.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def read_ssp(
     `variant` names another `.ssd` in the archive.
 
     Method and step come from the arguments, else from the annotation that `write_ssp` writes; else `SemiImplicit` where
-    all FMUs can roll back and `Jacobi` where not, with a thousand steps.
+    all FMUs can roll back and `Jacobi` where not, with a thousand steps. What is left out (empty entries of a mapping,
+    a step size that another tool has annotated for itself) is said in a warning.
 
     >>> import cosolve as cs
     >>> cs.read_ssp("missing.ssp")
@@ -53,6 +55,8 @@ def read_ssp(
     """
     path = Path(path)
     document = read_document(path, variant)
+    for note in (*document.notes, *(document.step_notes if step is None and "step" not in document.run else ())):
+        warnings.warn(note, UserWarning, stacklevel=2)
     flat = Flat(document.structure, path.name)
     subsystems = {}
     for where, part in flat.components.items():

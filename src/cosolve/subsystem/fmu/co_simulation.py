@@ -19,6 +19,7 @@ import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -42,6 +43,7 @@ from cosolve.subsystem.fmu.options import (
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
 from cosolve.subsystem.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.subsystem.fmu.state import SavedState
+from cosolve.subsystem.fmu.trial import facts
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Matrix, Port, Vector, is_number
@@ -67,7 +69,8 @@ class Fmu(Subsystem):
     that a crash there ends the run with a sentence, as does a call that takes longer than `timeout` seconds.
     A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
     `retry=True` its state is saved before every step for that, also under methods that never go back.
-    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`.
+    Parameters are read back, and an FMU that did not take one is refused unless `read_back=False`. `trial` is a file
+    that `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
     `derivatives="step"` says that the FMU's directional derivatives are those of its last step and not of the instant.
 
     `functions` holds the raw addresses of its C functions and `component` the handle that they take.
@@ -136,6 +139,7 @@ class Fmu(Subsystem):
         timeout: float | None = None,
         read_back: bool = True,
         retry: bool = False,
+        trial: str | Path | None = None,
     ) -> None:
         if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
             raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
@@ -149,6 +153,8 @@ class Fmu(Subsystem):
         folder = unpack(file)
         read = read_description(folder)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
+        self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
         self._given = given_values(description, parameters, start, file)
         self.name = name or description.name
         listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
@@ -162,7 +168,6 @@ class Fmu(Subsystem):
             if wants and here is not None:
                 here._crossing.write_at(t)
 
-        flags = description.kinds[CO_SIMULATION]
         self.listens = listens = interpolate and flags.has("providesIntermediateUpdate")
         self._instance = Instance(
             *(file, folder, description, CO_SIMULATION),

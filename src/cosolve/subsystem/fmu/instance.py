@@ -100,6 +100,7 @@ class Instance:
         pointer = self._instantiate()
         self._body, self.pointer = Body(self.binary, pointer, self._alive), pointer
         _alone[self.folder] = self._body
+        _used.add(self.folder)
         self._quieten(self._no_file)
 
     def go_back_to(self, body: Body) -> None:
@@ -147,6 +148,11 @@ class Instance:
                     *head, None, ctypes.cast(message, ctypes.c_void_p)
                 )
         if not pointer:
+            if self.flags.has("canBeInstantiatedOnlyOncePerProcess") and self.folder in _used:
+                raise SetupError(
+                    f"'{self.file}' cannot be instantiated a second time in one process{self.log.remark}; give "
+                    "isolated=True, and every run gets a process of its own"
+                )
             token_name = "a GUID" if self.fmi == 2 else "an instantiation token"
             raise SetupError(
                 f"'{self.file}' cannot be instantiated{self.log.remark or '; it does not say why'}; {token_name} "
@@ -286,7 +292,7 @@ class Instance:
         name, value = next(iter(forgotten.items()))
         told = self._told(self.description.variables[name])
         more = f" (and {len(forgotten) - 1} more)" if len(forgotten) > 1 else ""
-        shown = told if isinstance(told, str) else told[0] if len(told) == 1 else told.tolist()
+        shown = told if isinstance(told, str) else told.item() if len(told) == 1 else told.tolist()
         self.body.fail(fatal=False)
         return SubsystemError(
             f"the FMU '{Path(self.file).name}' did not take the parameter '{name}' = {value!r}{more}: after "
@@ -324,7 +330,9 @@ class Instance:
         text = (ctypes.c_char_p * 1)()
         extra = () if self.fmi == 2 else (1,)
         get = self.binary.function("GetString")
-        check(get(self.pointer, reference.ctypes.data, 1, ctypes.addressof(text), *extra), f"reading '{variable.name}'")
+        status = get(self.pointer, reference.ctypes.data, 1, ctypes.addressof(text), *extra)
+        if status:
+            check(status, f"reading '{variable.name}'")
         return (text[0] or b"").decode(errors="replace")
 
     def values(self, variables: list[Variable]) -> Values:
@@ -418,6 +426,8 @@ class _Life:
 
 #: the last instance of each unpacked FMU, for those that allow one only
 _alone: weakref.WeakValueDictionary[Path, Body] = weakref.WeakValueDictionary()
+#: the unpacked FMUs that were ever instantiated in this process
+_used: set[Path] = set()
 
 
 def _release(binary: Binary, pointer: int, known: set[int], life: _Life, alive: list[Any]) -> None:

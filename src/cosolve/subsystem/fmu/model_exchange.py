@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from cosolve.subsystem.fmu.partials import Derivatives
 from cosolve.subsystem.fmu.sensitivity import Sensitivity
 from cosolve.subsystem.fmu.steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.subsystem.fmu.trajectory import MAX_STEPS, Observer, Trajectory
+from cosolve.subsystem.fmu.trial import facts
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -71,6 +73,7 @@ class ModelExchange(Subsystem):
         h: float | None = None,
         max_events: int = 1000,
         read_back: bool = True,
+        trial: str | Path | None = None,
     ) -> None:
         if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or max_events < 1:
             raise SetupError(f"Fmu: max_events must be a whole number of at least 1, not {max_events!r}")
@@ -82,6 +85,8 @@ class ModelExchange(Subsystem):
         self.description = description = read_description(folder, sizes)
         if MODEL_EXCHANGE not in description.kinds:
             raise SetupError(f"'{file}' is not made for model exchange, only for {', '.join(description.kinds)}")
+        flags = facts.corrected(description.kinds[MODEL_EXCHANGE], folder, file, trial)
+        self.description = description = replace(description, kinds={**description.kinds, MODEL_EXCHANGE: flags})
         self._given = given_values(description, parameters, start, file)
         listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
         listed_outputs, self.outputs = chosen_ports(description, outputs, "output", file)

@@ -1,6 +1,7 @@
 """Variables of an FMU as one flat vector of doubles: grouped by type, one C call per group.
 
-Booleans and whole numbers (enumerations too) travel as rounded floats.
+Booleans and whole numbers (enumerations too) travel as floats; what is set is rounded to the nearest whole number, and
+a number that the type cannot hold is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.errors import SetupError
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.fmu.binary import Binary
 from cosolve.subsystem.fmu.description import Variable
 from cosolve.subsystem.port import Vector
@@ -53,6 +54,7 @@ class _Group:
     def __init__(self, binary: Binary, suffix: str, variables: Sequence[Variable], places: list[int]) -> None:
         self.getter, self.setter = binary.function(f"Get{suffix}"), binary.function(f"Set{suffix}")
         self.names = [variable.name for variable in variables]
+        self.labels = _labels(variables)
         self.references = np.array([variable.reference for variable in variables], dtype=np.uint32)
         self.boolean = suffix == "Boolean"
         memory = (np.int32 if binary.fmi == 2 else np.bool_) if self.boolean else _MEMORY[suffix]
@@ -64,6 +66,17 @@ class _Group:
         if self.buffer.dtype.kind in "iu" and not self.boolean:
             range_ = np.iinfo(self.buffer.dtype)
             self.limits = max(float(range_.min), -_LARGEST), min(float(range_.max), _LARGEST)
+
+    def whole(self, part: Vector) -> Vector:
+        """The nearest whole numbers; raises where the type has none."""
+        assert self.limits is not None
+        near = np.rint(part)
+        outside = np.flatnonzero(~((near >= self.limits[0]) & (near <= self.limits[1])))
+        if len(outside):
+            value, name = float(part[outside[0]]), self.labels[outside[0]]
+            low, high = (f"{limit:.0f}" for limit in self.limits)
+            raise SubsystemError(f"'{name}' takes whole numbers from {low} to {high}, not {value:.9g}")
+        return near
 
 
 class Values:
@@ -81,11 +94,7 @@ class Values:
             places += range(place, place + variable.length)
             place += variable.length
         self.length = place
-        self.labels = [
-            variable.name if not variable.shape else f"{variable.name}[{k}]"
-            for variable in variables
-            for k in range(variable.length)
-        ]
+        self.labels = _labels(variables)
         self._groups = [_Group(binary, suffix, *found) for suffix, found in grouped.items()]
         self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64
 
@@ -113,12 +122,17 @@ class Values:
             if group.boolean:
                 group.buffer[:] = part > 0.5
             elif group.limits is not None:
-                group.buffer[:] = np.clip(np.rint(part), *group.limits)
+                group.buffer[:] = group.whole(part)
             else:
                 group.buffer[:] = part
             status = group.setter(instance, *group.arguments)
             if status:
                 self._check(status, f"setting {_listed(group.names)}")
+
+
+def _labels(variables: Sequence[Variable]) -> list[str]:
+    """A name for each number."""
+    return [v.name if not v.shape else f"{v.name}[{k}]" for v in variables for k in range(v.length)]
 
 
 def _listed(names: list[str]) -> str:

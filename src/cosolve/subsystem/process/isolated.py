@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.errors import CosolveError, SetupError
+from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import is_number
 from cosolve.subsystem.process import message as m
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
 
 TRANSPORTS = ("shared memory", "pipe", "tcp")
+_KILLED = 9  # SIGKILL: the process did not end by itself but was ended (timeout, Ctrl-C)
 _DEGREES = 4  # signals up to this many coefficients fit into the shared memory
 
 
@@ -74,6 +75,7 @@ class Isolated(Proxy):
         super().__init__()
         self._inside: Callable[[], None] | None = None  # how to get back from compiled code
         self._worker = self._launch()
+        self._used = False  # by an earlier run
 
     def __reduce__(self) -> Any:
         return _again, self._arguments
@@ -146,9 +148,29 @@ class Isolated(Proxy):
         with self._lock:
             self._worker.owed = None
             if not self._worker.alive:  # a new run after a crash gets a new process
-                self._begin_anew()
-                self._worker = self._launch()
+                self._renew()
+            used, self._used = self._used, True
+        try:
+            return super().start(t0)
+        except SetupError:
+            if not used:
+                raise
+        except SubsystemError:
+            if not used or self._worker.alive or self._worker.process.returncode == -_KILLED:
+                raise
+        # What an earlier run left behind is not the fault of this one: an FMU that can be instantiated once in the life
+        # of a process, or that crashes when its old instance is freed.
+        with self._lock:
+            self._worker.close()
+            self._renew()
+            self._used = True
         return super().start(t0)
+
+    def _renew(self) -> None:
+        """Another process from here on."""
+        self._begin_anew()
+        self._worker = self._launch()
+        self._used = False
 
 
 def _again(subsystem: Any, transport: str, timeout: float | None, name: str, log: Any) -> Isolated:

@@ -1,0 +1,54 @@
+"""Paths that somebody gave: refused before anything is opened when they lead to no plain file.
+
+Opening a named pipe waits for whoever writes into it, and reading `/dev/zero` never ends, so what stands behind a path
+is looked at first.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from cosolve.errors import SetupError
+
+_OTHERS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def refuse_no_file(path: str | Path, folder: bool = False) -> None:
+    """Raise for what is there but is no file, and for text that cannot be a path; a missing file passes.
+
+    With `folder` a folder passes too. Whoever opens a missing file gets `FileNotFoundError` and says what was wanted.
+
+    >>> refuse_no_file("/dev/null")
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: '/dev/null' cannot be read: it is a device, not a file
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise SetupError(f"'{shown(path)}' cannot be read: {error.strerror or error}") from None
+    except ValueError:  # a NUL, or half of a character
+        raise SetupError(f"'{shown(path)}' is not a path: it holds a character that no path has") from None
+    for is_kind, word in _OTHERS:
+        if is_kind(mode) and not (folder and stat.S_ISDIR(mode)):
+            raise SetupError(f"'{shown(path)}' cannot be read: it is {word}, not a file")
+
+
+def shown(text: object, longest: int = 120) -> str:
+    r"""Text from outside as it may stand in a sentence: on one line, and not too long.
+
+    >>> shown("a\nb"), shown("x" * 1000, 10)
+    ('a\\nb', 'xxxxx...xx')
+    """
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    return plain if len(plain) <= longest else f"{plain[: longest - 5]}...{plain[-2:]}"
