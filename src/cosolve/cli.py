@@ -118,6 +118,9 @@ def run(
     pace: Annotated[
         float | None, typer.Option("--pace", help="Run in real time: so many model seconds per second.")
     ] = None,
+    stop_at_events: Annotated[
+        bool, typer.Option("--stop-at-events", help="End macro steps at events, for the others to see.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Run a system file, an SSP or one FMU, and keep the result.
@@ -144,7 +147,7 @@ def run(
     failure: SimulationError | None = None
     try:
         with _progress(hidden=quiet) as show:
-            result = described.run(show, resume=resume, save_state=save_state, pace=pace)
+            result = described.run(show, resume=resume, save_state=save_state, pace=pace, stop_at_events=stop_at_events)
     except SimulationError as error:
         if error.result is None:
             raise

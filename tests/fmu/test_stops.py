@@ -145,6 +145,9 @@ def test_the_command_line_says_so_and_does_not_fail(tmp_path):
     assert found.exit_code == 0, found.output
     assert "ended early: 6 macro points, t = 0 ... 0.05" in found.output
     assert "because 'mass' asked for it at t = 0.055: the FMU 'mass_ends.fmu' ends it" in found.output
+    found = CliRunner().invoke(app, ["run", str(file), "-o", str(tmp_path / "r.h5"), "--stop-at-events"])
+    assert found.exit_code == 0, found.output
+    assert "ended at t = 0.055 because 'mass' asked for it" in found.output
 
 
 # -- discarded steps ---------------------------------------------------------------------------------------------------

@@ -119,6 +119,7 @@ class Description:
         resume: str | Path | None = None,
         save_state: str | Path | None = None,
         pace: float | None = None,
+        stop_at_events: bool = False,
     ) -> Result:
         """Simulate and write the result file, the CSV and the picture that the file asks for.
 
@@ -145,6 +146,7 @@ class Description:
                 resume=resume,
                 save_state=save_state,
                 pace=pace,
+                stop_at_events=stop_at_events,
             )
         except SimulationError as error:
             if error.result is None:
