@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import Chunk, Chunks
-from cosolve.errors import SetupError, SimulationError
+from cosolve.errors import SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
 from cosolve.interface.graph import graph
 from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
-from cosolve.stepper import Core, Rows, Selection, Snapshot, channels, checked_plan, make_windows
+from cosolve.stepper import Core, Growth, GrowthMonitor, Rows, Selection, Snapshot, channels, checked_plan, make_windows
 from cosolve.stepsize import Adaptive
 
 __all__ = ["channels", "simulate"]
@@ -118,6 +119,7 @@ class _Run:
         self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
         self.selection = selection
         self.stats = Stats()
+        self.monitor: GrowthMonitor | None = None
         self._residuals = 0.0
         self.rows = Rows(selection.layout, core.crew.calls, core.crew.seconds)
 
@@ -131,10 +133,12 @@ class _Run:
             core.start(t_first)
             if saved is not None:
                 core.restore(saved)
+            self.monitor = monitor = GrowthMonitor(core)
             try:
-                self._loop()
+                self._loop(monitor)
             finally:
                 self._write()  # also what came before a failure or Ctrl-C
+            self._warn_of(monitor.look_at_noted())
             if save_state is not None:
                 core.save(portable=True).write(save_state)
         except SimulationError as error:
@@ -143,6 +147,11 @@ class _Run:
                 failure.time = core.t
                 failure.args = (f"{failure} (in the macro step from t = {core.t:.9g})",)
             ending = str(failure)
+            if self.monitor is not None and self.monitor.found is None:
+                self.monitor.look_at_noted(failed=True)
+            if self.monitor is not None and self.monitor.found is not None and not self.stats.growth:
+                self.stats.growth = self.monitor.found.text  # the error speaks for it: no warning besides
+                failure.add_note(self.stats.growth)
         except BaseException as error:  # Ctrl-C, say: the file must not claim that the run finished
             ending = f"the run was ended by {type(error).__name__} in the macro step from t = {core.t:.9g}"
             raise
@@ -164,7 +173,13 @@ class _Run:
             raise failure
         return result
 
-    def _loop(self) -> None:
+    def _warn_of(self, growth: Growth | None) -> None:
+        """Values grow: say so once, and go on; whoever wants to stop there turns the warning into an error."""
+        if growth is not None:
+            self.stats.growth = growth.text
+            warnings.warn(growth.text, StabilityWarning, stacklevel=5)
+
+    def _loop(self, monitor: GrowthMonitor) -> None:
         core, crew, stats, rows = self.core, self.core.crew, self.stats, self.rows
         t_start, span = core.t, core.windows.t_end - core.t
         chosen = self.selection
@@ -181,8 +196,10 @@ class _Run:
                 pending = np.append(crew.calls - calls, core.rejected - rejected)
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
                 rows.totals = crew.calls - unwritten[:-1], crew.seconds.copy(), core.rejected - int(unwritten[-1])
+                growth = monitor.look_at_chunk(chunk.z, core.done, chunk.failure is not None)
                 if chunk.failure is not None:
                     raise chunk.failure
+                self._warn_of(growth)
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                     self.progress((core.t - t_start) / span)
                     shown = perf_counter()
@@ -194,6 +211,8 @@ class _Run:
                 stats.unconverged += 1
             if step.error > 1.0:
                 stats.over_tolerance += 1
+            if monitor.note(step.z):
+                self._warn_of(monitor.look_at_noted())
             if step.residual >= self._residuals:  # not for NaN: a method without residuals
                 self._residuals = stats.max_residual = step.residual
             if stats.steps % self.every == 0 or core.done:

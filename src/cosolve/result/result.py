@@ -38,7 +38,8 @@ class Stats:
     included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
     their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
     error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
-    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took.
+    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `growth` and `loop` are
+    sentences about values that grew without bound and about an algebraic loop that an explicit method did not solve.
     """
 
     steps: int = 0
@@ -54,6 +55,8 @@ class Stats:
     compiled_steps: int = 0
     compiled_seconds: float = 0.0
     loading_seconds: float = 0.0
+    growth: str = ""
+    loop: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -76,6 +79,7 @@ class Stats:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
+        lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

@@ -2,6 +2,7 @@
 
 from cosolve.stepper.channels import Selection, channels
 from cosolve.stepper.core import Core
+from cosolve.stepper.growth import Growth, GrowthMonitor
 from cosolve.stepper.rows import Rows
 from cosolve.stepper.snapshot import Snapshot
 from cosolve.stepper.stepper import Stepper, checked_plan
@@ -9,6 +10,8 @@ from cosolve.stepper.windows import Windows, make_windows
 
 __all__ = [
     "Core",
+    "Growth",
+    "GrowthMonitor",
     "Rows",
     "Selection",
     "Snapshot",
