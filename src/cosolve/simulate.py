@@ -15,6 +15,7 @@ from cosolve.errors import SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
 from cosolve.interface.graph import graph
 from cosolve.method import Method
+from cosolve.method.loops import first_loop
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.stepper import Core, Growth, GrowthMonitor, Rows, Selection, Snapshot, channels, checked_plan, make_windows
@@ -133,6 +134,7 @@ class _Run:
             core.start(t_first)
             if saved is not None:
                 core.restore(saved)
+            self._warn_of_loop()
             self.monitor = monitor = GrowthMonitor(core)
             try:
                 self._loop(monitor)
@@ -178,6 +180,20 @@ class _Run:
         if growth is not None:
             self.stats.growth = growth.text
             warnings.warn(growth.text, StabilityWarning, stacklevel=5)
+
+    def _warn_of_loop(self) -> None:
+        """Explicit methods do not solve algebraic loops, unless outputs are evaluated again after the exchange."""
+        core = self.core
+        if not core.method.explicit or getattr(core.method, "outputs", "") == "exchanged":
+            return
+        loop = first_loop(core.crew, core.t, core.z)
+        if loop:
+            self.stats.loop = (
+                f"{core.method.label} lags one macro step in an algebraic loop ({' -> '.join((*loop, loop[0]))}) and "
+                "may grow in it however small the step; SemiImplicit and Implicit solve it, and giving out a state "
+                "instead cuts it (an acceleration input is a typical cause)"
+            )
+            warnings.warn(self.stats.loop, StabilityWarning, stacklevel=4)
 
     def _loop(self, monitor: GrowthMonitor) -> None:
         core, crew, stats, rows = self.core, self.core.crew, self.stats, self.rows

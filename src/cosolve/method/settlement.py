@@ -43,6 +43,11 @@ class Settlement:
                 self._laws_of[i].append(block)
         self._news = _News(plan, self._laws_of, self._can_output)
 
+    @property
+    def may_loop(self) -> bool:
+        """True when news of a subsystem's outputs may come back to it."""
+        return self._news.longest > 1
+
     def start(self, t0: float) -> tuple[Vector, Vector]:
         """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
 

@@ -28,7 +28,7 @@ Verdict = Literal["stable", "unstable", "cannot tell"]
 _LENGTHS = (96, 384)
 #: Pushes relative to the size of the inputs; the first is as good as any on linear systems.
 _PUSHES = (1e-4, 1e-2, 1e-6)
-#: The part of the difference that is not proportional to the push (bending, noise), relative: from where on another push
+#: The part of the difference not proportional to the push (bending, noise), relative: from where on another push
 #: is tried, and from where on nothing can be said.
 _CLEAN, _HOPELESS = 1e-5, 0.1
 #: A difference that grew by so much is not followed further: nonlinear systems would bend it, numbers overflow.

@@ -36,6 +36,7 @@ from cosolve.subsystem.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    remedy,
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
@@ -167,6 +168,9 @@ class Fmu(Subsystem):
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
         self._declare(flags, listed_inputs, listed_outputs, derivatives)
+
+    def remedy(self, capability: str) -> str:
+        return remedy(capability)
 
     def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""

@@ -29,6 +29,7 @@ from cosolve.subsystem.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    remedy,
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives
@@ -102,6 +103,9 @@ class ModelExchange(Subsystem):
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set
         self._declare(continuous, listed_outputs)
+
+    def remedy(self, capability: str) -> str:
+        return remedy(capability)
 
     def _declare(self, inputs: list[Variable], outputs: list[Variable]) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""
