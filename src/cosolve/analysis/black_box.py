@@ -1,8 +1,8 @@
 """Stability of systems with subsystems that do not show their state, such as most co-simulation FMUs.
 
 Nothing is linearised: the first macro steps of a run are repeated with a small push on the inputs, as
-`stepper/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there, otherwise
-they are started anew.
+`stepper/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there,
+otherwise they are started anew.
 """
 
 from __future__ import annotations
