@@ -31,11 +31,13 @@ from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Matrix, Vector
 
 #: Steps between looks: of the readable engine, and of compiled code.
-LOOK, LOOK_COMPILED = 256, 1 << 14
+LOOK, LOOK_COMPILED = 256, 1 << 16
 
 _TENFOLD = 10.0
 _SAMPLES = 64  # rows of a block that are looked at
-_MOST_MARKS = 256
+_MOST_MARKS = 64
+_KEPT = 1024  # rows of a chunk that is let pass
+_SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
 _SHORTEST = 16  # steps over which growth is believed
 _AGAIN = 3.0  # a value that passed is looked at again when it is so many times larger
 _MOST_TRIALS = 3
@@ -68,7 +70,8 @@ class GrowthMonitor:
         self._steps, self._due = 0, LOOK // 4  # the first looks come sooner
         self._alert = self._nominal.copy()
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
-        self._marks: list[tuple[int, Vector]] = [(0, np.abs(core.z))]  # steps so far, largest values since the last
+        self._lowest = np.full(core.plan.n_z, np.inf)
+        self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
         self._trials = 0
         self._off = not core.plan.n_z
 
@@ -80,53 +83,52 @@ class GrowthMonitor:
     def look_at_noted(self, failed: bool = False) -> Growth | None:
         """Look at all steps that were noted or let pass so far."""
         blocks = [*self._passed, np.array(self._rows)] if self._rows else self._passed
-        self._rows, self._passed, self._unseen = [], [], 0
+        self._rows, self._passed = [], []
         if not blocks:
             return None
-        return self.look(blocks[0] if len(blocks) == 1 else np.concatenate(blocks), failed)
+        if len(blocks) == 1 or (len(blocks[-1]) >= 4 * _SAMPLES and not failed):
+            return self.look(blocks[-1], failed)
+        return self.look(np.concatenate(blocks), failed)
 
     def look_at_chunk(self, z: Matrix, last: bool, failed: bool = False) -> Growth | None:
         """Look at steps that compiled code crossed, but let chunks pass that follow each other closely."""
         if self._rows:
             self._passed.append(np.array(self._rows))
+            self._unseen += len(self._rows)
             self._rows = []
-        self._unseen += len(z)
-        if last or failed or self._unseen >= LOOK_COMPILED:
+        if last or failed or self._unseen + len(z) >= LOOK_COMPILED:
             self._passed.append(z)
             return self.look_at_noted(failed)
-        self._passed.append(z.copy())  # its memory may be used again
+        self._passed.append(z[-_KEPT:].copy())  # its memory may be used again
+        self._unseen += len(z)
         return None
 
     def look(self, z: Matrix, failed: bool = False) -> Growth | None:
         """Look at the newest macro points, row by row; after a step that `failed` nothing is tried out."""
-        began, self._steps = self._steps, self._steps + len(z)
-        self._due = LOOK if self._steps >= LOOK else LOOK // 4
+        began, self._steps = self._steps, self._steps + max(len(z), self._unseen)
+        self._unseen, self._due = 0, LOOK if self._steps >= LOOK else LOOK // 4
         if self._off or self.found is not None:
             return None
         # counted from the end, so that the newest row is among them
         sizes = np.abs(z[:: -max(1, len(z) // _SAMPLES)][:_SAMPLES])
         if len(sizes) == _SAMPLES:
             quarters = sizes.reshape(4, _SAMPLES // 4, -1).max(axis=1)[::-1]
-            level = quarters.max(axis=0)
         else:
-            level = sizes.max(axis=0)
-            quarters = level[np.newaxis]
+            quarters = sizes.max(axis=0)[np.newaxis]
+        level = quarters[-1]
         self._mark(began, quarters)
+        self._lowest = np.minimum(self._lowest, quarters.min(axis=0))
         if not (level > self._alert).any():
             return None
         with np.errstate(all="ignore"):  # sizes may be anything
-            self.found = self._looked_closely(z, level, failed)
+            risen = (level > self._alert) & ((level > 1e3 * self._lowest) | failed | (len(z) < 4 * _SAMPLES))
+            self._alert = np.where(level > self._alert, _AGAIN * level, self._alert)
+            length, growing = self._stretch(z) if risen.any() else (0, risen)
+            growing = np.flatnonzero(growing & risen)
+            if length and len(growing):
+                m = int(growing[np.argmax(level[growing])])
+                self.found = self._judged(z, m, length, failed)
         return self.found
-
-    def _looked_closely(self, z: Matrix, level: Vector, failed: bool) -> Growth | None:
-        columns = np.flatnonzero(level > self._alert)
-        self._alert = np.maximum(self._alert, np.where(level > self._alert, _AGAIN * level, 0.0))
-        columns = columns[np.argsort(-level[columns])][:_SAMPLES]
-        growing = [(length, int(m)) for m in columns if (length := self._stretch(z, int(m)))]
-        if not growing:
-            return None
-        length, m = min(growing)  # the fastest
-        return self._judged(z, m, length, failed)
 
     # -- is it exponential? ----------------------------------------------------------------------------
 
@@ -139,32 +141,32 @@ class GrowthMonitor:
             tail = self._marks[-1:] if len(self._marks) % 2 else []
             self._marks = [(b[0], np.maximum(a[1], b[1])) for a, b in pairs] + tail
 
-    def _stretch(self, z: Matrix, m: int) -> int:
-        """Steps over which coupling variable `m` grew by three powers of ten, one in each third; 0 where it did not."""
-        values = np.abs(z[:, m])
-        length = _SHORTEST
-        while length <= len(values):
-            tail = values[len(values) - length :: max(1, length // (4 * _SAMPLES))]
-            cut = len(tail) // 4
-            parts = (tail[:cut], tail[cut : 2 * cut], tail[2 * cut : 3 * cut], tail[3 * cut :])
-            if _tenfold([float(part.max()) for part in parts]):
-                return length
-            length *= 2
-        steps = np.array([mark[0] for mark in self._marks])
-        sizes = np.array([mark[1][m] for mark in self._marks])
+    def _stretch(self, z: Matrix) -> tuple[int, npt.NDArray[np.bool_]]:
+        """The shortest stretch of steps over which some values grew tenfold from quarter to quarter; which ones."""
+        for samples, stride in _SCALES:
+            if samples * stride > len(z):
+                break
+            tail = np.abs(z[::-stride][:samples])  # newest first; strides are odd, so that no alternation is missed
+            growing = _tenfold(tail.reshape(4, samples // 4, -1).max(axis=1)[::-1])
+            if growing.any():
+                return samples * stride, growing
+        steps, sizes = np.array([mark[0] for mark in self._marks]), np.array([mark[1] for mark in self._marks])
+        length = max(4 * _SHORTEST, len(z))
         while length <= self._steps:
             back = (self._steps - steps) * 4 // length
             quarters = [sizes[back == k] for k in (3, 2, 1, 0)]
-            if all(len(q) for q in quarters) and _tenfold([float(q.max()) for q in quarters]):
-                return length
+            if all(len(q) for q in quarters):
+                growing = _tenfold(np.array([q.max(axis=0) for q in quarters]))
+                if growing.any():
+                    return length, growing
             length += length // 2
-        return 0
+        return 0, np.zeros(z.shape[1], dtype=bool)
 
     # -- whose growth is it? ---------------------------------------------------------------------------
 
     def _judged(self, z: Matrix, m: int, length: int, failed: bool) -> Growth | None:
         core = self._core
-        size, before = float(np.abs(z[-length:, m]).max()), self._size_before(z, m, length)
+        size, before = float(np.abs(z[-min(length, len(z)) :, m]).max()), self._size_before(z, m, length)
         per_step = (size / before) ** (1.0 / (0.75 * length)) if before > 0.0 else np.inf
         H = core.history.steps[0] if core.history.steps else core.windows.first_step
         sure = _turns_round(z[-max(_SHORTEST, min(length, _SAMPLES)) :, m])
@@ -177,6 +179,7 @@ class GrowthMonitor:
         return self._growth(m, size, per_step, H, cause, stable)
 
     def _size_before(self, z: Matrix, m: int, length: int) -> float:
+        """The largest value in the first quarter of that many steps."""
         quarter = length // 4
         if length <= len(z):
             return float(np.abs(z[len(z) - length : len(z) - length + quarter, m]).max())
@@ -240,10 +243,10 @@ class GrowthMonitor:
         return Growth(core.t, name, size, per_step, text)
 
 
-def _tenfold(sizes: list[float]) -> bool:
-    """Each at least ten times the one before, the first not being nothing."""
-    a, b, c, d = sizes
-    return a > 0.0 and b >= _TENFOLD * a and c >= _TENFOLD * b and d >= _TENFOLD * c
+def _tenfold(sizes: Matrix) -> npt.NDArray[np.bool_]:
+    """In which columns each of four rows is at least ten times the one before, the first not being nothing."""
+    rises: npt.NDArray[np.bool_] = (sizes[1:] >= _TENFOLD * sizes[:-1]).all(axis=0) & (sizes[0] > 0.0)
+    return rises
 
 
 def _turns_round(values: npt.NDArray[np.float64]) -> bool:

@@ -131,7 +131,7 @@ class Crossing:
         c, slopes = u.coefficients[1:, self._float_places], self._slopes
         n = len(c)
         if u.H != self._scaled_for[0] or n != self._scaled_for[1]:
-            self._scale = np.array([[factorial(j) / u.H**j] for j in range(1, n + 1)])
+            self._scale = np.array([factorial(j) / u.H**j for j in range(1, n + 1)]).reshape(n, 1)
             self._scaled_for = u.H, n
         if a == 0.0:  # only the j-th power has a j-th derivative there
             slopes[:, :n] = (c * self._scale).T
