@@ -56,7 +56,7 @@ class Estimate:
     def __str__(self) -> str:
         if self.verdict == "cannot tell" and not np.isfinite(self.radius):
             return f"cannot tell: {self.reason}"
-        digits = max(1, min(6, int(-np.log10(max(self.accuracy, 1e-7)))))
+        digits = max(2, min(6, 1 + int(-np.log10(max(self.accuracy, 1e-7)))))
         text = f"{self.verdict}: spectral radius about {self.radius:.{digits}f} (to {self.accuracy:.0e})"
         return f"{text}, {self.reason}" if self.reason else text
 
@@ -142,7 +142,8 @@ def estimate(trials: Trials, H: float) -> Estimate:
         return replace(found, verdict="stable", radius=0.0, accuracy=0.0)
     for length in _LENGTHS:
         try:
-            found = _attempt(trials, H, length)
+            with np.errstate(all="ignore"):  # a trial may go beyond all numbers
+                found = _attempt(trials, H, length)
         except CosolveError as error:
             found = Estimate("cannot tell", np.nan, np.inf, 0, f"its first macro steps failed: {error}")
             break
@@ -158,38 +159,45 @@ def _attempt(trials: Trials, H: float, length: int) -> Estimate:
     again = trials.run(H, min(length, 2 * _FEWEST))
     repeats = np.abs(again - plain[: len(again)]).max(axis=0) if len(again) <= len(plain) else np.inf
     size = np.abs(plain).max(axis=0)
-    unit = _push(plan, plain)
-    reach = np.maximum(size, np.concatenate([np.zeros(plan.n_y), plan.z_nominal]))
+    unit, skipped = _push(plan, plain), trials.method.depth + 1  # the first steps are those of a start
+    reach = np.maximum(size, np.concatenate([np.full(plan.n_y, plan.z_nominal.max()), plan.z_nominal]))
     best: tuple[float, Matrix, Matrix] | None = None
     for relative in _PUSHES:
         push, far = relative * unit, _ENOUGH * relative * reach
-        plus = trials.run(H, len(plain), push, np.array([plain - far, plain + far]))
-        minus = trials.run(H, len(plus), -push)
-        count = min(len(plus), len(minus), len(plain))
-        plus, minus, base = plus[:count], minus[:count], plain[:count]
-        odd, even = 0.5 * (plus - minus), 0.5 * (plus + minus) - base
-        noise = np.abs(even) + repeats + 4e-16 * np.maximum(np.abs(base), np.abs(odd))
-        weight = np.maximum(np.abs(odd).max(axis=0), 1e3 * noise.max(axis=0))
-        weight[weight == 0.0] = 1.0
-        odd, noise = odd / weight, noise / weight
-        ratio = float(np.linalg.norm(noise)) / max(float(np.linalg.norm(odd)), 1e-300)
+        whole = trials.run(H, len(plain), push, np.array([plain - far, plain + far]))
+        half = trials.run(H, len(whole), -0.5 * push)
+        count = min(len(whole), len(half))
+        whole, half, base = whole[:count] - plain[:count], half[:count] - plain[:count], plain[:count]
+        linear = (whole - 4.0 * half) / 3.0  # free of squares of the push
+        noise = np.abs(whole + 2.0 * half) + repeats + 4e-16 * np.maximum(np.abs(base), np.abs(linear))
+        linear, noise = _heard(linear[skipped:], noise[skipped:])
+        ratio = float(np.linalg.norm(noise)) / max(float(np.linalg.norm(linear)), 1e-300)
         if best is None or ratio < best[0]:
-            best = ratio, odd, noise
+            best = ratio, linear, noise
         if ratio < _CLEAN:
             break
     assert best is not None
-    ratio, odd, noise = best
-    if not np.any(odd):
-        return Estimate("stable", 0.0, 0.0, 0, "a push on the inputs leaves no trace")
+    ratio, linear, noise = best
     if ratio > _HOPELESS:
-        return Estimate(
-            "cannot tell",
-            np.nan,
-            np.inf,
-            0,
-            f"a push on the inputs cannot be told from noise, switching or bending (they make up {100 * ratio:.0f} %)",
-        )
-    return judge(odd[trials.method.depth + 1 :], noise[trials.method.depth + 1 :])
+        if not np.any(linear):
+            return Estimate("stable", 0.0, 0.0, 0, "a push on the inputs leaves no trace")
+        reason = f"a push on the inputs cannot be told from noise, switching or bending ({100 * ratio:.0f} % of it)"
+        return Estimate("cannot tell", np.nan, np.inf, 0, reason)
+    return judge(linear, noise, length - skipped)
+
+
+def _heard(rows: Matrix, noise: Matrix) -> tuple[Matrix, Matrix]:
+    """The rows from the first on that stand out from noise, each column in units of its largest value there."""
+    for _ in range(2):  # what is large may not belong to what is heard
+        weight = np.maximum(np.abs(rows).max(axis=0, initial=0.0), 1e3 * noise.max(axis=0, initial=0.0))
+        weight[weight == 0.0] = 1.0
+        heard = np.linalg.norm(rows / weight, axis=1) > 30.0 * np.linalg.norm(noise / weight, axis=1)
+        if not heard.any():
+            break
+        first = int(np.argmax(heard))
+        last = first + int(np.argmin(heard[first:])) if not heard[first:].all() else len(rows)
+        rows, noise = rows[first:last], noise[first:last]
+    return rows / weight, noise / weight
 
 
 def _push(plan: Plan, rows: Matrix) -> Vector:
@@ -206,22 +214,20 @@ def _push(plan: Plan, rows: Matrix) -> Vector:
 # -- the fit -----------------------------------------------------------------------------------------------
 
 
-def judge(rows: Matrix, noise: Matrix) -> Estimate:
-    """The verdict on a difference (a row per macro step) that is known up to `noise`.
+def judge(rows: Matrix, noise: Matrix, planned: int) -> Estimate:
+    """The verdict on a difference (a row per macro step) known up to `noise`, of a run of so many steps.
 
     >>> n = np.arange(60)
     >>> rows = (1.02**n * np.cos(0.7 * n) + 0.3**n)[:, np.newaxis]
-    >>> print(judge(rows, 1e-12 + 0 * rows))
+    >>> print(judge(rows, 1e-12 + 0 * rows, 60))
     unstable: spectral radius about 1.020000 (to 1e-...)
     """
     level, floor = np.linalg.norm(rows, axis=1), np.linalg.norm(noise, axis=1)
-    heard = np.flatnonzero(level > 30.0 * floor)
-    last = int(heard[-1]) + 1 if len(heard) else 0
-    if last < _FEWEST:  # gone within a few steps
-        if len(rows) >= 2 * _FEWEST:
+    last = len(rows)
+    if last < _FEWEST:
+        if last < planned and floor[-1] < 1e-6 * level.max():
             return Estimate("stable", 0.0, 0.1, 0, "the disturbance is gone within a few steps")
         return Estimate("cannot tell", np.nan, np.inf, 0, "too few macro steps could be taken")
-    rows, floor = rows[:last], floor[:last]
     relative = float(np.linalg.norm(floor) / np.linalg.norm(rows))
     part = rows[: max(_FEWEST, 3 * last // 4)]
     fits = [_fit(rows, floor, relative), _fit(rows, floor, 30.0 * relative), _fit(part, floor, relative)]
@@ -229,7 +235,7 @@ def judge(rows: Matrix, noise: Matrix) -> Estimate:
     radius = float(np.abs(mu).max(initial=0.0))
     accuracy = max(1e-9, relative, *(abs(float(np.abs(other).max(initial=0.0)) - radius) for other, _ in fits[1:]))
     if misfit > 0.05 or not len(mu):  # no fixed factors: switching parts, say; the envelope is all there is
-        radius, accuracy = _envelope(level[:last])
+        radius, accuracy = _envelope(level)
     # integrators and rigid bodies sit at 1, in pairs split by the root of the noise
     near = max(1e-6, 3.0 * accuracy, 3.0 * relative**0.5)
     rest = mu[np.abs(mu - 1.0) > near] if misfit <= 0.05 else np.array([radius])
