@@ -33,7 +33,7 @@ class CapabilityError(SetupError):
 
 
 class StabilityWarning(UserWarning):
-    """A run will be at the edge of stability: it works, but nothing damps a disturbance."""
+    """A run is at the edge of stability or beyond it: nothing damps a disturbance, or values grow without bound."""
 
 
 class SimulationError(CosolveError, RuntimeError):

@@ -8,7 +8,7 @@ from tests.fmu.oscillator import fmu_split
 
 import cosolve as cs
 
-#: critical steps of the exact maps (tests/explicit/test_stability_limits.py, tests/semi_implicit/test_spectral_radius.py)
+#: critical steps of the exact maps, as in the tests of explicit and semi-implicit methods
 LIMITS = [
     ("F/F", cs.Jacobi(0), 0.03322),
     ("F/F", cs.Jacobi(1), 0.03354),
@@ -112,7 +112,7 @@ def test_nonlinear_at_rest(gain, verdict):
 @pytest.mark.slow
 @pytest.mark.parametrize(("gain", "wrong"), [(1.0, "unstable"), (30.0, "stable"), (100.0, "stable")])
 def test_nonlinear_and_moving(gain, wrong):
-    """A run that bends a disturbance, and ends in a limit cycle, may leave the question open, but not answer it wrong."""
+    """A run that bends a disturbance, and ends in a limit cycle, may leave the question open: no wrong answer."""
     assert cs.estimate_stability(hide(_pendulum(gain, 0.3)), cs.Jacobi(1), 0.05).verdict != wrong
 
 

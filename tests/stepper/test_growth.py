@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from examples.two_mass.model import force_displacement, split
 from tests.analysis.hidden import hide
+from typer.testing import CliRunner
 
 import cosolve as cs
+from cosolve.cli import app
 from cosolve.report import write_report
 
 
@@ -96,7 +98,7 @@ def test_alarm_beyond_the_critical_step_and_silence_below(build, method, limit, 
 @pytest.mark.slow
 def test_slow_growth_of_resolved_oscillations_is_tried_out():
     """A growth of 1.0045 per step, with 70 steps per period: only a trial with other steps tells it from flutter."""
-    result, said = run(_undamped(), cs.Jacobi(0), 0.02, 4000)
+    _, said = run(_undamped(), cs.Jacobi(0), 0.02, 4000)
     assert len(said) == 1
     assert "Jacobi(0) is unstable here" in said[0]
     assert not run(_undamped(), cs.SemiImplicit(1), 0.02, 1000)[1]
@@ -112,6 +114,7 @@ def test_without_rollback_smooth_growth_is_reported_when_it_is_absurd():
     assert "need rollback, which 'one' lacks" in said[0]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_compiled_runs_are_watched():
     """Fast growth ends in an error within the first chunks, slower growth is seen at their ends."""
     with pytest.raises(cs.NonFiniteError) as caught:
@@ -149,6 +152,44 @@ def test_it_is_in_the_report_and_in_the_file(tmp_path):
     assert "but the values blew up" in write_report(result, tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"WARNING: {said[0]}" in str(result.stats)
     assert cs.load(tmp_path / "run.h5").stats.growth == said[0]
+
+
+GROWS = """
+import cosolve as cs
+def plain():
+    return cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+def turned():
+    return cs.Linear([[-1]], [[-3]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+"""
+SYSTEM = """
+[subsystems.one]
+factory = "tanks:plain"
+[subsystems.two]
+factory = "tanks:turned"
+[[connections]]
+from = "one.h"
+to = "two.q"
+[[connections]]
+from = "two.h"
+to = "one.q"
+[simulation]
+t_end = 400.0
+method = { name = "jacobi", degree = 0 }
+step = 0.9
+"""
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_the_command_line_says_it_too(tmp_path, monkeypatch, quiet):
+    """Also under --quiet: something is wrong. One sentence, not Python's two lines with a file name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tanks.py").write_text(GROWS)
+    (tmp_path / "system.toml").write_text(SYSTEM)
+    done = CliRunner().invoke(app, ["run", "system.toml", *(["--quiet"] if quiet else [])])
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("cosolve: warning: values grow without bound") == 1
+    assert "StabilityWarning" not in done.output
+    assert ("WARNING: values grow" in done.stdout) is not quiet
 
 
 # -- growth that belongs to the model ----------------------------------------------------------------------
@@ -198,7 +239,7 @@ PHYSICS = {
     "late jump": (lambda: _driven(lambda t: 1e6 * (t > 5)), cs.Jacobi(1), 0.05, 300),
     "square wave": (lambda: _driven(lambda t: 1e5 * t * np.sign(np.sin(40.0 * t))), cs.Jacobi(1), 0.05, 600),
 }
-LONG = ("flutter", "limit cycle", "resonance", "pendulum falls over")
+LONG = ("linear pendulum, implicit", "flutter", "limit cycle", "resonance", "pendulum falls over")
 
 
 @pytest.mark.filterwarnings("ignore:.*lags one macro step in an algebraic loop:cosolve.StabilityWarning")
