@@ -121,6 +121,11 @@ class Crew:
         if self.pool is not None:
             self.pool.shutdown()
 
+    @property
+    def may_loop(self) -> bool:
+        """False when no chain of outputs that may react to inputs at once comes back to where it began."""
+        return self._settlement.may_loop
+
     # -- start and instantaneous outputs ---------------------------------------------------------------
 
     def start(self, t0: float) -> tuple[Vector, Vector]:

@@ -105,6 +105,13 @@ def feedthrough_pattern(
     return np.array(rows, dtype=bool).reshape(len(rows), sum(v.length for v in inputs))
 
 
+def remedy(capability: str) -> str:
+    """What the owner of an FMU can do about a capability that it lacks."""
+    if capability == "rollback":
+        return "have the FMU exported with canGetAndSetFMUState (an option of the tool that made it, or ask its vendor)"
+    return "an FMU cannot be given it from outside"
+
+
 def _refuse_other_than_dict(what: str, given: object) -> None:
     if given is not None and not isinstance(given, Mapping):
         raise SetupError(f"Fmu: {what} is a dict of names and values, not {given!r}")
