@@ -14,6 +14,7 @@ from cosolve.errors import SetupError
 from cosolve.subsystem.fmu.description import Description, Variable
 from cosolve.subsystem.fmu.values import is_numeric
 from cosolve.subsystem.port import Port
+from cosolve.subsystem.units import parse_unit
 
 _PARAMETERS = ("parameter", "structuralParameter")
 
@@ -85,7 +86,8 @@ def chosen_ports(
                 raise SetupError(
                     f"'{variable.name}' of '{file}' is a {variable.type} and cannot be a port; read it with fmu.get"
                 )
-    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal) for v in chosen]
+    defined = {name: unit for name, unit in description.units.items() if parse_unit(name) is None}
+    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal, defined.get(v.unit)) for v in chosen]
     return chosen, ports
 
 
