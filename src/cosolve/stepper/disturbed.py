@@ -225,7 +225,7 @@ def judge(rows: Matrix, noise: Matrix, planned: int) -> Estimate:
     level, floor = np.linalg.norm(rows, axis=1), np.linalg.norm(noise, axis=1)
     last = len(rows)
     if last < _FEWEST:
-        if last < planned and floor[-1] < 1e-6 * level.max():
+        if 0 < last < planned and floor[-1] < 1e-6 * level.max():
             return Estimate("stable", 0.0, 0.1, 0, "the disturbance is gone within a few steps")
         return Estimate("cannot tell", np.nan, np.inf, 0, "too few macro steps could be taken")
     relative = float(np.linalg.norm(floor) / np.linalg.norm(rows))
