@@ -269,3 +269,27 @@ def test_methods_that_solve_loops_say_nothing(method):
 
 def test_feed_through_that_closes_no_loop_is_fine():
     assert not run(_loop(0.0)(), cs.Jacobi(1), 0.1, 10)[1]
+
+
+def test_wide_fields_are_watched_in_places():
+    """10000 equal pairs of tanks in one field, unstable: some of its entries are enough to notice."""
+
+    class Field(cs.Subsystem):
+        inputs, outputs = [("q", 10_000)], [("h", 10_000)]
+
+        def __init__(self, gain):
+            self.gain = gain
+
+        def start(self, t0):
+            self.h = np.ones(10_000)
+            return self.h.copy()
+
+        def advance(self, t0, t1, u):
+            self.h = 0.4 * self.h + 0.6 * self.gain * u(t0)
+            return self.h.copy()
+
+    system = cs.System({"one": Field(1.0), "two": Field(-3.0)})
+    system.connect("one.h", "two.q")
+    system.connect("two.h", "one.q")
+    _, said = run(system, cs.Jacobi(0), 1.0, 150)
+    assert len(said) == 1

@@ -36,6 +36,7 @@ LOOK, LOOK_COMPILED = 256, 1 << 16
 _TENFOLD = 10.0
 _SAMPLES = 64  # rows of a block that are looked at
 _MOST_MARKS = 64
+_WIDEST, _NUMBERS = 4096, 1 << 18  # entries that are watched, and numbers held between looks, at most
 _KEPT = 1024  # rows of a chunk that is let pass
 _SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
 _SHORTEST = 16  # steps over which growth is believed
@@ -62,22 +63,25 @@ class GrowthMonitor:
     """
 
     def __init__(self, core: Core) -> None:
-        self._core, self._nominal = core, core.plan.z_nominal
+        # of a wide field some entries are watched: what grows without bound in it does not stay in one of them
+        self._every = -(-core.plan.n_z // _WIDEST) if core.plan.n_z > _WIDEST else 1
+        self._core, self._nominal = core, core.plan.z_nominal[:: self._every]
+        self._look = min(LOOK, max(_SAMPLES, _NUMBERS // max(1, len(self._nominal))))
         self.found: Growth | None = None
         self._rows: list[Vector] = []
         self._passed: list[Matrix] = []  # blocks that nobody has looked at, and the number of their steps
         self._unseen = 0
-        self._steps, self._due = 0, LOOK // 4  # the first looks come sooner
+        self._steps, self._due = 0, min(self._look, LOOK // 4)  # the first looks come sooner
         self._alert = self._nominal.copy()
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
-        self._lowest = np.full(core.plan.n_z, np.inf)
+        self._lowest = np.full(len(self._nominal), np.inf)
         self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
         self._trials = 0
         self._off = not core.plan.n_z
 
     def note(self, z: Vector) -> bool:
         """Coupling variables after one more step; True when it is time to look (with `look_at_noted`)."""
-        self._rows.append(z)
+        self._rows.append(z if self._every == 1 else z[:: self._every].copy())
         return len(self._rows) >= self._due
 
     def look_at_noted(self, failed: bool = False) -> Growth | None:
@@ -92,6 +96,7 @@ class GrowthMonitor:
 
     def look_at_chunk(self, z: Matrix, last: bool, failed: bool = False) -> Growth | None:
         """Look at steps that compiled code crossed, but let chunks pass that follow each other closely."""
+        z = z[:, :: self._every]
         if self._rows:
             self._passed.append(np.array(self._rows))
             self._unseen += len(self._rows)
@@ -106,7 +111,7 @@ class GrowthMonitor:
     def look(self, z: Matrix, failed: bool = False) -> Growth | None:
         """Look at the newest macro points, row by row; after a step that `failed` nothing is tried out."""
         began, self._steps = self._steps, self._steps + max(len(z), self._unseen)
-        self._unseen, self._due = 0, LOOK if self._steps >= LOOK else LOOK // 4
+        self._unseen, self._due = 0, self._look if self._steps >= LOOK else min(self._look, LOOK // 4)
         if self._off or self.found is not None:
             return None
         # counted from the end, so that the newest row is among them
@@ -218,7 +223,7 @@ class GrowthMonitor:
 
     def _growth(self, m: int, size: float, per_step: float, H: float, cause: str, stable: float = np.nan) -> Growth:
         core, method = self._core, self._core.method
-        name = core.plan.z_labels[m]
+        name = core.plan.z_labels[m * self._every]
         what = (
             f"values grow without bound: '{name}' has reached {size:.2g} at t = {core.t:.6g}, times {per_step:.4g} in "
             f"every macro step"
