@@ -189,9 +189,6 @@ class System:
         for source in of:
             self.port(source, "output", "law")
         self._callable(function, "law")
-        refuse_wrong_arguments(function, of, "law: the function")
-        if jacobian is not None:
-            refuse_wrong_arguments(jacobian, of, "law: the Jacobian")
         if name is not None and (not isinstance(name, str) or not name or "." in name):
             raise SetupError(f"law: name must be a name without a dot, not {name!r}")
         drives = self._drives(inputs, "law")
@@ -203,6 +200,9 @@ class System:
             if name is not None:
                 raise SetupError("law: name belongs to a law with one value; give the inputs as {input: factor}")
             variables = tuple((p, self.port(p, "input", "law").size, {p: 1.0}) for p in drives)
+        refuse_wrong_arguments(function, of, "law: the function")
+        if jacobian is not None:
+            refuse_wrong_arguments(jacobian, of, "law: the Jacobian")
         self._feed(drives, "a law")
         self._joins.append(Join("law", variables, tuple(of), function, jacobian))
         self._plan = None
@@ -291,7 +291,7 @@ class System:
         self,
         where: str,
         unknowns: Mapping[str, Drives],
-        function: object,
+        function: Callable[..., Any],
         of: Sequence[str] | str,
         initial: Mapping[str, Any] | None,
         added: int = 0,
@@ -301,9 +301,6 @@ class System:
         for source in of:
             self.port(source, "output", where)
         self._callable(function, where)
-        if callable(function) and isinstance(unknowns, Mapping):
-            names = list(of) if where == "constraint" else [*unknowns, *of]
-            refuse_wrong_arguments(function, names, f"{where}: the function")
         if not isinstance(unknowns, Mapping) or len(unknowns) <= added:
             raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
         variables = []
@@ -324,6 +321,8 @@ class System:
                 value = np.array([np.nan])
             if not np.isfinite(value).all():
                 raise SetupError(f"{where}: initial value of '{key}' must be {length} finite numbers, not {given!r}")
+        names = list(of) if where == "constraint" else [*unknowns, *of]
+        refuse_wrong_arguments(function, names, f"{where}: the function")
         self._feed([t for _, _, drives in variables for t in drives], f"the unknowns {', '.join(unknowns)}")
         return tuple(variables), tuple(of)
 
@@ -572,7 +571,7 @@ class System:
         """Inputs that nothing feeds: whole ports, or the elements that were left out.
 
         >>> import cosolve as cs
-        >>> system = cs.System({"a": cs.Static(lambda t, u, v: u, inputs=["u", ("v", 2)], outputs=["y"])})
+        >>> system = cs.System({"a": cs.Static(lambda t, u: u[0], inputs=["u", ("v", 2)], outputs=["y"])})
         >>> system.set("a.v[0]", 1.0)
         >>> system.unfed()
         ['a.u', 'a.v[1]']

@@ -16,7 +16,6 @@ from typing import Any
 
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable, importable
 from cosolve.io.system_file import Description, load_system
@@ -220,8 +219,5 @@ def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, floa
 
 def _hold_the_rest(system: System) -> None:
     """Inputs that nothing feeds are inputs of the FMU: held at 0 until somebody sets them."""
-    fed = {target for edge in graph(system)["edges"] for target in edge["targets"]}
-    for name, ports in system.inputs.items():
-        for address in (f"{name}.{port}" for port in ports.names):
-            if address not in fed:
-                system.set(address, 0.0)
+    for address in system.unfed():
+        system.set(address, 0.0)
