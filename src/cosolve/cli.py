@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cosolve.errors import CosolveError, SetupError, SimulationError
+from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +146,7 @@ def run(
         refuse_unwritable(report)
     failure: SimulationError | None = None
     try:
-        with _progress(hidden=quiet) as show:
+        with _progress(hidden=quiet) as show, _told_plainly():
             result = described.run(show, resume=resume, save_state=save_state, pace=pace, stop_at_events=stop_at_events)
     except SimulationError as error:
         if error.result is None:
@@ -534,6 +534,25 @@ def _write_report(result: Result, path: Path) -> Path:
 
 
 @contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Warnings about stability as sentences on stderr, when they come up."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", StabilityWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
+            if issubclass(category, StabilityWarning):
+                typer.echo(f"cosolve: warning: {message}", err=True)
+            else:
+                usual(message, category, *where, **rest)
+
+        warnings.showwarning = show  # put back by catch_warnings
+        yield
+
+
+@contextmanager
 def _progress(hidden: bool) -> Iterator[Callable[[float], None] | None]:
     """A progress bar on a terminal, nothing elsewhere."""
     if hidden or not sys.stderr.isatty():
@@ -570,7 +589,7 @@ def _print_comparison(found: Comparison, described: Description) -> None:
         left = heading in ("method", "finished", "in")
         table.add_column(heading, justify="left" if left else "right", no_wrap=heading == "method", overflow="fold")
     for entry in found.entries:
-        state = "refused" if entry.refused else "stopped" if entry.failure else "yes"
+        state = "refused" if entry.refused else "stopped" if entry.failure else "grew" if entry.stats.growth else "yes"
         error = f"{entry.error:.2e}" if entry.error == entry.error else "-"
         stats = entry.stats
         counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")

@@ -7,6 +7,7 @@ before anything runs; the runs and their report show it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import cos, pi, sin
@@ -97,7 +98,9 @@ def run_case(case: Case) -> Runs:
         step = cs.macro_map(case.system(), method, case.H)
         runs.radius[method.label], runs.unstable[method.label] = step.radius, step.unstable
         try:
-            result = cs.simulate(case.system(), t_end=case.t_end, method=method, step=case.H)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cs.StabilityWarning)  # the demo shows what it looks like
+                result = cs.simulate(case.system(), t_end=case.t_end, method=method, step=case.H)
         except cs.SimulationError as error:
             if error.result is None:
                 raise

@@ -6,6 +6,8 @@ the result up to the last good step). Both are `CosolveError`.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class CapabilityError(SetupError):
 
 
 class StabilityWarning(UserWarning):
-    """A run will be at the edge of stability: it works, but nothing damps a disturbance."""
+    """A run is at the edge of stability or beyond it: nothing damps a disturbance, or values grow without bound."""
 
 
 class FmuWarning(UserWarning):
@@ -116,3 +118,18 @@ class EndOfSimulation(CosolveError):
 
 class OutputFileError(CosolveError, OSError):
     """A result file cannot be written or read."""
+
+
+def warn(text: str, kind: type[Warning]) -> None:
+    """A warning that points at the line outside of this package that led to it.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn("the run grows", StabilityWarning)
+    >>> str(caught[0].message)
+    'the run grows'
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from cosolve.compiled import Chunk, Chunks
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.method import Method, Outcome
+from cosolve.method.loops import first_loop
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.stepper import (
     Core,
+    Growth,
+    GrowthMonitor,
     Pace,
     Rows,
     Selection,
@@ -131,6 +134,7 @@ class _Run:
         self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
         self.selection = selection
         self.stats = Stats()
+        self.monitor: GrowthMonitor | None = None
         self._residuals = 0.0
         self._last: Outcome | None = None  # the newest step of the readable engine
         self.rows = Rows(selection.layout, core.crew.calls, core.crew.seconds)
@@ -146,10 +150,13 @@ class _Run:
             self._start(t_first)
             if saved is not None:
                 core.restore(saved)
+            self._warn_of_loop()
+            self.monitor = monitor = GrowthMonitor(core)
             try:
-                self._loop()
+                self._loop(monitor)
             finally:
                 self._write()  # also what came before a failure or Ctrl-C
+            self._warn_of(monitor.look_at_noted())
             if core.ended is not None:
                 self.stats.ended = core.ended.sentence(core.t)
             if save_state is not None and core.inside_step:
@@ -162,6 +169,11 @@ class _Run:
                 failure.time = core.t
                 failure.args = (f"{failure} (in the macro step from t = {core.t:.9g})",)
             ending = str(failure)
+            if self.monitor is not None and self.monitor.found is None:
+                self.monitor.look_at_noted(failed=True)
+            if self.monitor is not None and self.monitor.found is not None and not self.stats.growth:
+                self.stats.growth = self.monitor.found.text  # the error speaks for it: no warning besides
+                failure.add_note(self.stats.growth)
         except BaseException as error:  # Ctrl-C, say: the file must not claim that the run finished
             ending = f"the run was ended by {type(error).__name__} in the macro step from t = {core.t:.9g}"
             stopped = error
@@ -191,7 +203,27 @@ class _Run:
             name = end.subsystem
             raise SimulationError(f"{end.sentence(t)}, before anything has run", time=t, subsystem=name) from end
 
-    def _loop(self) -> None:
+    def _warn_of(self, growth: Growth | None) -> None:
+        """Values grow: say so once, and go on; whoever wants to stop there turns the warning into an error."""
+        if growth is not None:
+            self.stats.growth = growth.text
+            warn(growth.text, StabilityWarning)
+
+    def _warn_of_loop(self) -> None:
+        """Explicit methods do not solve algebraic loops, unless outputs are evaluated again after the exchange."""
+        core = self.core
+        if not core.method.explicit or getattr(core.method, "outputs", "") == "exchanged":
+            return
+        loop = first_loop(core.crew, core.t, core.z)
+        if loop:
+            self.stats.loop = (
+                f"{core.method.label} lags one macro step in an algebraic loop ({' -> '.join((*loop, loop[0]))}) and "
+                "may grow in it however small the step; SemiImplicit and Implicit solve it, and giving out a state "
+                "instead cuts it (an acceleration input is a typical cause)"
+            )
+            warn(self.stats.loop, StabilityWarning)
+
+    def _loop(self, monitor: GrowthMonitor) -> None:
         core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
         self.recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.recorded(core.z))))
         rows.totals = crew.calls.copy(), crew.seconds.copy(), core.rejected
@@ -199,14 +231,14 @@ class _Run:
         if chunks is not None and isinstance(self.recorder, Memory):
             self.recorder.reserve(core.windows.left / self.every + 2)
         try:
-            self._steps(chunks)
+            self._steps(chunks, monitor)
         except EndOfSimulation as end:  # in the middle of a step: the last point is that before it
             core.ended, core.inside_step = end, True
             if stats.steps % self.every:
                 here = self._last or Outcome(core.y, core.z, core.z, 0, t1=core.t, H=core.history.steps[0])
                 rows.add(here, chosen.y(here.y), chosen.z(core.recorded(here.z)), core.rejected)
 
-    def _steps(self, chunks: Chunks | None) -> None:
+    def _steps(self, chunks: Chunks | None, monitor: GrowthMonitor) -> None:
         core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
         t_start, span, pace = core.t, core.windows.t_end - core.t, self.pace
         if pace is not None:
@@ -220,8 +252,10 @@ class _Run:
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
                 rows.totals = crew.calls - unwritten[:-1], crew.seconds.copy(), core.rejected - int(unwritten[-1])
                 self._last = None
+                growth = monitor.look_at_chunk(chunk.z, core.done, chunk.failure is not None)
                 if chunk.failure is not None:
                     raise chunk.failure
+                self._warn_of(growth)
                 if self.progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
                     self.progress((core.t - t_start) / span)
                     shown = perf_counter()
@@ -233,6 +267,8 @@ class _Run:
                 stats.unconverged += 1
             if step.error > 1.0:
                 stats.over_tolerance += 1
+            if monitor.note(step.z):
+                self._warn_of(monitor.look_at_noted())
             if step.residual >= self._residuals:  # not for NaN: a method without residuals
                 self._residuals = stats.max_residual = step.residual
             if stats.steps % self.every == 0 or core.done:

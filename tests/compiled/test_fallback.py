@@ -84,6 +84,7 @@ def test_long_runs_are_compiled_by_themselves(monkeypatch) -> None:
     np.testing.assert_array_equal(long["one.x"], never["one.x"])
 
 
+@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")
 def test_a_run_that_blows_up_says_the_same_and_keeps_the_same() -> None:
     """Unstable force/displacement coupling: the failing step is taken by the readable engine, in its words."""
     ended = []

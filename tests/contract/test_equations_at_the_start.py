@@ -361,6 +361,20 @@ def test_more_unknowns_than_are_solved_for_keep_their_values_and_check_says_so()
     assert "300 unknowns" in finding.text
 
 
+def test_solving_at_the_start_can_be_left_out():
+    """No call of the static solver but the one that gives its first outputs; `check` does not complain of a wish."""
+    calls = []
+    gain = cs.Static(lambda t, u: calls.append(u) or 2 * u, inputs=["u"], outputs=["y"])
+    for solve_start, z, most in ((True, 3.5, 30), (False, 1.0, 3)):
+        system = cs.System({"gain": gain})
+        equations = {"z": "gain.u"}, lambda z, y: y - 7.0
+        system.equations(*equations, of="gain.y", initial={"z": 1.0}, solve_start=solve_start)
+        calls.clear()
+        assert start(system)["z"] == pytest.approx(z, rel=1e-15)
+        assert len(calls) <= most
+        assert "undetermined-start" not in cs.check(system, cs.Implicit(1)).codes()
+
+
 # -- everybody sees the same start -------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ import pytest
 import cosolve as cs
 from cosolve.io.ssp.affine import conversion
 from cosolve.subsystem.fmu.description import read_description
-from cosolve.subsystem.fmu.units import BaseUnit
+from cosolve.subsystem.units import Unit
 
 HEAD_2 = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g" numberOfEventIndicators="0">'
 KIND = '<CoSimulation modelIdentifier="m" canGetAndSetFMUstate="true" maxOutputDerivativeOrder="1"/>'
@@ -132,8 +132,8 @@ def test_units_say_what_they_measure(read, text):
     assert read(text).units == {}
     units = read(text.replace("<ModelVariables>", UNITS + "<ModelVariables>")).units
     assert "furlong" not in units  # it does not say
-    assert units["N"] == BaseUnit(1.0, 0.0, {"kg": 1, "m": 1, "s": -2})
-    assert units["mm"] == BaseUnit(1e-3, 0.0, {"m": 1})  # a unit comes before a display unit of the same name
+    assert units["N"] == Unit("N", 1.0, 0.0, {"kg": 1, "m": 1, "s": -2})
+    assert units["mm"] == Unit("mm", 1e-3, 0.0, {"m": 1})  # a unit comes before a display unit of the same name
     assert conversion(units["degC"], units["K"])(20.0) == pytest.approx(293.15, rel=1e-15)
     assert conversion(units["rpm"], units["rad/s"])(60.0) == pytest.approx(6.283185307179586, rel=1e-15)
     assert conversion(units["mm"], units["K"]) is None

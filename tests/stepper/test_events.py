@@ -252,3 +252,27 @@ def test_the_end_of_a_run_is_found_inside_a_step():
     result = cs.simulate(system, t_end=2.0, method=cs.Jacobi(1), step=0.1, stop_at_events=True)
     assert result.ended == "ended at t = 0.65 because 'tank' asked for it: almost empty"
     assert result.t[-1] == 0.65
+
+
+@pytest.mark.parametrize(
+    ("ball", "method"), [(Ball, cs.Jacobi(0)), (GoingBack, cs.Jacobi(0)), (GoingBack, cs.SemiImplicit(0))]
+)
+def test_a_driven_input_with_a_jump_before_the_event(ball, method):
+    """Without push until 0.3, then with 5: the step to 0.5 is crossed in parts, and ends at the bounce."""
+    system = cs.System({"ball": ball(), "lamp": Lamp() if ball is Ball else LampBack()})
+    system.connect("ball.v", "lamp.v")
+    system.set("ball.push", cs.Table([0.0, 0.3, 1.0], [0.0, 5.0, 5.0], kind="step"))
+    result = cs.simulate(system, t_end=0.6, method=method, step=0.5, stop_at_events=True)
+    x, v = 1.0 - 0.5 * 9.81 * 0.3**2, -9.81 * 0.3
+    a = 5.0 - 9.81
+    bounce = 0.3 + (-v - np.sqrt(v * v - 2 * a * x)) / a
+    assert np.allclose(result.t, [0.0, bounce, 0.5, 0.6], atol=1e-9)
+    assert result.stats.events == 1
+
+
+class LampBack(Lamp):
+    def save(self):
+        return self.on
+
+    def restore(self, state):
+        self.on = state

@@ -1,6 +1,7 @@
 """Before and after a run: structure, stability, advice, convergence."""
 
 from cosolve.analysis.advice import Advice, check
+from cosolve.analysis.black_box import estimate_stability
 from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
 from cosolve.analysis.linearisation import compare_linearisation
 from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
@@ -17,6 +18,7 @@ __all__ = [
     "compare_linearisation",
     "convergence",
     "critical_step",
+    "estimate_stability",
     "local_values",
     "macro_map",
     "nrmse",

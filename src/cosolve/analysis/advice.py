@@ -7,13 +7,15 @@ from typing import Literal
 
 import numpy as np
 
+from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
-from cosolve.analysis.stability import MacroMap, critical_step, macro_map
+from cosolve.analysis.stability import critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import Crew, DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.method.instant import MOST, equations_of, rows_of
+from cosolve.stepper.disturbed import estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -93,7 +95,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     _check_driven(advice, found)
     if not advice.ok or H is None:
         return advice
-    if plan.n_z * 3 + plan.n_y > _LARGEST_MAP:
+    if plan.n_z * 3 + plan.n_y > _LARGEST_MAP and not hides_state(plan):
         advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
         return advice
     if method is not None and "rollback" in method.needs:
@@ -270,7 +272,43 @@ def _check_held_copies(advice: Advice, method: Method | None, found: Structure) 
         )
 
 
+def _check_black_box(advice: Advice, system: System, method: Method, H: float) -> None:
+    """The same by trying it out, for systems with subsystems that hide their state."""
+    try:
+        trials = trials_of(system, method, H)
+        here = estimate(trials, H)
+    except CosolveError as error:
+        advice.add("note", "not-analysed", f"stability was not analysed: {error}")
+        return
+    advice.radius = here.radius if np.isfinite(here.radius) else None
+    how = f"at H = {H:g} (estimated from {here.macro_steps} macro steps from the start, with and without a push)"
+    if here.verdict == "stable":
+        advice.add("good", "stable", f"{here} {how}")
+        return
+    if here.verdict == "cannot tell":
+        what = "run it with two steps and compare, and mind warnings of growth"
+        advice.add("note", "not-analysed", f"whether it is stable {how} {here}; {what}")
+        return
+    fine = estimate(trials, H / 8)
+    if fine.radius > 1.0 and 8 * np.log(fine.radius) > 0.5 * np.log(here.radius):
+        text = f"{here} {how}, but the coupled system itself grows about as fast: this is the model, not the coupling"
+        advice.add("warning", "growing-system", text)
+        return
+    advice.add("error", "unstable", f"{here} {how}")
+    try:
+        limit = limit_below(trials, H)
+    except CosolveError:
+        limit = 0.0
+    if limit > 0.0:
+        found = f"becomes unstable at about H = {limit:.3g}; stay below it ({trials.macro_steps} macro steps in all)"
+        advice.add("note", "critical-step", f"{method.label} {found}")
+    _suggest_others(advice, system, method, H)
+
+
 def _check_stability(advice: Advice, system: System, method: Method, H: float) -> None:
+    if hides_state(system.plan()):
+        _check_black_box(advice, system, method, H)
+        return
     try:
         here = macro_map(system, method, H)
     except SetupError as error:
@@ -291,13 +329,13 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         )
         return
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
-    _suggest(advice, system, method, H, here)
-
-
-def _suggest(advice: Advice, system: System, method: Method, H: float, here: MacroMap) -> None:
     limit = critical_step(system, method, H_range=(H * 1e-4, H))
     if limit > 0.0 and np.isfinite(limit):
         advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
+    _suggest_others(advice, system, method, H)
+
+
+def _suggest_others(advice: Advice, system: System, method: Method, H: float) -> None:
     stable = [
         f"{other.label} (radius {radius:.4g})"
         for other in _families()
@@ -337,6 +375,9 @@ def _families() -> list[Method]:
 
 def _stable_radius(system: System, method: Method, H: float) -> float | None:
     try:
+        if hides_state(system.plan()):
+            tried = estimate_stability(system, method, H)
+            return tried.radius if tried.verdict == "stable" else None
         found = macro_map(system, method, H)
     except CosolveError:
         return None

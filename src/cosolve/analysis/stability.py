@@ -3,6 +3,7 @@
 The map acts on all subsystem states and the stored coupling variables. It is found by crossing *one* macro step with
 the method's own code from unit states, so what is analysed is what will run; for linear systems it is exact up to
 rounding (spec: cosimulation 4.1 "recipe", semi-implicit 10.2). Nonlinear systems are differenced at a given state.
+Systems with subsystems that hide their state are tried out instead (`black_box.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.analysis.black_box import estimate_stability, estimated_limit, hides_state, trials_of
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Crew, Method, Window
@@ -100,11 +102,11 @@ def _map(
     method.refuse_unfit(plan)
     if method.chooses_step:
         raise SetupError(f"{method.name} has no fixed macro step to analyse; analyse GaussSeidel with its step instead")
-    lacking = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if not has_capability(s, "state")]
+    lacking = hides_state(plan)
     if lacking:
         raise SetupError(
-            f"the stability analysis needs the state of every subsystem, but '{lacking[0]}' does not give it; "
-            "define get_state() and set_state(x) there"
+            f"the map of a macro step needs the state of every subsystem, which '{lacking[0]}' does not give; "
+            "estimate_stability, spectral_radius and critical_step do without"
         )
     try:
         return _linearise(_Step(plan, method, H, t, state), linear)
@@ -122,6 +124,9 @@ def spectral_radius(
 ) -> float:
     """Spectral radius of the macro step: below 1 the coupled run decays, above 1 it grows.
 
+    Where a subsystem does not show its state (most co-simulation FMUs), it is estimated from the first macro steps
+    after `t`, see `estimate_stability`.
+
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[0.5]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(), "two": tank()})
@@ -130,6 +135,11 @@ def spectral_radius(
     >>> round(cs.spectral_radius(system, cs.Jacobi(degree=0), 0.1), 4)      # exact: exp(-0.05) = 0.9512
     0.9524
     """
+    if state is None and hides_state(system.plan()):
+        found = estimate_stability(system, method, H, t=t)
+        if not np.isfinite(found.radius):
+            raise SetupError(f"the spectral radius cannot be estimated: {found.reason}")
+        return found.radius
     return macro_map(system, method, H, state=state, t=t).radius
 
 
@@ -144,7 +154,8 @@ def critical_step(
 
     Steps are scanned on a grid of 2 % spacing from far below the fastest to beyond the slowest time scale of the
     coupled system (or over `H_range`), and the first crossing is located to 1e-8. Instability windows narrower
-    than the grid may be missed.
+    than the grid may be missed. Where a subsystem does not show its state, steps are tried out instead, a factor of 2
+    apart, and the limit is located to 1 %; that takes some thousand macro steps.
 
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[-3]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
@@ -154,6 +165,8 @@ def critical_step(
     >>> cs.critical_step(system, cs.Jacobi(degree=0))                    # the coupled system itself is unstable
     0.0
     """
+    if state is None and hides_state(system.plan()):
+        return estimated_limit(trials_of(system, method), H_range)
     slow_and_fast = _time_scales(system, method, state)
     if slow_and_fast is None:  # nothing moves: an algebraic loop at most, whatever the step
         return 0.0 if macro_map(system, method, 1.0, state=state).unstable else np.inf

@@ -157,18 +157,18 @@ class Method:
         """Why this method cannot run this system, one sentence each; empty when it can."""
         found = []
         for capability in self.needs:
-            lacking = [
-                f"'{name}' ({type(subsystem).__name__})"
+            lacking = {
+                name: subsystem
                 for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
                 if not has_capability(subsystem, capability)
-            ]
+            }
             if lacking:
-                methods, purpose = CAPABILITIES[capability]
-                shown = ", ".join(lacking[:8]) + (f" and {len(lacking) - 8} more" if len(lacking) > 8 else "")
+                named = [f"'{name}' ({type(subsystem).__name__})" for name, subsystem in lacking.items()]
+                shown = ", ".join(named[:8]) + (f" and {len(named) - 8} more" if len(named) > 8 else "")
+                remedies = "; ".join(dict.fromkeys(s.remedy(capability) for s in lacking.values()))
                 found.append(
-                    f"{self.name} needs {capability} ({purpose}) from every subsystem, but {shown} "
-                    f"{'has' if len(lacking) == 1 else 'have'} none; define {' and '.join(methods)} there, or use "
-                    f"{self.instead}"
+                    f"{self.name} needs {capability} ({CAPABILITIES[capability][1]}) from every subsystem, but {shown} "
+                    f"{'has' if len(lacking) == 1 else 'have'} none; {remedies}, or use {self.instead}"
                 )
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)

@@ -11,14 +11,13 @@ grows there is refused before the run.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from cosolve.errors import SetupError, StabilityWarning
+from cosolve.errors import SetupError, StabilityWarning, warn
 from cosolve.interface.constraint import Combination
 from cosolve.interface.plan import Plan
 from cosolve.signal.polynomial import lagrange_weights
@@ -73,7 +72,7 @@ class ConstraintTreatment:
         )
         if radius > 1.0 + _MARGIN:
             raise SetupError(sentence)
-        warnings.warn(sentence, StabilityWarning, stacklevel=2)
+        warn(sentence, StabilityWarning)
 
     def _instead(self) -> str:
         return "Baumgarte() with its default parameters"

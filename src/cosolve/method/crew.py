@@ -121,6 +121,11 @@ class Crew:
         if self.pool is not None:
             self.pool.shutdown()
 
+    @property
+    def may_loop(self) -> bool:
+        """False when no chain of outputs that may react to inputs at once comes back to where it began."""
+        return self._settlement.may_loop
+
     # -- start and instantaneous outputs ---------------------------------------------------------------
 
     def start(self, t0: float) -> tuple[Vector, Vector]:
@@ -182,7 +187,7 @@ class Crew:
         if self.endings:
             self.endings.pop(i, None)
         if self.watch is not None and not (replay and self.can_replay[i]):
-            cross = partial(self._watched, i, cross)
+            cross = partial(self._watched, i, window.t1, cross)
         if self._driven[i] is not None and not replay and not whole:
             cross = partial(self._in_parts, i, window, coefficients, cross)
         began = perf_counter()
@@ -197,9 +202,9 @@ class Crew:
         finally:
             self._seconds[i] += perf_counter() - began
 
-    def _watched(self, i: int, advance: Callable[..., Any], t0: float, t1: float, u: Polynomial) -> Any:
+    def _watched(self, i: int, end: float, advance: Callable[..., Any], t0: float, t1: float, u: Polynomial) -> Any:
         assert self.watch is not None
-        return self.watch.cross(i, t0, t1, u, advance)
+        return self.watch.cross(i, t0, t1, u, advance, end)
 
     def _last_outputs(self, i: int, window: Window, end: EndOfSimulation) -> Any:
         """Subsystem `i` wants the run to end: its outputs at the end of the step, where it has come there."""
@@ -218,10 +223,8 @@ class Crew:
         driven, outputs = self._driven[i], None
         assert driven is not None
         parts = driven.parts(t0, t1, window.H, self._fed(i, coefficients))
-        for k, part in enumerate(parts):
+        for part in parts:
             outputs = advance(part.t0, part.t1, part.u)
-            if self.watch is not None and i in self.watch.pending and k + 1 < len(parts):
-                raise EndedEarly(i, part.t1, outputs)  # an event where the input has its kink
         return outputs
 
     def _packed(self, i: int, window: Window, outputs: Sequence[float] | Vector) -> Vector:

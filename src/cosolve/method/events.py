@@ -64,15 +64,15 @@ class Watch:
         self.ready: dict[int, Any] = {}  # what those gave that need not cross again
         self._repeated = 0
 
-    def cross(self, i: int, t0: float, t1: float, u: Any, advance: Callable[..., Any]) -> Any:
-        """Subsystem `i` crosses the step; its outputs, or `EndedEarly`."""
+    def cross(self, i: int, t0: float, t1: float, u: Any, advance: Callable[..., Any], end: float) -> Any:
+        """Subsystem `i` crosses the step, or a part of one that ends at `end`; its outputs, or `EndedEarly`."""
         if i in self.ready:
             return self.ready[i]
         self.moved.add(i)
         if i not in self.able:
             return advance(t0, t1, u)
         t, outputs, event = self.to_event(i, t0, t1, u)
-        if t < t1 - self.tolerance:
+        if event and t < end - self.tolerance:
             raise EndedEarly(i, t, outputs)
         (self.pending.add if event else self.pending.discard)(i)
         return outputs
@@ -143,6 +143,7 @@ class Watch:
                 "(chattering, or a ball that comes to rest); run without stop_at_events, or let the model rest",
                 time=t,
             )
+        crew.to_time(t)
         y, seen = y.copy(), {i: plan.inputs(z, i) for i in self.able}
         due = set(self.pending)
         for _ in range(_ROUNDS):

@@ -53,6 +53,11 @@ class Settlement:
         self._free = np.setdiff1d(np.arange(plan.n_z), rows_of(held))  # all that an instant may determine
         self._follows = np.setdiff1d(self._free, self._unknowns)  # connections and laws
 
+    @property
+    def may_loop(self) -> bool:
+        """True when news of a subsystem's outputs may come back to it."""
+        return self._news.longest > 1
+
     def start(self, t0: float) -> tuple[Vector, Vector]:
         """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
 

@@ -199,6 +199,8 @@ def _outcome(comparison: Comparison, label: str) -> page.Cell:
         truth = reference_values(comparison.reference, name, result.t)
         if comparison.largest_error(label) > _GONE * float(np.ptp(truth) or np.abs(truth).max()):
             return page.Cell.judged("blew up", good=False)
+    if result.stats.growth:
+        return page.Cell.judged("blew up", good=False)
     return page.Cell.judged("finished", good=True)
 
 

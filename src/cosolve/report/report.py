@@ -66,8 +66,14 @@ def _verdict(result: Result, method: str) -> str:
         planned = result.meta.get("t_end")
         goal = f" of {planned:g}" if isinstance(planned, (int, float)) else ""
         return page.verdict(
-            f"Stopped early: the last good point is t = {t[-1]:.6g}{goal}.", str(result.error), took, good=False
+            f"Stopped early: the last good point is t = {t[-1]:.6g}{goal}.",
+            ". ".join(filter(None, [str(result.error), stats.growth])),
+            took,
+            good=False,
         )
+    if stats.growth:
+        text = stats.growth[0].upper() + stats.growth[1:]
+        return page.verdict(f"Reached t = {t[-1]:.6g}, but the values blew up.", f"{text}.", took, good=False)
     if result.ended:
         return page.verdict(f"Ended early: reached t = {t[-1]:.6g}.", result.ended, took, good=True)
     growth = _growth(result)
@@ -80,6 +86,9 @@ def _verdict(result: Result, method: str) -> str:
             took,
             good=False,
         )
+    if stats.loop:
+        text = f"With an algebraic loop left unsolved: {stats.loop}."
+        return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", text, took, good=True)
     return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", took, good=True)
 
 

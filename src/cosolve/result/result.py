@@ -60,7 +60,8 @@ class Stats:
     ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
     (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
-    `max_lateness` is the longest delay in seconds.
+    `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
+    bound and about an algebraic loop that an explicit method did not solve.
     """
 
     steps: int = 0
@@ -82,6 +83,8 @@ class Stats:
     paced: float = 0.0
     overruns: int = 0
     max_lateness: float = 0.0
+    growth: str = ""
+    loop: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -112,6 +115,7 @@ class Stats:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
+        lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

@@ -2,6 +2,7 @@
 
 from cosolve.stepper.channels import Selection, channels
 from cosolve.stepper.core import Core
+from cosolve.stepper.growth import Growth, GrowthMonitor
 from cosolve.stepper.pace import Pace, make_pace
 from cosolve.stepper.recording import about_run, make_recorder
 from cosolve.stepper.rows import Rows
@@ -11,6 +12,8 @@ from cosolve.stepper.windows import Windows, make_windows
 
 __all__ = [
     "Core",
+    "Growth",
+    "GrowthMonitor",
     "Pace",
     "Rows",
     "Selection",

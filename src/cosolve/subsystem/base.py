@@ -93,6 +93,10 @@ class Subsystem:
         """Integrate from `t0` to `t1` with inputs `u(t)` and return the outputs at `t1`."""
         raise NotImplementedError(f"{type(self).__name__} must define advance(t0, t1, u)")
 
+    def remedy(self, capability: str) -> str:
+        """What would give it a capability that it lacks, as half a sentence to whoever owns it."""
+        return f"define {' and '.join(CAPABILITIES[capability][0])} there"
+
     # -- capabilities: a subclass defines those it has ------------------------------------------------
 
     save: Callable[[], Any]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cosolve.errors import SetupError
+from cosolve.errors import SetupError, warn
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.ssp.affine import Affine
@@ -57,7 +56,7 @@ def read_ssp(
     path = Path(found_file(path))
     document = read_document(path, variant)
     for note in (*document.notes, *(document.step_notes if step is None and "step" not in document.run else ())):
-        warnings.warn(note, UserWarning, stacklevel=2)
+        warn(note, UserWarning)
     flat = Flat(document.structure, path.name)
     subsystems = {}
     with watching():  # its FMUs are in it: nobody else need know

@@ -16,14 +16,13 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from platform import machine
 from threading import Lock
 
-from cosolve.errors import SetupError
+from cosolve.errors import SetupError, warn
 from cosolve.plain_file import refuse_no_file, shown
 
 #: Limits on what one archive may unpack to. Shared libraries shrink to a half or a quarter when packed and tables to a
@@ -279,11 +278,10 @@ def library(folder: Path, fmi: int, identifier: str, shown: str | Path = "the FM
     if len(others) == 1:
         if folder not in _misnamed:
             _misnamed.add(folder)
-            warnings.warn(
+            warn(
                 f"'{shown}' has no library {wanted}, as its modelIdentifier says; {others[0]}, the only one in "
                 f"binaries/{here}, is taken instead",
                 UserWarning,
-                stacklevel=2,
             )
         return folder / "binaries" / here / others[0]
     if others:

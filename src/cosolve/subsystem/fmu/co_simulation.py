@@ -38,6 +38,7 @@ from cosolve.subsystem.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    remedy,
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
@@ -217,6 +218,9 @@ class Fmu(Subsystem):
         self._halt: tuple[float, float] | None = None  # where a discarded step came to, and how close that is known
         self._here: weakref.ref[SavedState] | None = None  # the state saved or restored last
         self._declare(flags, listed_inputs, listed_outputs, derivatives)
+
+    def remedy(self, capability: str) -> str:
+        return remedy(capability)
 
     def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""

@@ -17,8 +17,9 @@ from xml.etree.ElementTree import Element
 from cosolve.errors import SetupError
 from cosolve.plain_file import shown
 from cosolve.subsystem.fmu import archive
-from cosolve.subsystem.fmu.units import BaseUnit, read_units
+from cosolve.subsystem.fmu.units import read_units
 from cosolve.subsystem.fmu.xml_text import as_number, as_whole, name_of, needed, number, read_xml, truth, whole, word
+from cosolve.subsystem.units import Unit
 
 CO_SIMULATION, MODEL_EXCHANGE = "co-simulation", "model exchange"
 
@@ -144,7 +145,7 @@ class Description:
     enumerations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # variable -> value -> item
     log_categories: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
-    units: Mapping[str, BaseUnit] = field(default_factory=dict)  # those that say what they measure
+    units: Mapping[str, Unit] = field(default_factory=dict)  # those that say what they measure
 
     def of(self, *causalities: str) -> list[Variable]:
         """The variables with one of these causalities."""

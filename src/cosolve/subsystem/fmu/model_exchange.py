@@ -30,6 +30,7 @@ from cosolve.subsystem.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    remedy,
     structural_sizes,
 )
 from cosolve.subsystem.fmu.partials import Derivatives
@@ -114,6 +115,9 @@ class ModelExchange(Subsystem):
         self._H = 1.0  # length of the last macro step
         self._stops = False  # macro steps end at events
         self._declare(continuous, listed_outputs)
+
+    def remedy(self, capability: str) -> str:
+        return remedy(capability)
 
     def _declare(self, inputs: list[Variable], outputs: list[Variable]) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""

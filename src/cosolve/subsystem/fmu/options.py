@@ -14,6 +14,7 @@ from cosolve.errors import SetupError
 from cosolve.subsystem.fmu.description import Description, Variable
 from cosolve.subsystem.fmu.values import is_numeric
 from cosolve.subsystem.port import Port
+from cosolve.subsystem.units import parse_unit
 
 _PARAMETERS = ("parameter", "structuralParameter")
 
@@ -85,7 +86,8 @@ def chosen_ports(
                 raise SetupError(
                     f"'{variable.name}' of '{file}' is a {variable.type} and cannot be a port; read it with fmu.get"
                 )
-    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal) for v in chosen]
+    defined = {name: unit for name, unit in description.units.items() if parse_unit(name) is None}
+    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal, defined.get(v.unit)) for v in chosen]
     return chosen, ports
 
 
@@ -103,6 +105,13 @@ def feedthrough_pattern(
         row = [name in depends for name, length in ((v.name, v.length) for v in inputs) for _ in range(length)]
         rows += [row] * output.length
     return np.array(rows, dtype=bool).reshape(len(rows), sum(v.length for v in inputs))
+
+
+def remedy(capability: str) -> str:
+    """What the owner of an FMU can do about a capability that it lacks."""
+    if capability == "rollback":
+        return "have the FMU exported with canGetAndSetFMUState (an option of the tool that made it, or ask its vendor)"
+    return "an FMU cannot be given it from outside"
 
 
 def _refuse_other_than_dict(what: str, given: object) -> None:

@@ -8,13 +8,12 @@ first run. `cosolve inspect --try` looks much closer; what a run makes of its fi
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError
+from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError, warn
 from cosolve.subsystem.input_polynomial import InputPolynomial
 from cosolve.subsystem.port import Matrix, Vector
 
@@ -88,12 +87,11 @@ def _prove_derivatives(fmu: Fmu, signal: InputSignal, t0: float, t1: float) -> N
     if wrong.max(initial=0.0) > _WRONG * size + 1e-9:
         distrust(fmu)
         i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        warnings.warn(
+        warn(
             f"the derivatives that the FMU '{fmu.file.name}' gives are wrong: '{fmu._outputs.labels[i]}' by "
             f"'{fmu._crossing.inputs.labels[j]}' over the step from t = {t0:.9g} is {given[i, j]:.6g} by them and "
             f"{found[i, j]:.6g} by difference quotients, which are used instead",
             FmuWarning,
-            stacklevel=2,
         )
 
 

@@ -7,13 +7,12 @@ the FMU by name, or do without. A warning says so when the FMU object is built.
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.errors import FmuWarning, SetupError
+from cosolve.errors import FmuWarning, SetupError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,11 +81,10 @@ class Facts:
             named = [flag for flag in _FLAGS.get(finding.claim, ()) if kind.has(flag)]
             if named and finding.verdict in ("fails", "crashes", "hangs"):
                 flags |= dict.fromkeys(named, "false")
-                warnings.warn(
+                warn(
                     f"'{shown}' is used as if it did not claim that it {finding.claim}: in its trial this "
                     f"{finding.verdict} ({finding.text})",
                     FmuWarning,
-                    stacklevel=5,
                 )
         return replace(kind, flags=flags)
 

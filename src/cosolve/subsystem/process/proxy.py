@@ -26,6 +26,10 @@ class Proxy(Subsystem):
         self._forget: deque[int] = deque()  # states that nobody holds any more, told with the next call
         self._known: dict[str, Any] | None = None
 
+    def remedy(self, capability: str) -> str:
+        fmu = "; have an FMU exported with canGetAndSetFMUState" if capability == "rollback" else ""
+        return f"{super().remedy(capability)}, in what it runs{fmu}"
+
     def _loaded(self) -> dict[str, Any]:
         """Wait until the subsystem is there; what it is."""
         raise NotImplementedError
