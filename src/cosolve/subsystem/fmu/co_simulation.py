@@ -266,6 +266,11 @@ class Fmu(Subsystem):
         return partial(type(self), self.file, **self._options), ()
 
     @property
+    def reacts(self) -> bool:
+        """True when outputs may react at once to inputs: where the description says so, or does not say."""
+        return bool(self._crossing.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
+
+    @property
     def functions(self) -> dict[str, int]:
         """Raw addresses of the C functions, by their names (`fmi2DoStep` ...), for compiled loops."""
         return self._instance.binary.addresses
@@ -362,7 +367,7 @@ class Fmu(Subsystem):
     def _reached(self, t1: float, u: InputSignal) -> Vector:
         """The outputs at the end of a step."""
         self._time = t1
-        if self._pattern is not None and self._pattern.any():
+        if self.reacts and len(u.coefficients) > 1:
             self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
         if self._watch and not self._frozen and self._derivatives is not None:
             self._at_end = self._derivatives.read()
@@ -511,7 +516,11 @@ class Fmu(Subsystem):
     def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
         """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
         if hasattr(self, "save"):
-            prove_rollback(self, t0, H, u)
+            made = self._crossing.count
+            try:
+                prove_rollback(self, t0, H, u)
+            finally:
+                self._crossing.count = made  # they are no steps of the run
             self._retried = 0  # of steps that belong to the run
             if distrusted(self):
                 self._frozen = False

@@ -167,7 +167,7 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
         w[DERIVE] = at["fmi2SetRealInputDerivatives"]
         w[D_IN], w[ORDERS] = _address(room.repeated), _address(room.orders)
         w[SLOPES], w[FACTORIALS] = _address(room.slopes), _address(room.factorials)
-    w[THROUGH] = fmu._pattern is not None and bool(fmu._pattern.any())
+    w[THROUGH] = fmu.reacts
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
     native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
     native.begin = (_begin.address or 0) if inputs.length else 0
