@@ -24,6 +24,7 @@ from cosolve.stepper import (
     Rows,
     Selection,
     Snapshot,
+    Stillness,
     about_run,
     channels,
     checked_plan,
@@ -135,6 +136,7 @@ class _Run:
         self.selection = selection
         self.stats = Stats()
         self.monitor: GrowthMonitor | None = None
+        self.still: Stillness
         self._residuals = 0.0
         self._last: Outcome | None = None  # the newest step of the readable engine
         self.rows = Rows(selection.layout, core.crew.calls, core.crew.seconds)
@@ -152,11 +154,13 @@ class _Run:
                 core.restore(saved)
             self._warn_of_loop()
             self.monitor = monitor = GrowthMonitor(core)
+            self.still = Stillness(core)
             try:
                 self._loop(monitor)
             finally:
                 self._write()  # also what came before a failure or Ctrl-C
             self._warn_of(monitor.look_at_noted())
+            self.stats.still = self.still.sentence(self.stats.steps)
             if core.ended is not None:
                 self.stats.ended = core.ended.sentence(core.t)
             if save_state is not None and core.inside_step:
@@ -240,7 +244,7 @@ class _Run:
 
     def _steps(self, chunks: Chunks | None, monitor: GrowthMonitor) -> None:
         core, crew, stats, rows, chosen = self.core, self.core.crew, self.stats, self.rows, self.selection
-        t_start, span, pace = core.t, core.windows.t_end - core.t, self.pace
+        t_start, span, pace, still = core.t, core.windows.t_end - core.t, self.pace, self.still
         if pace is not None:
             pace.begin(core.t)
         shown = written = perf_counter()
@@ -252,6 +256,8 @@ class _Run:
                 unwritten = self._record(chunk, pending - np.append(chunk.total("calls"), chunk.total("rejected")))
                 rows.totals = crew.calls - unwritten[:-1], crew.seconds.copy(), core.rejected - int(unwritten[-1])
                 self._last = None
+                if still.waiting:
+                    still.look(core.y, core.z)
                 growth = monitor.look_at_chunk(chunk.z, core.done, chunk.failure is not None)
                 if chunk.failure is not None:
                     raise chunk.failure
@@ -267,6 +273,8 @@ class _Run:
                 stats.unconverged += 1
             if step.error > 1.0:
                 stats.over_tolerance += 1
+            if still.waiting:
+                still.look(step.y, step.z)
             if monitor.note(step.z):
                 self._warn_of(monitor.look_at_noted())
             if step.residual >= self._residuals:  # not for NaN: a method without residuals

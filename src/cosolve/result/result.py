@@ -61,7 +61,8 @@ class Stats:
     (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
     `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
-    bound and about an algebraic loop that an explicit method did not solve.
+    bound and about an algebraic loop that an explicit method did not solve, `still` one about subsystems whose outputs
+    never changed although their inputs did.
     """
 
     steps: int = 0
@@ -85,6 +86,7 @@ class Stats:
     max_lateness: float = 0.0
     growth: str = ""
     loop: str = ""
+    still: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -116,6 +118,7 @@ class Stats:
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
+        lines += [f"NOTE: {self.still}"] if self.still else []
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

@@ -8,6 +8,7 @@ from cosolve.stepper.recording import about_run, make_recorder
 from cosolve.stepper.rows import Rows
 from cosolve.stepper.snapshot import Snapshot
 from cosolve.stepper.stepper import Stepper, checked_plan
+from cosolve.stepper.stillness import Stillness
 from cosolve.stepper.windows import Windows, make_windows
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Selection",
     "Snapshot",
     "Stepper",
+    "Stillness",
     "Windows",
     "about_run",
     "channels",
