@@ -125,6 +125,7 @@ def warn(text: str, kind: type[Warning]) -> None:
 
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     warn("the run grows", StabilityWarning)
     >>> str(caught[0].message)
     'the run grows'

@@ -216,7 +216,7 @@ class _Run:
     def _warn_of_loop(self) -> None:
         """Explicit methods do not solve algebraic loops, unless outputs are evaluated again after the exchange."""
         core = self.core
-        if not core.method.explicit or getattr(core.method, "outputs", "") == "exchanged":
+        if not core.method.lags or getattr(core.method, "outputs", "") == "exchanged":
             return
         loop = first_loop(core.crew, core.t, core.z)
         if loop:

@@ -158,14 +158,17 @@ def test_consistent_multipliers(case, texts):
 
 @pytest.mark.covers("LU-38")
 def test_increment_hardly_matters():
-    """E5, Method 1 index 2, H = 1e-3, t = 0.1: increments from 1e-7 to 1e-3 change no state by 1.5e-9."""
+    """E5, Method 1 index 2, H = 1e-3, t = 0.1: increments from 1e-7 to 1e-3 change no state by 3e-9.
+
+    What they change is rounding over the smallest increment: 1.5e-9 on some processors, 2.1e-9 on others.
+    """
     names = ("one.phi", "one.w", *(f"two.{name}" for name in ("x", "y", "phi", "vx", "vy", "w")))
     ends = []
     for increment in (1e-7, 1e-5, 1e-3):
         step = method(B(2e-3, 0.0), 0, increment=increment)
         result = cs.simulate(split(h=5e-4), t_end=0.1, method=step, step=1e-3)
         ends.append([result[name][-1] for name in names])
-    assert 0.0 < np.ptp(ends, axis=0).max() < 1.5e-9
+    assert 0.0 < np.ptp(ends, axis=0).max() < 3e-9
 
 
 @pytest.mark.covers("LU-43")

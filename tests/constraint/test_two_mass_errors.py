@@ -126,7 +126,8 @@ def test_weighted_multipliers_degree_1():
     assert orders(W(1.0, 1.0), 1, 2e-3)[:3] == pytest.approx([4, 3.5, 2], abs=0.15)
     with pytest.raises(cs.SetupError, match=r"multiplied by 1\.13"):
         run(W(1.0, 1.0), 2, 1e-3)
-    wild = run(W(1.0, 1.0, **FREE), 2, 2.5e-4)  # 400 steps: 1.13^400 = 1e21
+    with pytest.warns(cs.StabilityWarning, match="'lam' has reached"):
+        wild = run(W(1.0, 1.0, **FREE), 2, 2.5e-4)  # 400 steps: 1.13^400 = 1e21
     assert np.abs(wild["two.x"] - wild["one.x"]).max() > 1.0
 
 

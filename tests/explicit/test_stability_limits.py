@@ -134,7 +134,8 @@ def test_runs_decay_below_the_limit(method: cs.Method, limit: float) -> None:
 @pytest.mark.parametrize(("method", "limit"), RUNS)
 def test_runs_grow_above_the_limit(method: cs.Method, limit: float) -> None:
     """6 s at 1.03 of the limit end larger than they began, and still rise (GS 4 too, which the spec left out)."""
-    first, before, last = amplitudes(method, 1.03 * limit, 6.0)
+    with pytest.warns(cs.StabilityWarning, match="is unstable here: take a step of about"):
+        first, before, last = amplitudes(method, 1.03 * limit, 6.0)
     assert last > before
     assert last > first
 

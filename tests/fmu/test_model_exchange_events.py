@@ -288,7 +288,7 @@ def test_tunable_parameters_change_between_steps(fmi):
     ball = ModelExchange(fmu("ball_me", fmi))
     ball.set_parameters({"e": 0.5})
     ball.start(0.0)
-    ball.begin(0.0, np.zeros(0))
+    ball.begin(0.0, np.zeros(1))
     with pytest.raises(cs.SetupError, match=r"'e' .* is fixed: it cannot be changed while the FMU runs"):
         ball.set_parameters({"e": 0.9})
 

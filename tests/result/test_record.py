@@ -6,7 +6,7 @@ from examples.two_mass.model import force_displacement
 
 import cosolve as cs
 
-RUN = {"t_end": 0.1, "step": 1e-3, "method": cs.Jacobi(1)}
+RUN = {"t_end": 0.01, "step": 1e-4, "method": cs.Jacobi(1)}
 
 
 @pytest.mark.parametrize("saved", [False, True])

@@ -36,8 +36,8 @@ class SweepResult:
 
     `dims` names the dimensions of `values`; `coords[dim]` holds the labels along each. Variants that were given row by
     row have the one dimension "variant", and `columns` holds their parameters. Runs that failed are NaN and listed in
-    `errors`; `notes` lists those that a subsystem ended before `t_end`. `how` says how the runs were made and why so,
-    `seconds` what took how long.
+    `errors`; `notes` lists those that a subsystem ended before `t_end`, or that grew. `how` says how the runs were made
+    and why so, `seconds` what took how long.
 
     >>> result = SweepResult(("c", "quantity"), {"c": np.array([1.0, 2.0]), "quantity": ["x", "v"]},
     ...                      np.array([[1.0, 2.0], [3.0, 4.0]]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from cosolve.compiled import why_not_compiled
 from cosolve.ensemble.job import Case, Collected, Item, Items, Job, Sink, recorded_rows, reduce_result
-from cosolve.errors import CosolveError, SetupError, SimulationError
+from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
 from cosolve.simulate import simulate
 
@@ -57,21 +58,24 @@ def _run(job: Job, system: System, case: Case, sink: Sink) -> None:
         sink.fail(case, in_words("reduce", error))
         return
     sink.put(case, cell, labels)
-    if result.ended:
-        sink.note(case, result.ended)
+    remarks = [text for text in (result.ended, result.stats.growth, result.stats.loop) if text]
+    if remarks:
+        sink.note(case, "; ".join(remarks))
 
 
 def _simulate(job: Job, system: System, m: int, s: int, compiled: bool | None) -> Any:
-    return simulate(
-        system,
-        t_start=job.t_start,
-        t_end=job.t_end,
-        method=job.methods[m],
-        step=job.steps[s],
-        every=job.every,
-        record=None if callable(job.reduce) and not job.record else job.record,
-        compiled=compiled,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StabilityWarning)  # the notes of the sweep say it, variant by variant
+        return simulate(
+            system,
+            t_start=job.t_start,
+            t_end=job.t_end,
+            method=job.methods[m],
+            step=job.steps[s],
+            every=job.every,
+            record=None if callable(job.reduce) and not job.record else job.record,
+            compiled=compiled,
+        )
 
 
 def run_chunk(job: Job, items: Sequence[Item], blocks: bool) -> Collected:

@@ -113,6 +113,10 @@ class Method:
     instead: ClassVar[str] = ""
     #: True when coupling variables must be explicit functions of outputs
     explicit: ClassVar[bool] = False
+    #: True when inputs come from outputs of the last macro point, so that algebraic loops are not solved
+    lags: ClassVar[bool] = False
+    #: True when its macro steps can end at an event of one subsystem
+    stops_at_events: ClassVar[bool] = False
     #: True when the method itself chooses how long a macro step is
     chooses_step: ClassVar[bool] = False
 

@@ -28,6 +28,7 @@ class _Explicit(Method):
     outputs: OutputMode = "as used"
 
     explicit: ClassVar[bool] = True
+    lags: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +60,8 @@ class Jacobi(_Explicit):
     'Jacobi(2)'
     """
 
+    stops_at_events: ClassVar[bool] = True
+
     def bind(self, crew: Crew) -> MacroStep:
         def step(history: History, window: Window) -> Outcome:
             coefficients, predicted = history.predict(self.degree, window.H)
@@ -79,6 +82,8 @@ class GaussSeidel(_Explicit):
     >>> cs.GaussSeidel(degree=1, order=["two", "one"]).order
     ('two', 'one')
     """
+
+    stops_at_events: ClassVar[bool] = True
 
     order: Sequence[str] = ()
 

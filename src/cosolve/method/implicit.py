@@ -78,6 +78,7 @@ class Implicit(Method):
     atol: float | Mapping[str, float] = 0.0
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
+    stops_at_events: ClassVar[bool] = True
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
 
     def __post_init__(self) -> None:

@@ -55,6 +55,7 @@ class SemiImplicit(Method):
     constraints: ConstraintTreatment | None = None
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
+    stops_at_events: ClassVar[bool] = True
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
-from cosolve.method import Crew, GaussSeidel, Implicit, Jacobi, Method, Outcome, SemiImplicit
+from cosolve.method import Crew, Method, Outcome
 from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
 from cosolve.method.crew import CLOSE, Window
 from cosolve.method.events import EndedEarly, Watch
@@ -62,7 +62,7 @@ class Core:
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
         method = self.method
-        if not isinstance(method, (Jacobi, GaussSeidel, SemiImplicit, Implicit)):
+        if not method.stops_at_events:
             raise CapabilityError(
                 f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
