@@ -57,25 +57,26 @@ class Growth(NamedTuple):
 
 
 class GrowthMonitor:
-    """Watches one run. Blocks of coupling variables come in through `look`; it answers at most once.
+    """Watches one run and answers at most once.
 
-    `note` collects single steps and says when a block is full.
+    `note` collects single steps and says when it is time for `look_at_noted`; compiled steps come to `look_at_chunk`.
     """
 
     def __init__(self, core: Core) -> None:
         # of a wide field some entries are watched: what grows without bound in it does not stay in one of them
         self._every = -(-core.plan.n_z // _WIDEST) if core.plan.n_z > _WIDEST else 1
         self._core, self._nominal = core, core.plan.z_nominal[:: self._every]
-        self._look = min(LOOK, max(_SAMPLES, _NUMBERS // max(1, len(self._nominal))))
+        self._look_every = min(LOOK, max(_SAMPLES, _NUMBERS // max(1, len(self._nominal))))
         self.found: Growth | None = None
         self._rows: list[Vector] = []
         self._passed: list[Matrix] = []  # blocks that nobody has looked at, and the number of their steps
         self._unseen = 0
-        self._steps, self._due = 0, min(self._look, LOOK // 4)  # the first looks come sooner
+        self._steps, self._due = 0, min(self._look_every, LOOK // 4)  # the first looks come sooner
         self._alert = self._nominal.copy()
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
         self._lowest = np.full(len(self._nominal), np.inf)
         self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
+        self._spacing, self._level = 1, self._alert  # steps between marks at least; largest values of the newest steps
         self._trials = 0
         self._off = not core.plan.n_z
 
@@ -86,43 +87,41 @@ class GrowthMonitor:
 
     def look_at_noted(self, failed: bool = False) -> Growth | None:
         """Look at all steps that were noted or let pass so far."""
-        blocks = [*self._passed, np.array(self._rows)] if self._rows else self._passed
-        self._rows, self._passed = [], []
+        self._pass_rows()
+        blocks, self._passed, self._unseen = self._passed, [], 0
         if not blocks:
             return None
         if len(blocks) == 1 or (len(blocks[-1]) >= 4 * _SAMPLES and not failed):
-            return self.look(blocks[-1], failed)
-        return self.look(np.concatenate(blocks), failed)
+            return self._look(blocks[-1], failed)
+        return self._look(np.concatenate(blocks), failed)
 
     def look_at_chunk(self, z: Matrix, last: bool, failed: bool = False) -> Growth | None:
         """Look at steps that compiled code crossed, but let chunks pass that follow each other closely."""
         z = z[:, :: self._every]
-        if self._rows:
-            self._passed.append(np.array(self._rows))
-            self._unseen += len(self._rows)
-            self._rows = []
+        self._pass_rows()
         if last or failed or self._unseen + len(z) >= LOOK_COMPILED:
+            self._mark(z)
             self._passed.append(z)
             return self.look_at_noted(failed)
+        self._mark(z)
         self._passed.append(z[-_KEPT:].copy())  # its memory may be used again
         self._unseen += len(z)
         return None
 
-    def look(self, z: Matrix, failed: bool = False) -> Growth | None:
+    def _pass_rows(self) -> None:
+        """The steps that were noted one by one, as a block."""
+        if self._rows:
+            self._passed.append(np.array(self._rows))
+            self._mark(self._passed[-1])
+            self._unseen += len(self._rows)
+            self._rows = []
+
+    def _look(self, z: Matrix, failed: bool) -> Growth | None:
         """Look at the newest macro points, row by row; after a step that `failed` nothing is tried out."""
-        began, self._steps = self._steps, self._steps + max(len(z), self._unseen)
-        self._unseen, self._due = 0, self._look if self._steps >= LOOK else min(self._look, LOOK // 4)
+        self._due = self._look_every if self._steps >= LOOK else min(self._look_every, LOOK // 4)
         if self._off or self.found is not None:
             return None
-        # counted from the end, so that the newest row is among them
-        sizes = np.abs(z[:: -max(1, len(z) // _SAMPLES)][:_SAMPLES])
-        if len(sizes) == _SAMPLES:
-            quarters = sizes.reshape(4, _SAMPLES // 4, -1).max(axis=1)[::-1]
-        else:
-            quarters = sizes.max(axis=0)[np.newaxis]
-        level = quarters[-1]
-        self._mark(began, quarters)
-        self._lowest = np.minimum(self._lowest, quarters.min(axis=0))
+        level = self._level
         if not (level > self._alert).any():
             return None
         with np.errstate(all="ignore"):  # sizes may be anything
@@ -137,14 +136,32 @@ class GrowthMonitor:
 
     # -- is it exponential? ----------------------------------------------------------------------------
 
-    def _mark(self, began: int, quarters: Matrix) -> None:
-        """Write down the largest values of the newest steps."""
+    def _mark(self, z: Matrix) -> None:
+        """Write down the largest values of the newest steps; every block passes here once."""
+        began, self._steps = self._steps, self._steps + len(z)
+        # counted from the end, so that the newest row is among them
+        sizes = np.abs(z[:: -max(1, len(z) // _SAMPLES)][:_SAMPLES])
+        if len(sizes) == _SAMPLES:
+            quarters = sizes.reshape(4, _SAMPLES // 4, -1).max(axis=1)[::-1]
+        else:
+            quarters = sizes.max(axis=0)[np.newaxis]
+        self._lowest = np.minimum(self._lowest, quarters.min(axis=0))
         for k, level in enumerate(quarters, start=1):
-            self._marks.append((began + (self._steps - began) * k // len(quarters), level))
-        if len(self._marks) > _MOST_MARKS:  # every other one is left out, but its values are not
-            pairs = zip(self._marks[0::2], self._marks[1::2], strict=False)
-            tail = self._marks[-1:] if len(self._marks) % 2 else []
+            self._mark_one(began + len(z) * k // len(quarters), level)
+        self._level = quarters[-1]
+
+    def _mark_one(self, step: int, level: Vector) -> None:
+        """One more mark, or the last one extended where that is still short."""
+        marks = self._marks
+        if marks and step - (marks[-2][0] if len(marks) > 1 else 0) <= self._spacing:
+            marks[-1] = step, np.maximum(marks[-1][1], level)
+            return
+        marks.append((step, level))
+        if len(marks) > _MOST_MARKS:  # half as many from here on, old and new ones alike
+            pairs = zip(marks[0::2], marks[1::2], strict=False)
+            tail = marks[-1:] if len(marks) % 2 else []
             self._marks = [(b[0], np.maximum(a[1], b[1])) for a, b in pairs] + tail
+            self._spacing *= 2
 
     def _stretch(self, z: Matrix) -> tuple[int, npt.NDArray[np.bool_]]:
         """The shortest stretch of steps over which some values grew tenfold from quarter to quarter; which ones."""
