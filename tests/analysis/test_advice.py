@@ -75,8 +75,8 @@ def test_shared_state_is_found_out():
     system.set("careless.u", 0.0)
     advice = cs.check(system, cs.SemiImplicit(1), 0.1)
     assert not advice.ok
-    assert "inexact-rollback" in advice.codes()
-    assert "'careless'" in str(advice)
+    assert "failed-step" in advice.codes()
+    assert "'careless': the state that save returned has changed since" in str(advice)
 
 
 def test_growing_model_is_not_blamed_on_the_coupling():

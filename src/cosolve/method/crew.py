@@ -21,6 +21,7 @@ from cosolve.interface.plan import Index, Plan
 from cosolve.method.driving import driven_inputs
 from cosolve.method.events import EndedEarly, Watch
 from cosolve.method.instant import Booleans
+from cosolve.method.kept_states import FirstStates
 from cosolve.method.settlement import Settlement
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
@@ -80,6 +81,7 @@ class Crew:
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
         self.note_constants()
         self._settlement = Settlement(plan, self.guarded)
+        self._first_states = FirstStates(plan.n_subsystems)
         #: the states that were saved last; who wants the run to end after the step that is under way
         self.saved: list[Any] | None = None
         self.endings: dict[int, EndOfSimulation] = {}
@@ -349,9 +351,12 @@ class Crew:
     def save_one(self, i: int) -> Any:
         """The state of subsystem `i`."""
         try:
-            return self.plan.subsystems[i].save()
+            state = self.plan.subsystems[i].save()
         except Exception as error:
             raise self._rollback_failed(i, "save", error) from error
+        if i in self._first_states.waiting:
+            self._first_states.note(i, state)
+        return state
 
     def restore(self, states: list[Any]) -> None:
         """Back to saved states."""
@@ -360,6 +365,13 @@ class Crew:
 
     def restore_one(self, i: int, states: list[Any] | dict[int, Any]) -> None:
         """Subsystem `i` back to its saved state."""
+        if i in self._first_states.waiting and self._first_states.changed(i, states[i]):
+            name = self.plan.names[i]
+            raise SubsystemError(
+                f"'{name}': the state that save returned has changed since, so there is no way back to it; return a "
+                "copy from save (array.copy()), and let restore take a copy of it too",
+                subsystem=name,
+            )
         try:
             self.plan.subsystems[i].restore(states[i])
         except Exception as error:
