@@ -79,6 +79,35 @@ def test_shared_state_is_found_out():
     assert "'careless': the state that save returned has changed since" in str(advice)
 
 
+def test_state_that_is_only_half_restored_is_found_out():
+    """A counter beside the state goes on counting, and the step does not repeat."""
+
+    class Forgetful(cs.Subsystem):
+        inputs, outputs = ["u"], ["x"]
+
+        def start(self, t0):
+            self.x, self.count = 1.0, 0
+            return self.x
+
+        def advance(self, t0, t1, u):
+            self.count += 1
+            self.x += 0.1 * self.count
+            return self.x
+
+        def save(self):
+            return self.x
+
+        def restore(self, state):
+            self.x = state
+
+    system = cs.System({"forgetful": Forgetful()})
+    system.set("forgetful.u", 0.0)
+    advice = cs.check(system, cs.SemiImplicit(1), 0.1)
+    assert not advice.ok
+    assert "inexact-rollback" in advice.codes()
+    assert "'forgetful'" in str(advice)
+
+
 def test_growing_model_is_not_blamed_on_the_coupling():
     """x' = y, y' = x grows like exp(t) by itself."""
     grow = lambda: cs.Linear([[0.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])  # noqa: E731
