@@ -60,7 +60,7 @@ def _copied(state: Any) -> Any:
 
 def _equal(one: Any, two: Any) -> bool:
     if isinstance(one, np.ndarray):
-        return one.shape == two.shape and one.tobytes() == two.tobytes()
+        return bool(one.shape == two.shape and one.tobytes() == two.tobytes())
     if isinstance(one, (list, tuple)):
         return len(one) == len(two) and all(map(_equal, one, two))
     if isinstance(one, dict):

@@ -76,7 +76,8 @@ class GrowthMonitor:
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
         self._lowest = np.full(len(self._nominal), np.inf)
         self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
-        self._spacing, self._level = 1, self._alert  # steps between marks at least; largest values of the newest steps
+        self._spacing = 1  # steps between marks, at least
+        self._level: Vector = self._alert  # largest values of the newest steps
         self._trials = 0
         self._off = not core.plan.n_z
 
@@ -128,9 +129,9 @@ class GrowthMonitor:
             risen = (level > self._alert) & ((level > 1e3 * self._lowest) | failed | (len(z) < 4 * _SAMPLES))
             self._alert = np.where(level > self._alert, _AGAIN * level, self._alert)
             length, growing = self._stretch(z) if risen.any() else (0, risen)
-            growing = np.flatnonzero(growing & risen)
-            if length and len(growing):
-                m = int(growing[np.argmax(level[growing])])
+            columns = np.flatnonzero(growing & risen)
+            if length and len(columns):
+                m = int(columns[np.argmax(level[columns])])
                 self.found = self._judged(z, m, length, failed)
         return self.found
 
