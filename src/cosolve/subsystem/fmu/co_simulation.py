@@ -462,8 +462,13 @@ class Fmu(Subsystem):
             value = np.asarray(x, dtype=np.float64)[begin : begin + variable.length]
             given[variable.name] = value if variable.shape else value[0]
             begin += variable.length
-        self._initialise(self._time, given)
-        self._instance.leave_initialisation()
+        instance, asked = self._instance, self._instance.read_back
+        instance.read_back = False  # its parameters were looked at when the run began
+        try:
+            self._initialise(self._time, given)
+            instance.leave_initialisation()
+        finally:
+            instance.read_back = asked
 
     def _serialise(self) -> bytes:
         self._instance.leave_initialisation()
