@@ -127,7 +127,7 @@ def test_compiled_runs_are_watched():
     assert "SemiImplicit(0) is unstable here" in said[0]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(("method", "limit"), [(cs.Jacobi(1), 2.463e-4), (cs.GaussSeidel(1), 3.708e-4)])
 def test_slow_growth_over_tens_of_thousands_of_steps(method, limit, compiled):
     """3 % above the limit: times 1.0004 per step, eight decades in 12 s, which no short stretch shows."""
