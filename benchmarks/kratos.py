@@ -227,9 +227,9 @@ arguments are shown. The last iterate of a step, which has converged, is learnt 
 accelerators of Kratos, because its solvers do not show it to them.
 
 How to read it: the defaults of ours (`reuse=50`, `filter_tol=1e-10`, and the constants of the filter in
-`corrector/secants.py`) were chosen by trying several dozen combinations on the cases of the specification, on the same
-cases with a nonlinear fluid and with noise, and on the nonlinear examples; Kratos was given the {settings} settings
-below. Neighbouring constants gave up to 0.1 evaluations per step more in the parallel sweeps, which is as much as the
+`corrector/algebra/secants.py`) were chosen by trying several dozen combinations on the cases of the specification, on
+the same cases with a nonlinear fluid and with noise, and on the nonlinear examples; Kratos was given the {settings}
+settings below. Neighbouring constants gave up to 0.1 evaluations per step more in the parallel sweeps, as much as the
 lead there, so a lead of that size is no more than a tie. The held-out cases took no part in that choice (they were seen
 once before it ended, with other constants: Kratos won 4 of 16 columns), and stand here however they came out.
 

@@ -20,7 +20,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 import cosolve as cs
 from cosolve.corrector import IqnIls
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 
 class _Slow(cs.Subsystem):

@@ -18,7 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
-from cosolve.interface.mapping import Mapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
+from cosolve.mapping import Mapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
 
 REPEATS = 5
 Build = Callable[[Mesh, Mesh], Mapping]

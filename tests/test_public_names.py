@@ -44,7 +44,7 @@ def test_help_gives_an_overview_with_the_names():
 
 
 def test_help_of_fmu_shows_and_explains_every_option_of_both_kinds():
-    from cosolve.subsystem.fmu.model_exchange import ModelExchange
+    from cosolve.fmu.model_exchange import ModelExchange
 
     shown = inspect.signature(cs.Fmu).parameters
     assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in shown.values())

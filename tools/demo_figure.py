@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cosolve.basics.arrays import Vector
 from cosolve.demo import Runs, double_pendulum, run_case
 from cosolve.report.comparison import values_of
-from cosolve.subsystem.port import Vector
 
 IMAGE = Path(__file__).parent.parent / "docs" / "images" / "demo.png"
 COLOURS = {"explicit": "#c8442b", "semi-implicit": "#0072b2", "implicit": "#00886a", "exact": "#c3cad3"}

@@ -16,7 +16,7 @@ from problems.jitted import controlled
 from serve import serve
 
 import cosolve as cs
-from cosolve.subsystem.input_polynomial import InputPolynomial
+from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.ode import SOLVERS
 
 STATES = ("p1", "p2", "w1", "w2")
@@ -83,12 +83,12 @@ def called(kind: str, rtol: float = 1e-6, D: float = 0.0) -> dict[str, Any]:
     size = sum(port.length for port in part.inputs) if kind == "multibody" else 1
     zero = np.zeros((1, size))
     steps = round(p.T_END / p.H)
-    part.advance(0.0, p.H, InputPolynomial(0.0, p.H, zero))
+    part.advance(0.0, p.H, Polynomial(0.0, p.H, zero))
     part.start(0.0)
     began = perf_counter()
     for k in range(steps):
         t0, t1 = k * p.H, (k + 1) * p.H
-        signal = InputPolynomial(t0, p.H, zero)
+        signal = Polynomial(t0, p.H, zero)
         state = part.save()
         part.advance(t0, t1, signal)
         part.restore(state)

@@ -108,8 +108,8 @@ def _stiff(bench: Bench, section: Section, right: list[float]) -> None:
     best = min(ours, key=lambda s: s.seconds(), default=Sample("none", missing="none of ours is accurate"))
     miss = (
         f"our best is '{best.label}'; `Ode` has no stiff one-step method in machine code: Radau IIA (as in "
-        "mechanics/radau.py, 3 stages, one LU of the real and one of the complex block) or a stiffly accurate SDIRK "
-        "as a kernel next to dopri5, Jacobian by differences of the jitted right-hand side"
+        "multibody/equations/radau.py, 3 stages, one LU of the real and one of the complex block) or a stiffly "
+        "accurate SDIRK as a kernel next to dopri5, Jacobian by differences of the jitted right-hand side"
     )
     what = "our best stiff restart / diffrax Kvaerno5"
     found = ratio(best, samples[first])

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 import cosolve as cs
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 Levels = tuple[np.ndarray, np.ndarray]  # at this and at the last macro point
 

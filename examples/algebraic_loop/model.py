@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 import cosolve as cs
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 U1, U2 = 0.9217141291315097, 0.3983194523366732
 STARTS = ((0.0, 0.0), (1.0, 1.0), (3.0, -2.0))

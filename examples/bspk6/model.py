@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 import cosolve as cs
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 H = 1e-4
 OUTPUTS = ("S1.Y11", "S1.Y12", "S2.Y2", "S3.Y3")

@@ -22,8 +22,8 @@ import numpy as np
 
 import cosolve as cs
 from cosolve.errors import SubsystemError
-from cosolve.subsystem.base import InputSignal
-from cosolve.subsystem.second_order import At, SecondOrder, Structure, trapezoidal
+from cosolve.signal.polynomial import InputSignal
+from cosolve.structures import At, SecondOrder, Structure, trapezoidal
 
 
 class State(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
-from cosolve.subsystem.second_order import At, Integrator, SecondOrder, Structure, trapezoidal
+from cosolve.structures import At, Integrator, SecondOrder, Structure, trapezoidal
+from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
 RAYLEIGH = 2e-5  # damping = RAYLEIGH * stiffness

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
 from cosolve.signal import Polynomial
-from cosolve.subsystem.base import InputSignal
-from cosolve.subsystem.second_order import At, SecondOrder, Structure, backward_euler
+from cosolve.signal.polynomial import InputSignal
+from cosolve.structures import At, SecondOrder, Structure, backward_euler
+from cosolve.structures.truss import Bar
 
 
 @dataclass(frozen=True)

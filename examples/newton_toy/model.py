@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 #: |F| in the tables 2.1 to 2.5 of the source, as far as printed in the specification (3.1); T2.2 begins like T2.1.
 PUBLISHED = {

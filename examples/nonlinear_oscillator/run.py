@@ -28,8 +28,8 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
+from cosolve.integrator.bdf import integrate_bdf
 from cosolve.method.dynamic_static import DynamicStatic
-from cosolve.subsystem.integrator.bdf import integrate_bdf
 from examples.nonlinear_oscillator.model import SEGMENT, T_END, X0, oscillator, reference, whole
 
 STYLES = {

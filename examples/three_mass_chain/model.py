@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.subsystem.second_order import (
+from cosolve.structures import (
     At,
     Integrator,
     SecondOrder,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
-from cosolve.subsystem.second_order import At, SecondOrder, Structure, backward_euler
+from cosolve.structures import At, SecondOrder, Structure, backward_euler
+from cosolve.structures.truss import Bar
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ from cosolve.analysis import (
     structure,
     wrmse,
 )
-from cosolve.compiled import why_not_compiled
 from cosolve.corrector import (
     Aitken,
     Anderson,
@@ -55,6 +54,7 @@ from cosolve.corrector import (
     Secant,
     optimal_factor,
 )
+from cosolve.engine.native import why_not_compiled
 from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
@@ -85,9 +85,10 @@ from cosolve.method import (
     WeightedMultipliers,
 )
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
+from cosolve.process.static_process import StaticProcess
 from cosolve.result import Result, load
-from cosolve.simulate import simulate
-from cosolve.stepper import Pace, Snapshot, Stepper
+from cosolve.run import Pace, Snapshot, Stepper
+from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import (
     ApproximateJacobian,
@@ -99,7 +100,6 @@ from cosolve.subsystem import (
     Port,
     SelfDriven,
     Static,
-    StaticProcess,
     StaticResidual,
     Subsystem,
     capabilities,
@@ -109,9 +109,16 @@ from cosolve.version import VERSION
 
 if TYPE_CHECKING:
     from cosolve.analysis.jacobians import check_jacobians
-    from cosolve.ensemble import sweep
-    from cosolve.interface.joints import Joint, assemble, constraint_residuals
-    from cosolve.interface.mapping import (
+    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.inspection import Inspection, inspect_fmu
+    from cosolve.fmu.trial import try_fmu
+    from cosolve.io.crosscheck import crosscheck
+    from cosolve.io.fmu_export import export_fmu
+    from cosolve.io.ssp import read_ssp, write_ssp
+    from cosolve.jax.ode import JaxOde
+    from cosolve.jax.static import JaxStatic
+    from cosolve.jax.tools import differentiate
+    from cosolve.mapping import (
         Mapping,
         Mesh,
         barycentric,
@@ -121,20 +128,12 @@ if TYPE_CHECKING:
         radial_basis,
         read_mesh,
     )
-    from cosolve.io.crosscheck import crosscheck
-    from cosolve.io.fmu_export import export_fmu
-    from cosolve.io.fmu_trial import try_fmu
-    from cosolve.io.inspect_fmu import Inspection, inspect_fmu
-    from cosolve.io.ssp import read_ssp, write_ssp
-    from cosolve.mechanics.model import MultibodyModel
-    from cosolve.subsystem.exudyn_model import ExudynModel
-    from cosolve.subsystem.fmu.co_simulation import Fmu
-    from cosolve.subsystem.jax_ode import JaxOde
-    from cosolve.subsystem.jax_static import JaxStatic
-    from cosolve.subsystem.jax_tools import differentiate
-    from cosolve.subsystem.multibody import Multibody
-    from cosolve.subsystem.process import Isolated, Remote
-    from cosolve.subsystem.second_order import (
+    from cosolve.multibody.coupling import Joint, assemble, constraint_residuals
+    from cosolve.multibody.exudyn_model import ExudynModel
+    from cosolve.multibody.model.model import MultibodyModel
+    from cosolve.multibody.subsystem import Multibody
+    from cosolve.process import Isolated, Remote
+    from cosolve.structures import (
         At,
         SecondOrder,
         Structure,
@@ -145,31 +144,32 @@ if TYPE_CHECKING:
         hht,
         trapezoidal,
     )
+    from cosolve.sweeps import sweep
 
 __version__ = VERSION
 
 # Names for fields come from modules that load sparse linear algebra; they are imported when first asked for.
 _LATER = {
     "cosolve.analysis.jacobians": ("check_jacobians",),
-    "cosolve.ensemble": ("sweep",),
-    "cosolve.interface.joints": ("Joint", "assemble", "constraint_residuals"),
-    "cosolve.subsystem.exudyn_model": ("ExudynModel",),
-    "cosolve.interface.mapping": (
+    "cosolve.sweeps": ("sweep",),
+    "cosolve.multibody.coupling": ("Joint", "assemble", "constraint_residuals"),
+    "cosolve.multibody.exudyn_model": ("ExudynModel",),
+    "cosolve.mapping": (
         *("Mapping", "Mesh", "barycentric", "dual_mortar", "mortar", "nearest_neighbour", "radial_basis", "read_mesh"),
     ),
     "cosolve.io.crosscheck": ("crosscheck",),
     "cosolve.io.fmu_export": ("export_fmu",),
     "cosolve.io.ssp": ("read_ssp", "write_ssp"),
-    "cosolve.io.fmu_trial": ("try_fmu",),
-    "cosolve.io.inspect_fmu": ("Inspection", "inspect_fmu"),
-    "cosolve.subsystem.fmu.co_simulation": ("Fmu",),
-    "cosolve.subsystem.process": ("Isolated", "Remote"),
-    "cosolve.subsystem.jax_ode": ("JaxOde",),
-    "cosolve.subsystem.jax_static": ("JaxStatic",),
-    "cosolve.subsystem.jax_tools": ("differentiate",),
-    "cosolve.mechanics.model": ("MultibodyModel",),
-    "cosolve.subsystem.multibody": ("Multibody",),
-    "cosolve.subsystem.second_order": (
+    "cosolve.fmu.trial": ("try_fmu",),
+    "cosolve.fmu.inspection": ("Inspection", "inspect_fmu"),
+    "cosolve.fmu.co_simulation": ("Fmu",),
+    "cosolve.process": ("Isolated", "Remote"),
+    "cosolve.jax.ode": ("JaxOde",),
+    "cosolve.jax.static": ("JaxStatic",),
+    "cosolve.jax.tools": ("differentiate",),
+    "cosolve.multibody.model.model": ("MultibodyModel",),
+    "cosolve.multibody.subsystem": ("Multibody",),
+    "cosolve.structures": (
         *("At", "SecondOrder", "Structure", "backward_euler", "bdf2", "central_differences", "generalised_alpha"),
         *("hht", "trapezoidal"),
     ),

@@ -315,8 +315,8 @@ def inspect(
     timeout: Annotated[float, typer.Option("--timeout", help="With --try: seconds that one claim may take.")] = 60.0,
 ) -> None:
     """Show what an FMU is and which coupling methods it can take part in."""
-    from cosolve.io.fmu_trial import Trial, try_fmu
-    from cosolve.io.inspect_fmu import Inspection, inspect_fmu
+    from cosolve.fmu.inspection import Inspection, inspect_fmu
+    from cosolve.fmu.trial import Trial, try_fmu
 
     found: Inspection | Trial = try_fmu(file, timeout=timeout) if tried else inspect_fmu(file)
     if out is not None:
@@ -376,7 +376,7 @@ def serve(
     ] = None,
 ) -> None:
     """Offer a subsystem to runs on other machines (cosolve.Remote), until Ctrl-C."""
-    from cosolve.subsystem.process.remote import serve as offer
+    from cosolve.process.remote import serve as offer
 
     def ready(address: str, secret: str) -> None:
         typer.echo(f"serving {factory}\ncosolve.Remote({address!r}, key={secret!r})")
@@ -427,7 +427,7 @@ def _is_fmu(file: Path) -> bool:
 def _shown(described: Description, name: str) -> str:
     """A quantity to draw; of a single subsystem its name is enough."""
     from cosolve.io.toml_text import suggest
-    from cosolve.stepper import Selection
+    from cosolve.run import Selection
 
     known = list(Selection(described.system.plan(), described.output.record).channels)
     subsystems = list(described.system.subsystems)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import cosolve as cs
+from cosolve.basics.arrays import Vector
 from cosolve.report import Comparison, write_comparisons
 from cosolve.report.page import Cell
-from cosolve.subsystem.port import Vector
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from examples.truss_truss.model import system as truss
 from scipy import sparse
 
 import cosolve as cs
-from cosolve.subsystem.base import InputSignal
+from cosolve.signal.polynomial import InputSignal
 
 H = 0.02
 Spoil = Callable[[np.ndarray, float], np.ndarray]

@@ -6,7 +6,7 @@ from examples.three_mass_chain.model import D1, D2, INTEGRATORS, K1, K2, K3, M1,
 
 import cosolve as cs
 from cosolve.analysis import observed_order, order_estimate
-from cosolve.subsystem.second_order import At, SecondOrder, Structure
+from cosolve.structures import At, SecondOrder, Structure
 
 METHOD = cs.Implicit(degree=1, tol=1e-12, corrector=cs.Newton(refresh="step"))
 NAMES = ["one.displacement", "one.velocity"]

@@ -71,11 +71,11 @@ def test_fmus_take_input_derivatives(built) -> None:
     from scipy.integrate import solve_ivp
 
     import cosolve as cs
-    from cosolve.subsystem.input_polynomial import InputPolynomial
+    from cosolve.signal.polynomial import Polynomial
 
     mass = cs.Fmu(built["fmus"]["mass_force"])
     mass.start(0.0)
-    signal = InputPolynomial(0.0, 0.1, np.array([[1.0], [-2.0], [3.0], [0.5]]))
+    signal = Polynomial(0.0, 0.1, np.array([[1.0], [-2.0], [3.0], [0.5]]))
     found = mass.advance(0.0, 0.1, signal)
 
     def slope(t: float, s: np.ndarray) -> list[float]:

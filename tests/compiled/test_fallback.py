@@ -6,7 +6,7 @@ import pytest
 from examples.two_mass.model import force_displacement, lu, split
 
 import cosolve as cs
-from cosolve.compiled import chunks
+from cosolve.engine.native import chunks
 
 
 def linear_pair() -> cs.System:

@@ -11,8 +11,8 @@ import pytest
 from tests.compiled.test_same_bits import same
 
 import cosolve as cs
-from cosolve.subsystem.input_polynomial import InputPolynomial
-from cosolve.subsystem.multibody.kernels import _cross
+from cosolve.multibody.subsystem.kernels import _cross
+from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.native import ADVANCE, REPLAY
 
 
@@ -141,7 +141,7 @@ def test_the_crossing_itself() -> None:
         for slope in (5.0, 6.0):
             coefficients = np.array([[1.0, 0.0, 0.5], [slope, 1.0, 0.0]])
             assert _cross(native.data, mode, 0.0, 0.02, 0.02, 2, coefficients.ctypes.data, y.ctypes.data) == 0
-            np.testing.assert_array_equal(y, cross(0.0, 0.02, InputPolynomial(0.0, 0.02, coefficients)))
+            np.testing.assert_array_equal(y, cross(0.0, 0.02, Polynomial(0.0, 0.02, coefficients)))
             native.leave()
             np.testing.assert_array_equal(ours.x, theirs.x)
             assert ours.save()[1:] == theirs.save()[1:]

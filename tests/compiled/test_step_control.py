@@ -9,7 +9,7 @@ from tests.compiled.test_same_bits import pendulums, same
 from tests.fmu.oscillator import fmu_split
 
 import cosolve as cs
-from cosolve.compiled import chunks
+from cosolve.engine.native import chunks
 
 METHODS = [
     cs.Jacobi(0),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cosolve as cs
+from cosolve.engine.readable.serial import Serial
 from cosolve.method import Crew, Window
-from cosolve.method.serial import Serial
 from cosolve.signal import History
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cosolve.corrector import Anderson, IqnIls, IqnImvj
-from cosolve.corrector.least_squares import Balance
-from cosolve.corrector.low_rank import LowRank
-from cosolve.corrector.secants import Secants
-from cosolve.corrector.span import Span
+from cosolve.corrector.algebra.least_squares import Balance
+from cosolve.corrector.algebra.low_rank import LowRank
+from cosolve.corrector.algebra.secants import Secants
+from cosolve.corrector.algebra.span import Span
 
 
 @pytest.mark.parametrize("weighed", [False, True])

@@ -5,9 +5,9 @@ import pytest
 
 import cosolve as cs
 from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
-from cosolve.method.crew import Crew, Window
-from cosolve.method.serial import Serial
-from cosolve.method.trial import Trial
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.serial import Serial
+from cosolve.engine.readable.trial import Trial
 from cosolve.signal import History
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.subsystem.integrator.bdf import Bdf, RightHandSide, integrate_bdf
-from cosolve.subsystem.integrator.bdf_control import BdfControl
+from cosolve.integrator.bdf import Bdf, RightHandSide, integrate_bdf
+from cosolve.integrator.bdf_control import BdfControl
 
 
 def forced(t: float, x: np.ndarray) -> np.ndarray:

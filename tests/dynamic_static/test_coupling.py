@@ -8,7 +8,7 @@ from examples.nonlinear_oscillator.model import X0, oscillator, whole
 from scipy.integrate import solve_ivp
 
 import cosolve as cs
-from cosolve.method.crew import Crew
+from cosolve.engine.readable.crew import Crew
 from cosolve.method.dynamic_static import DynamicStatic, _Coupled
 from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.static_residual import StaticResidual

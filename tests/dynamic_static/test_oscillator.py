@@ -9,8 +9,8 @@ from examples.nonlinear_oscillator import run
 from examples.nonlinear_oscillator.model import SEGMENT, X0, oscillator, reference, whole
 
 import cosolve as cs
+from cosolve.integrator.bdf import Bdf, integrate_bdf
 from cosolve.method.dynamic_static import DynamicStatic
-from cosolve.subsystem.integrator.bdf import Bdf, integrate_bdf
 
 STEPS = (5e-6, 2.5e-6, 1.25e-6, 0.625e-6)
 

@@ -10,7 +10,7 @@ from examples.nonlinear_oscillator.model import coupling_force, oscillator
 
 import cosolve as cs
 from cosolve.method.dynamic_static import DynamicStatic
-from cosolve.subsystem.static_process import StaticProcess
+from cosolve.process.static_process import StaticProcess
 from cosolve.subsystem.static_residual import StaticResidual
 
 

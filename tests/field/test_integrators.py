@@ -6,9 +6,8 @@ from examples.three_mass_chain.model import exact, monolithic
 from scipy.linalg import eigh
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
 from cosolve.signal import Polynomial
-from cosolve.subsystem.second_order import (
+from cosolve.structures import (
     At,
     Integrator,
     SecondOrder,
@@ -20,6 +19,7 @@ from cosolve.subsystem.second_order import (
     hht,
     trapezoidal,
 )
+from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=6, length=1.0, E=40.0, rho=2.0)
 SECOND_ORDER = [

@@ -7,7 +7,7 @@ from examples.two_mass.model import BAR
 from examples.two_mass.study import by_map, engine, global_error, known_past
 
 import cosolve as cs
-from cosolve.subsystem.second_order import central_differences
+from cosolve.structures import central_differences
 
 # Spec 4.4: global NRMSE at H = 1e-4, 5e-5, 2.5e-5, 1.25e-5 s; Jacobi, trivial start, T = 0.05 s.
 TABLE_4_4 = {

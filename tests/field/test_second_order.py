@@ -8,9 +8,8 @@ import pytest
 from scipy import sparse
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
 from cosolve.signal import Polynomial
-from cosolve.subsystem.second_order import (
+from cosolve.structures import (
     At,
     Integrator,
     SecondOrder,
@@ -22,6 +21,7 @@ from cosolve.subsystem.second_order import (
     hht,
     trapezoidal,
 )
+from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=5, length=1.0, E=30.0, rho=2.0)
 H = 0.02

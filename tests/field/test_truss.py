@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cosolve as cs
-from cosolve.fem.truss import Bar
 from cosolve.signal import Polynomial
+from cosolve.structures.truss import Bar
 
 displacements = arrays(np.float64, 5, elements=st.floats(-0.09, 0.09))
 

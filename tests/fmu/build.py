@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 
 from tests.fmu.catalogue import MODELS, Model, Var
 
-from cosolve.subsystem.fmu.archive import platform_folder
+from cosolve.fmu.archive import platform_folder
 
 HERE = Path(__file__).parent / "c"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")

@@ -11,9 +11,9 @@ import pytest
 from tests.fmu.build import fmu
 
 import cosolve as cs
+from cosolve.fmu import archive
 from cosolve.io import load_system
-from cosolve.stepper import Snapshot
-from cosolve.subsystem.fmu import archive
+from cosolve.run import Snapshot
 
 DESCRIPTION = (
     '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g"><CoSimulation modelIdentifier="m"/>'
@@ -155,7 +155,7 @@ import sys
 from pathlib import Path
 import cosolve as cs
 from cosolve.io import load_system
-from cosolve.stepper import Snapshot
+from cosolve.run import Snapshot
 
 for path in sys.argv[1:]:
     for read in (cs.Fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):

@@ -11,7 +11,7 @@ from tests.fmu.build import build, fmu
 from tests.fmu.catalogue import MODELS, Var, without
 
 import cosolve as cs
-from cosolve.subsystem.fmu import archive
+from cosolve.fmu import archive
 
 
 def changed(source: Path, target: Path, edit=None, extra=(), drop=()) -> Path:

@@ -8,7 +8,7 @@ from tests.fmu.build import fmu
 from tests.fmu.oscillator import fmu_force_displacement, fmu_split, mass_from
 
 import cosolve as cs
-from cosolve.compiled import chunks
+from cosolve.engine.native import chunks
 
 COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "calls", "norms_end", "norms")
 

@@ -3,8 +3,8 @@
 import pytest
 
 import cosolve as cs
+from cosolve.fmu.description import read_description
 from cosolve.io.ssp.affine import conversion
-from cosolve.subsystem.fmu.description import read_description
 from cosolve.subsystem.units import Unit
 
 HEAD_2 = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g" numberOfEventIndicators="0">'

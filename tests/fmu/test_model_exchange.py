@@ -9,9 +9,9 @@ from tests.fmu.build import fmu
 from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
+from cosolve.fmu import trajectory
+from cosolve.fmu.model_exchange import ModelExchange
 from cosolve.signal import Polynomial
-from cosolve.subsystem.fmu import trajectory
-from cosolve.subsystem.fmu.model_exchange import ModelExchange
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
 

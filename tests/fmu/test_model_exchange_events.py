@@ -8,8 +8,8 @@ from tests.fmu.build import fmu
 from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
+from cosolve.fmu.model_exchange import ModelExchange
 from cosolve.signal import Polynomial
-from cosolve.subsystem.fmu.model_exchange import ModelExchange
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
 SOLVERS = pytest.mark.parametrize(

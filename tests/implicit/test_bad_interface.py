@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import coo_array, csr_array, eye_array
 
 import cosolve as cs
-from cosolve.corrector.linear_solve import Factorised
+from cosolve.corrector.algebra.linear_solve import Factorised
 
 
 class Field(cs.Subsystem):

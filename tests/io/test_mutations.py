@@ -24,9 +24,9 @@ from tests.ssp.structure import UNITS, Boxes, bound, component, connection, desc
 from tests.stepper.models import stepper
 
 import cosolve as cs
+from cosolve.fmu import archive, options
+from cosolve.fmu.description import read_description
 from cosolve.io import load_system
-from cosolve.subsystem.fmu import archive, options
-from cosolve.subsystem.fmu.description import read_description
 
 #: how many of each in the quick run and in the long one
 AMOUNT = [pytest.param(1, id="quick"), pytest.param(40, id="long", marks=pytest.mark.slow)]

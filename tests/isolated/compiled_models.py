@@ -9,9 +9,9 @@ import numba
 import numpy as np
 
 import cosolve as cs
+from cosolve.jit.calls import CROSS, double_at, put_double_at
+from cosolve.process import shared_memory
 from cosolve.subsystem.native import Native
-from cosolve.subsystem.native_calls import CROSS, double_at, put_double_at
-from cosolve.subsystem.process import shared_memory
 
 _LIBRARY = ctypes.CDLL(None)
 raise_signal, sleep_microseconds = _LIBRARY["raise"], _LIBRARY.usleep

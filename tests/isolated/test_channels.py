@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from cosolve.subsystem.process import shared_memory
-from cosolve.subsystem.process.channel import Gone, Late, Pipe
+from cosolve.process import shared_memory
+from cosolve.process.channel import Gone, Late, Pipe
 
 
 def _pipes():

@@ -16,8 +16,8 @@ from tests.isolated.models import pendulum
 from tests.isolated.test_failures import _ends, _environment, _script
 
 import cosolve as cs
-from cosolve.compiled import chunks
-from cosolve.subsystem.process import shared_memory
+from cosolve.engine.native import chunks
+from cosolve.process import shared_memory
 
 COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "rejected", "calls", "norms_end", "norms")
 

@@ -16,8 +16,8 @@ from tests.isolated import models
 from tests.isolated.leftovers import leftovers, stay
 
 import cosolve as cs
+from cosolve.process import shared_memory
 from cosolve.signal import Polynomial
-from cosolve.subsystem.process import shared_memory
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from examples.universal_joint.model import (
 )
 
 import cosolve as cs
-from cosolve.subsystem.exudyn_model import ExudynModel
+from cosolve.multibody.exudyn_model import ExudynModel
 
 exudyn = pytest.importorskip("exudyn")
 

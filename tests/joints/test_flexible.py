@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from tests.joints.cases import models, monolithic, states, unit
 
 import cosolve as cs
-from cosolve.mechanics.coupling_loads import INPLANE, LAW, coupling_loads, part_constants
+from cosolve.multibody.equations.coupling_loads import INPLANE, LAW, coupling_loads, part_constants
 
 APPROACHES = ("force/force", "force/displacement", "displacement/force", "displacement/displacement")
 T_END, C, D, C_TURN, D_TURN = 0.08, 300.0, 4.0, 20.0, 0.3
@@ -129,8 +129,8 @@ def test_simplified_form_is_first_order_only(kind):
 def test_simplified_form_leaves_one_condition_that_reacts():
     """The copies are still there as variables, but no subsystem's step depends on them: G is the unit matrix but for
     the row of the law."""
-    from cosolve.method.crew import Crew, Window
-    from cosolve.method.trial import Trial
+    from cosolve.engine.readable.crew import Crew, Window
+    from cosolve.engine.readable.trial import Trial
     from cosolve.signal import History
 
     joint = cs.Joint(

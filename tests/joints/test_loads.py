@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cosolve.mechanics.coupling_conditions import coupling_conditions
-from cosolve.mechanics.coupling_loads import (
+from cosolve.multibody.equations.coupling_conditions import coupling_conditions
+from cosolve.multibody.equations.coupling_loads import (
     ATPOINT,
     FORCE,
     INPLANE,
@@ -15,7 +15,7 @@ from cosolve.mechanics.coupling_loads import (
     coupling_loads,
     part_constants,
 )
-from cosolve.mechanics.joint_math import (
+from cosolve.multibody.equations.joint_math import (
     euler_angle_rates,
     euler_angle_rotation,
     parameter_rates,

@@ -8,9 +8,9 @@ from tests.joints.cases import models, monolithic, starts, states, unit
 from tests.joints.monolithic import T
 
 import cosolve as cs
-from cosolve.interface.joints.ends import fit
-from cosolve.interface.joints.joint import triad
-from cosolve.mechanics.coupling_loads import Attachment
+from cosolve.multibody.coupling.ends import fit
+from cosolve.multibody.coupling.joint import triad
+from cosolve.multibody.equations.coupling_loads import Attachment
 
 AXIS = unit(0.2, 0.3, 1.0)
 E, F, G = triad(AXIS)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cosolve as cs
-from cosolve.mechanics.constrained import Constrained
+from cosolve.multibody.constrained import Constrained
 
 G = 9.81
 

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from tests.mechanics.mechanisms import cross
 
 import cosolve as cs
-from cosolve.mechanics.joint_math import rotation_matrix
+from cosolve.multibody.equations.joint_math import rotation_matrix
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.mechanics.constrained import Constrained, rk4_step
+from cosolve.multibody.constrained import Constrained, rk4_step
 
 G = 9.81
 M1, J1, L1 = np.sqrt(2), np.sqrt(2) / 6, np.sqrt(2)

@@ -14,7 +14,7 @@ from tests.mechanics.mechanisms import (
 )
 
 import cosolve as cs
-from cosolve.mechanics.constrained import integrate_constrained
+from cosolve.multibody.constrained import integrate_constrained
 
 MECHANISMS = {
     "slider-crank": (slider_crank, SLIDER_CRANK_BODIES),

@@ -5,11 +5,11 @@ import pytest
 from tests.mechanics.mechanisms import cross
 
 import cosolve as cs
-from cosolve.mechanics.build import dense_jacobian
-from cosolve.mechanics.dynamics import residuals
-from cosolve.mechanics.entries import derivative
-from cosolve.mechanics.joint_math import rotation_matrix
-from cosolve.mechanics.joints import JOINTS
+from cosolve.multibody.equations.dynamics import residuals
+from cosolve.multibody.equations.entries import derivative
+from cosolve.multibody.equations.joint_math import rotation_matrix
+from cosolve.multibody.model.build import dense_jacobian
+from cosolve.multibody.model.joints import JOINTS
 
 FREE = {
     "spherical": 3,

@@ -6,8 +6,8 @@ from scipy.integrate import solve_ivp
 from tests.mechanics.mechanisms import Inputs, cross
 
 import cosolve as cs
-from cosolve.mechanics.coupling_loads import ATPOINT, FORCE, STABILISED, End, part_constants
-from cosolve.mechanics.joint_math import rotation_matrix
+from cosolve.multibody.equations.coupling_loads import ATPOINT, FORCE, STABILISED, End, part_constants
+from cosolve.multibody.equations.joint_math import rotation_matrix
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
 Q = np.array([0.8, 0.36, 0.48, 0.0])

@@ -5,7 +5,7 @@ import pytest
 from tests.mechanics.mechanisms import Inputs
 
 import cosolve as cs
-from cosolve.mechanics.coupling_loads import INPLANE, LAW, PERPENDICULAR, STABILISED, End, part_constants
+from cosolve.multibody.equations.coupling_loads import INPLANE, LAW, PERPENDICULAR, STABILISED, End, part_constants
 
 Q = np.array([0.8, 0.36, 0.48, 0.0]) / np.linalg.norm([0.8, 0.36, 0.48, 0.0])
 

@@ -8,7 +8,7 @@ import pytest
 from tests.mechanics.mechanisms import cross
 
 import cosolve as cs
-from cosolve.mechanics.joint_math import rotation_matrix
+from cosolve.multibody.equations.joint_math import rotation_matrix
 
 
 def universal_joint(**options):

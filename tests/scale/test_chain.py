@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.method.crew import Crew
+from cosolve.engine.readable.crew import Crew
 
 H, STEPS = 1.0 / 16, 8
 METHODS = {
@@ -113,8 +113,8 @@ def test_an_algebraic_loop_beside_a_long_chain_is_closed():
 
 
 def test_large_interfaces_use_sparse_jacobians_with_a_few_entries_per_row():
-    from cosolve.method.crew import Window
-    from cosolve.method.trial import Trial
+    from cosolve.engine.readable.crew import Window
+    from cosolve.engine.readable.trial import Trial
     from cosolve.signal import History
 
     system = chain(400)

@@ -7,8 +7,8 @@ import pytest
 from examples.two_mass.model import lu, split
 from scipy.linalg import expm
 
-from cosolve.method.crew import Crew, Window
-from cosolve.method.trial import Trial
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.trial import Trial
 from cosolve.signal import History
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import cosolve as cs
-from cosolve.stepper.codec import from_bytes, to_bytes
+from cosolve.run.codec import from_bytes, to_bytes
 
 NUMBERS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(max_size=40))
 ARRAYS = hnp.arrays(

@@ -141,7 +141,7 @@ def test_slow_growth_over_tens_of_thousands_of_steps(method, limit, compiled):
 def test_trials_leave_the_run_as_it_was():
     """The state is put back after a trial: the values are those of a run that nobody watches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cosolve.stepper.growth.GrowthMonitor._look", lambda *_, **__: None)
+        patch.setattr("cosolve.run.growth.GrowthMonitor._look", lambda *_, **__: None)
         plain, said = run(split("D/D"), cs.SemiImplicit(0), 1.2 * 0.02591, 900)
     assert not said
     watched, said = run(split("D/D"), cs.SemiImplicit(0), 1.2 * 0.02591, 900)

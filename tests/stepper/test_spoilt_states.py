@@ -7,7 +7,7 @@ from tests.io.mutated import repacked
 from tests.stepper.models import stepper, trace
 
 import cosolve as cs
-from cosolve.stepper.codec import _digest
+from cosolve.run.codec import _digest
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_run_until_ends_exactly_there_and_does_not_disturb_the_grid():
 
 def test_a_million_steps_end_where_they_should():
     """Time is an index: no rounding piles up in an open run."""
-    from cosolve.stepper.windows import OpenClock
+    from cosolve.stepsize.sequence import OpenClock
 
     assert OpenClock(0.0, 0.1).time(10**6) == 1e5
     assert OpenClock(1.0, 1e-3).time(10**6) == 1001.0

@@ -11,8 +11,8 @@ import pytest
 from examples.nonlinear_oscillator.model import oscillator
 
 import cosolve as cs
+from cosolve.jax import tools as jax_tools
 from cosolve.signal import Polynomial
-from cosolve.subsystem import jax_tools
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402

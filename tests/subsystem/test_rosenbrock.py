@@ -6,9 +6,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import cosolve as cs
+from cosolve.integrator import rosenbrock
+from cosolve.integrator.rosenbrock import BY_TIME, GAMMA, TIMES, A, C, Rosenbrock
 from cosolve.signal import Polynomial
-from cosolve.subsystem.integrator import rosenbrock
-from cosolve.subsystem.integrator.rosenbrock import BY_TIME, GAMMA, TIMES, A, C, Rosenbrock
 
 SIGNAL = Polynomial(0.0, 1.0, np.array([[0.3], [1.0], [-2.0]]))
 

@@ -5,11 +5,11 @@ import pytest
 from tests.sweep.models import free, oscillator, oscillator_matrices, symmetric, tanks
 
 import cosolve as cs
-from cosolve.ensemble import block_run
-from cosolve.ensemble.block_run import Wanted
-from cosolve.ensemble.blocks import cross_blocks, why_not_blocks
-from cosolve.ensemble.gathered import gather
-from cosolve.ensemble.propagators import propagators
+from cosolve.engine.blocks import block_run
+from cosolve.engine.blocks.block_run import Wanted
+from cosolve.engine.blocks.blocks import cross_blocks, why_not_blocks
+from cosolve.engine.blocks.propagators import propagators
+from cosolve.engine.blocks.variants import gather
 
 EXPLICIT = [
     cs.Jacobi(0),
@@ -223,7 +223,7 @@ def test_many_systems_gathered_piece_by_piece(monkeypatch) -> None:
     grid = {"k": np.linspace(0.2, 1.0, 5), "q": [0.0, 0.3]}
     run = {"methods": cs.Jacobi(1), "steps": 1e-3, "t_end": 0.05}
     once = cs.sweep(tanks, grid, **run)
-    monkeypatch.setattr("cosolve.ensemble.in_blocks._AT_A_TIME", 3)
+    monkeypatch.setattr("cosolve.sweeps.sorting._AT_A_TIME", 3)
     pieces = cs.sweep(tanks, grid, **run)
     assert "in compiled blocks" in pieces.how
     np.testing.assert_array_equal(once.values, pieces.values)

@@ -8,7 +8,7 @@ import pytest
 from tests.sweep.models import jitted, no_system, oscillator, pendulum, sometimes_deadly, symmetric
 
 import cosolve as cs
-from cosolve.ensemble import Failure, SweepResult
+from cosolve.sweeps import Failure, SweepResult
 
 RUN = {"methods": cs.Jacobi(1), "steps": 1e-2, "t_end": 0.2}
 

@@ -1,7 +1,7 @@
 """Stability of systems with subsystems that do not show their state, such as most co-simulation FMUs.
 
 Nothing is linearised: the first macro steps of a run are repeated with a small push on the inputs, as
-`stepper/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there,
+`run/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there,
 otherwise they are started anew.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from cosolve.errors import SetupError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
-from cosolve.stepper.disturbed import Estimate, Trials, estimate
+from cosolve.run.disturbed import Estimate, Trials, estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from cosolve.basics.arrays import Vector
 from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
 from cosolve.method import GaussSeidel, Implicit, Method
 from cosolve.result import Result, Stats
-from cosolve.simulate import simulate
+from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive
-from cosolve.subsystem.port import Vector
 
 _REFINEMENT = 8
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.method import Method
 from cosolve.result import Result
-from cosolve.simulate import simulate
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.run.simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

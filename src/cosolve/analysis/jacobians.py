@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
 from cosolve.interface.constraint import LEVELS, Combination
@@ -21,7 +23,7 @@ from cosolve.method import Crew, Method, Window
 from cosolve.signal import Polynomial, lagrange_weights
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import Matrix, Ports, Vector, is_number
+from cosolve.subsystem.port import Ports
 
 #: Cube root of the rounding unit, which balances the two errors of a central difference.
 _INCREMENT = 6e-6
@@ -97,7 +99,7 @@ def _arrive(system: System, crew: Crew, method: Method | None, H: float, after: 
     """Time, outputs and coupling variables where the check is made; all subsystems stand there."""
     if not after or method is None:
         return 0.0, *crew.start(0.0)
-    from cosolve.simulate import simulate
+    from cosolve.run.simulate import simulate
 
     plan = crew.plan
     result = simulate(system, t_end=after * H, method=method, step=H)

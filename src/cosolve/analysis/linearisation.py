@@ -15,7 +15,7 @@ from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.method.dynamic_static import DynamicStatic
 from cosolve.result import Result
-from cosolve.simulate import simulate
+from cosolve.run.simulate import simulate
 
 _TIGHTER = 0.01  # tolerance of the reference run
 _INVISIBLE, _TOLERABLE = 1.3, 3.0  # error relative to that of the fully implicit run

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.method import Method
 from cosolve.result import Result
-from cosolve.simulate import simulate
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.run.simulate import simulate
 
 #: Differences below this fraction of the values are rounding and say nothing about an order.
 _ROUNDING = 1e-13

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.analysis.black_box import estimate_stability, estimated_limit, hides_state, trials_of
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Crew, Method, Window
 from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import Matrix, Vector
 
 #: Radii up to this far above 1 count as 1: rounding, and neutral modes of undamped systems.
 RADIUS_TOLERANCE = 1e-9

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 #: Differences of residuals below this fraction of the residual itself say nothing about the slope.
 _VANISHING = 1e-13

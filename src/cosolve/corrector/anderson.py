@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
+from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.corrector.least_squares import LeastSquares, is_count
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 
 class Anderson(LeastSquares):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from cosolve.corrector.linear_solve import InterfaceMatrix
-from cosolve.subsystem.port import Vector
+from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.linear_solve import InterfaceMatrix
 
 
 class InterfaceProblem(Protocol):

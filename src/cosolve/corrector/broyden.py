@@ -13,12 +13,13 @@ from typing import Literal
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
+from cosolve.corrector.algebra.least_squares import is_count
+from cosolve.corrector.algebra.linear_solve import Factorised
+from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.corrector.least_squares import is_count
-from cosolve.corrector.linear_solve import Factorised
-from cosolve.corrector.low_rank import LowRank
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Matrix, Vector, is_number
 
 #: The direct form holds a dense matrix; more coupling variables than this go to the inverse form.
 _DIRECT_UP_TO = 2000

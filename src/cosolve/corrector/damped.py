@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.least_squares import is_count
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.corrector.least_squares import is_count
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.subsystem.port import Vector
 
 #: The decrease that counts, as a fraction of what a linear problem would give (Armijo's rule).
 _ENOUGH = 1e-4

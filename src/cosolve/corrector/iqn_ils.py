@@ -9,10 +9,10 @@ on newer ones are filtered out (QR2 of Haelterman et al. 2016, and where slopes 
 
 from __future__ import annotations
 
+from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.corrector.least_squares import LeastSquares, is_count
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector
 
 
 class IqnIls(LeastSquares):

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
+from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.corrector.least_squares import LeastSquares, is_count
-from cosolve.corrector.low_rank import LowRank
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector
 
 
 class IqnImvj(LeastSquares):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.corrector.linear_solve import Factorised
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector
 
 Refresh = Literal["iteration", "step", "run"]
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
+from cosolve.corrector.algebra.least_squares import is_count
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.corrector.least_squares import is_count
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 #: A vector whose part outside the span of the Krylov vectors is smaller than this belongs to it.
 _IN_SPAN = 1e-8

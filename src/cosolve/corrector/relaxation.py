@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 
 class Relaxation(Corrector):

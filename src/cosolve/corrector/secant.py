@@ -13,11 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
+from cosolve.corrector.algebra.labels import variables_of
+from cosolve.corrector.algebra.linear_solve import SPARSE_FROM, Factorised, InterfaceMatrix
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.corrector.labels import variables_of
-from cosolve.corrector.linear_solve import SPARSE_FROM, Factorised, InterfaceMatrix
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 Index = npt.NDArray[np.intp]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Matrix, Vector
 
 LEVELS = ("position", "velocity", "acceleration")
 

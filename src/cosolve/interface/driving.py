@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.subsystem.port import Matrix, Vector, is_number
 
 Kind = Literal["linear", "step", "cubic"]
 Beyond = Literal["hold", "error"]

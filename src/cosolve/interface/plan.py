@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Index, Matrix, Vector, all_finite
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
 from cosolve.interface.driving import Driven
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import Matrix, Ports, Vector, all_finite
-
-Index = npt.NDArray[np.intp]
+from cosolve.subsystem.port import Ports
 
 #: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
 LAW_INCREMENT = 6e-6

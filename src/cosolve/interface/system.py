@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
 from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import Port, Ports, is_number
+from cosolve.subsystem.port import Port, Ports
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 from cosolve.subsystem.units import conversion
 

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from cosolve.errors import SetupError
+from cosolve.fmu.archive import unpack
+from cosolve.fmu.co_simulation import Fmu
+from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
+from cosolve.fmu.options import found_variable
 from cosolve.interface import System
 from cosolve.io.system_file import Description
 from cosolve.io.toml_text import suggest
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi
-from cosolve.subsystem.fmu.archive import unpack
-from cosolve.subsystem.fmu.co_simulation import Fmu
-from cosolve.subsystem.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
-from cosolve.subsystem.fmu.options import found_variable
 
 _KINDS = {
     **dict.fromkeys(("co-simulation", "cosimulation", "cs"), CO_SIMULATION),
     **dict.fromkeys(("model-exchange", "modelexchange", "me"), MODEL_EXCHANGE),
 }
 _STEPS = 500  # where the FMU says nothing
-_RTOL, _ATOL_PER_RTOL = 1e-8, 1e-2  # of the solvers for model exchange, see subsystem/fmu/model_exchange.py
+_RTOL, _ATOL_PER_RTOL = 1e-8, 1e-2  # of the solvers for model exchange, see fmu/model_exchange.py
 
 
 def read_fmu(

@@ -18,13 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 
 import cosolve.corrector
 import cosolve.method
+from cosolve.basics.plain_file import shown
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
 from cosolve.method import ConstraintTreatment, Method
 from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
-from cosolve.plain_file import shown
 from cosolve.stepsize import Adaptive
 
 Given = str | Mapping[str, Any]

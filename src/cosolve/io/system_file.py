@@ -50,7 +50,9 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix
 from cosolve.errors import SetupError, SimulationError
+from cosolve.fmu.places import looking_in
 from cosolve.interface import System
 from cosolve.interface.driving import Table
 from cosolve.io import named
@@ -72,11 +74,10 @@ from cosolve.method import Method
 from cosolve.method.startup import RisingDegree
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
-from cosolve.simulate import simulate
-from cosolve.stepper import Selection
+from cosolve.run import Selection
+from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
-from cosolve.subsystem import Linear, Matrix, Port, Subsystem
-from cosolve.subsystem.fmu.places import looking_in
+from cosolve.subsystem import Linear, Port, Subsystem
 
 
 @dataclass(frozen=True)
@@ -313,7 +314,7 @@ def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem
 
 
 def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Subsystem:
-    from cosolve.subsystem.fmu.co_simulation import Fmu
+    from cosolve.fmu.co_simulation import Fmu
 
     given = file.validate(FmuTable, table, where)
     ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from cosolve.basics.plain_file import refuse_no_file, shown
 from cosolve.errors import SetupError
-from cosolve.plain_file import refuse_no_file, shown
 
 #: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
 Where = tuple[str | int, ...]

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.engine.readable.crew import Crew, Window
 from cosolve.errors import CapabilityError, SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.crew import Crew, Window
 from cosolve.signal import History
 from cosolve.subsystem.base import CAPABILITIES, has_capability
-from cosolve.subsystem.port import Vector
 
 
 @dataclass(slots=True)

@@ -17,11 +17,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError, StabilityWarning, warn
 from cosolve.interface.constraint import Combination
 from cosolve.interface.plan import Plan
 from cosolve.signal.polynomial import lagrange_weights
-from cosolve.subsystem.port import Matrix, Vector, is_number
 
 #: Radii this close to 1 count as marginal.
 _MARGIN = 1e-6

@@ -20,17 +20,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.driving import next_knot
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
+from cosolve.integrator.bdf import Bdf, consistent_slope, forward_differences
+from cosolve.integrator.bdf_control import PATTERN, BdfControl
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
-from cosolve.method.crew import Crew, Window
-from cosolve.method.driving import next_knot
 from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
 from cosolve.signal import History
 from cosolve.subsystem.feedthrough import feedthrough
-from cosolve.subsystem.integrator.bdf import Bdf, consistent_slope, forward_differences
-from cosolve.subsystem.integrator.bdf_control import PATTERN, BdfControl
-from cosolve.subsystem.port import Matrix, Vector, is_number
 
 Variant = Literal["A", "B", "C", "fully implicit", "last corrector", "predictor"]
 

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from cosolve.basics.arrays import Vector
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.serial import Serial, checked_order, in_order, listed, unknown_in_order
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome
-from cosolve.method.crew import Crew, Window
-from cosolve.method.serial import Serial, checked_order, in_order, listed, unknown_in_order
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import Vector
 
 OutputMode = Literal["as used", "exchanged"]
 

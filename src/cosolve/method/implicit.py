@@ -9,8 +9,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.corrector import Corrector, Newton
-from cosolve.corrector.linear_solve import Factorised
+from cosolve.corrector.algebra.linear_solve import Factorised
+from cosolve.engine.readable.crew import Crew, Local, Window
+from cosolve.engine.readable.reduced import Reduced
+from cosolve.engine.readable.serial import Serial, checked_order, in_order, unknown_in_order
+from cosolve.engine.readable.trial import JacobianSource, Trial
 from cosolve.errors import ConvergenceError, SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
@@ -21,14 +27,9 @@ from cosolve.method.constraint import (
     variants,
     weighted_mean,
 )
-from cosolve.method.crew import Crew, Local, Window
-from cosolve.method.reduced import Reduced
 from cosolve.method.semi_implicit import refuse_bad_differencing
-from cosolve.method.serial import Serial, checked_order, in_order, unknown_in_order
-from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History, end_values
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.port import Vector, is_number
 
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0

@@ -13,7 +13,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from cosolve.basics.checks import is_number
 from cosolve.corrector import Newton
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.trial import JacobianSource, Trial
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
@@ -24,10 +27,7 @@ from cosolve.method.constraint import (
     variants,
     weighted_mean,
 )
-from cosolve.method.crew import Crew, Window
-from cosolve.method.trial import JacobianSource, Trial
 from cosolve.signal import History, end_values
-from cosolve.subsystem.port import is_number
 
 
 @dataclass(frozen=True)

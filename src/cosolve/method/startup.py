@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.instant import Instant, left_open, roundings, solve
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import MacroStep, Method, Outcome, Remembering
-from cosolve.method.crew import Crew, Window
 from cosolve.method.explicit import MasterSlave
-from cosolve.method.instant import Instant, left_open, roundings, solve
 from cosolve.signal import History
-from cosolve.subsystem.port import Vector
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Index, Matrix, Vector
+from cosolve.engine.readable.crew import Crew
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
-from cosolve.interface.plan import Block, Index, Plan
-from cosolve.method.crew import Crew
+from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem, has_capability
-from cosolve.subsystem.port import Matrix, Vector
 
 
 @dataclass(frozen=True)

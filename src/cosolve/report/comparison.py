@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
 from cosolve.report import page
 from cosolve.report.diagram import diagram
 from cosolve.report.plots import Line, plot
 from cosolve.result import Result
-from cosolve.subsystem.port import Vector, split_element
+from cosolve.subsystem.port import split_element
 
 #: The truth: a function of an array of times, arrays by name with their times under "t", or a finer run.
 Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]] | Mapping[str, npt.ArrayLike] | Result

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.report.layout import place
 from cosolve.report.page import count
-from cosolve.subsystem.port import Matrix, Vector
 
 _MOST_BOXES, _MOST_PAIRS = 26, 40
 _BOX = np.array([118.0, 46.0])

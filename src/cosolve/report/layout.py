@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.subsystem.port import Matrix
+from cosolve.basics.arrays import Matrix
 
 _BEHIND = 8.0  # cost of a link behind a box, in squared cell lengths
 _CROSSING = 1.5

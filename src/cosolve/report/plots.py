@@ -16,9 +16,9 @@ from zlib import crc32
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
 from cosolve.report.page import COLOURS
 from cosolve.result.decimate import envelope
-from cosolve.subsystem.port import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
 from cosolve.result import Channel, Result
-from cosolve.subsystem.port import Vector
 
 _MOST_PANELS = 12
 _MOST_LINES = 6  # components of a vector drawn one by one; longer ones as lowest, mean and highest

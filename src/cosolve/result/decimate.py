@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.subsystem.port import Vector
+from cosolve.basics.arrays import Vector
 
 
 def envelope(t: Vector, values: Vector, points: int = 4000) -> tuple[Vector, Vector]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.subsystem.port import Vector
+from cosolve.basics.arrays import Vector
 
 if TYPE_CHECKING:
     from cosolve.result.result import Stats

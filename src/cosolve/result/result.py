@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, element_index, split_element
+from cosolve.subsystem.port import element_index, split_element
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.products import combine
 from cosolve.signal.polynomial import end_values, lagrange_weights
-from cosolve.subsystem.port import Matrix, Vector
-from cosolve.subsystem.products import combine
 
 
 class History:

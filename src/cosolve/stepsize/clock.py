@@ -6,8 +6,9 @@ from math import ceil
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
-from cosolve.subsystem.port import Vector, is_number
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
 _TICKS = 2**52

@@ -11,9 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 from cosolve.stepsize.clock import refuse_bad_step
-from cosolve.subsystem.port import Vector, is_number
 
 _TINY = 1e-300
 

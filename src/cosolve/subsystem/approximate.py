@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem, has_capability
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem, has_capability
 
 Formula = Callable[[Vector, Vector, float, float], Any]
 

@@ -21,34 +21,11 @@ the start of the step, the last `advance` being the accepted one. `output` may b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from cosolve.subsystem.port import Matrix, PortLike, Vector
-
-
-class InputSignal(Protocol):
-    """The inputs of one subsystem as functions of time inside a macro step.
-
-    A polynomial in `s = (t - t0) / H`: `coefficients[j]` multiplies `s**j` (shape: degree + 1, number of inputs).
-    `H` is the exact nominal step; `t1 - t0` may differ from it by rounding.
-    """
-
-    @property
-    def t0(self) -> float: ...
-    @property
-    def H(self) -> float: ...
-    @property
-    def coefficients(self) -> Matrix: ...
-    @property
-    def degree(self) -> int: ...
-    @property
-    def end(self) -> Vector:
-        """Values at the end of the step, free of rounding in the time."""
-        ...
-
-    def __call__(self, t: float) -> Vector:
-        """Values of all inputs at time `t`, flat, in port order."""
-        ...
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.port import PortLike
 
 
 class Subsystem:

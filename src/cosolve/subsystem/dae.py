@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.integrator.bdf import integrate_bdf
-from cosolve.subsystem.integrator.bdf_control import BdfControl
-from cosolve.subsystem.port import Matrix, PortLike, Vector, initial_state
+from cosolve.integrator.bdf import integrate_bdf
+from cosolve.integrator.bdf_control import BdfControl
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, initial_state
 
 
 class Dae(Subsystem):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
 from cosolve.subsystem.base import Subsystem, has_capability
-from cosolve.subsystem.port import Ports, Vector
+from cosolve.subsystem.port import Ports
 
 
 def try_outputs(subsystem: Subsystem, ports: Ports, t: float, u: Vector) -> Vector:

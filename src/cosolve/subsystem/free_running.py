@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem, has_capability
-from cosolve.subsystem.port import PortLike, Ports, Vector
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem, has_capability
+from cosolve.subsystem.port import PortLike, Ports
 
 
 class AcceptedSteps:

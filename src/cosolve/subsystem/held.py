@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem, has_capability
-from cosolve.subsystem.port import Matrix, Ports, Vector
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem, has_capability
+from cosolve.subsystem.port import Ports
 
 
 class _Held:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.matrix_exponential import matrix_exponential
+from cosolve.basics.products import product
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.matrix_exponential import matrix_exponential
-from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state
-from cosolve.subsystem.products import product
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, Ports, initial_state
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.subsystem.port import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector
 
 ADVANCE, REPLAY = 0, 1
 

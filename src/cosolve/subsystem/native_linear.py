@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.basics.products import IN_ORDER
 from cosolve.jit import carray, cfunc
+from cosolve.jit.calls import CROSS, call_one, doubles_at, words_at
 from cosolve.subsystem.native import Native
-from cosolve.subsystem.native_calls import CROSS, call_one, doubles_at, words_at
-from cosolve.subsystem.products import IN_ORDER
 
 if TYPE_CHECKING:
     from cosolve.subsystem.linear import Linear

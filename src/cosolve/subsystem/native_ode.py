@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core.errors import NumbaError
 
+from cosolve.integrator import kernels, rosenbrock
+from cosolve.integrator.rosenbrock import Rosenbrock
+from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
+from cosolve.integrator.tableaus import DOPRI5
 from cosolve.jit import carray, cfunc, njit
-from cosolve.subsystem.integrator import kernels, rosenbrock
-from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
-from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep
-from cosolve.subsystem.integrator.tableaus import DOPRI5
+from cosolve.jit.calls import CROSS, address, call_jitted_cross, doubles_at
 from cosolve.subsystem.native import Native
-from cosolve.subsystem.native_calls import CROSS, address, call_jitted_cross, doubles_at
 from cosolve.subsystem.port import Ports
 
 if TYPE_CHECKING:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
-from cosolve.subsystem.integrator.rosenbrock import Rosenbrock
-from cosolve.subsystem.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
-from cosolve.subsystem.integrator.tableaus import FIXED
-from cosolve.subsystem.port import PortLike, Vector, initial_state, is_number
+from cosolve.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
+from cosolve.integrator.rosenbrock import Rosenbrock
+from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
+from cosolve.integrator.tableaus import FIXED
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, initial_state
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 if TYPE_CHECKING:

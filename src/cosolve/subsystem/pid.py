@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
-from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, is_number
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, Ports
 
 #: A step that begins this fraction of its length before the switching time counts as beginning there.
 _SAME_TIME = 1e-9

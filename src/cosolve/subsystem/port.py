@@ -5,47 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.units import Unit, parse_unit
-
-Vector: TypeAlias = npt.NDArray[np.float64]
-Matrix: TypeAlias = npt.NDArray[np.float64]
-
-#: So many numbers are handled faster one by one in Python than as an array.
-FEW = 16
 
 _DOUBLE = np.dtype(np.float64)
 
 #: What subsystems return most often.
 _PLAIN = frozenset((np.ndarray, list, tuple, float, np.float64))
 _NOTHING = np.zeros(0, dtype=bool)
-
-
-def is_number(value: object) -> bool:
-    """True for one finite real number (not a Boolean, not a string).
-
-    >>> is_number(0.1), is_number(float("nan")), is_number("0.1"), is_number(True)
-    (True, False, False, False)
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    return bool(np.isfinite(value))
-
-
-def all_finite(values: Vector) -> bool:
-    """No NaN and no infinity. A finite sum says so at once; one that is not may have overflowed.
-
-    >>> all_finite(np.array([1e308, 1e308])), all_finite(np.array([1.0, np.inf]))
-    (True, False)
-    """
-    total = sum(values.tolist()) if len(values) <= FEW else values.dot(values)
-    return isfinite(total) or bool(np.isfinite(values).all())
 
 
 def initial_state(kind: str, x0: Any) -> Vector:

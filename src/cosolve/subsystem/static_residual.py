@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.subsystem.base import InputSignal, Subsystem
-from cosolve.subsystem.integrator.bdf import forward_differences
-from cosolve.subsystem.port import Matrix, PortLike, Ports, Vector, initial_state, is_number
+from cosolve.integrator.bdf import forward_differences
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, Ports, initial_state
 
 _HALVINGS = 40
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.fmu.build import SUFFIX, compiler, description, headers
 from tests.fmu.catalogue import Model, Var
 
-from cosolve.subsystem.fmu.archive import platform_folder
+from cosolve.fmu.archive import platform_folder
 
 HERE = Path(__file__).parent / "c"
 RICH = dict.fromkeys(

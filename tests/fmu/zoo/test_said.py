@@ -6,7 +6,7 @@ from tests.fmu.zoo.members import ANIMALS, animal
 from tests.fmu.zoo.pairs import B, expected, pair, part, y
 
 import cosolve as cs
-from cosolve.subsystem.fmu import proof
+from cosolve.fmu import proof
 
 METHODS = [cs.Jacobi(0), cs.GaussSeidel(1), cs.SemiImplicit(1), cs.Implicit(1)]
 EXPLICIT = METHODS[:2]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import cosolve as cs
 from cosolve.cli import app
-from cosolve.io.fmu_claims import CLAIMS
+from cosolve.fmu.claims import CLAIMS
 
 BAD = ("fails", "crashes", "hangs")
 GOES_ON, PARAMETERS = "goes on when somebody may go back", "takes its parameters"
@@ -22,7 +22,7 @@ def tried(name, fmi=2, **options):
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """What one test learns of an FMU must not reach another."""
-    from cosolve.subsystem.fmu.trial import facts
+    from cosolve.fmu.findings import facts
 
     monkeypatch.setattr(facts, "_known", {})
 
@@ -103,7 +103,7 @@ def test_a_run_relies_on_what_held(tmp_path):
     with pytest.raises(cs.CapabilityError, match="SemiImplicit needs rollback"):
         cs.simulate(pair(remembered, 2), t_end=0.1, method=cs.SemiImplicit(1), step=0.05)
     trial.write(tmp_path / "trial.json")
-    from cosolve.subsystem.fmu.trial import facts
+    from cosolve.fmu.findings import facts
 
     facts._known.clear()
     with pytest.warns(cs.FmuWarning, match="saves its state"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.interface.mapping import Mesh
+from cosolve.mapping import Mesh
 
 
 def grid_cells(nx: int, ny: int, kind: str) -> dict[str, npt.NDArray[np.int64]]:

@@ -7,7 +7,7 @@ import pytest
 from tests.interface.mapping.shapes import square
 
 import cosolve as cs
-from cosolve.interface.mapping import Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
+from cosolve.mapping import Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
 
 ALL = (mortar, dual_mortar, barycentric, nearest_neighbour, radial_basis)
 P = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 2.0]]

@@ -5,7 +5,7 @@ import pytest
 from tests.interface.mapping.shapes import grid_cells, square, tube
 
 import cosolve as cs
-from cosolve.interface.mapping import Mesh, dual_mortar, mortar
+from cosolve.mapping import Mesh, dual_mortar, mortar
 
 N = 11
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 import cosolve as cs
-from cosolve.interface.mapping import (
+from cosolve.mapping import (
     Mapping,
     Mesh,
     barycentric,

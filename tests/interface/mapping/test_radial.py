@@ -5,7 +5,7 @@ import pytest
 from tests.interface.mapping.shapes import square, tube
 
 import cosolve as cs
-from cosolve.interface.mapping import Mesh, barycentric, radial_basis
+from cosolve.mapping import Mesh, barycentric, radial_basis
 
 BASES = ("cubic", "thin_plate", "wendland")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.interface.mapping import mortar, read_mesh
+from cosolve.mapping import mortar, read_mesh
 
 POINTS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [2, 0, 0], [2, 1, 0], [9, 9, 9]], dtype=float)
 TRIANGLES, QUADS, LINES = np.array([[0, 1, 2], [0, 2, 3]]), np.array([[1, 4, 5, 2]]), np.array([[0, 1], [1, 4]])

@@ -18,7 +18,7 @@ import numpy as np
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.io.fmu_export.interface import Variable
 from cosolve.io.fmu_export.source import build, stepper
-from cosolve.stepper import Snapshot, Stepper
+from cosolve.run import Snapshot, Stepper
 
 OK, DISCARD, ERROR = 0, 2, 3
 _CATEGORIES = {DISCARD: "logStatusDiscard", ERROR: "logStatusError"}

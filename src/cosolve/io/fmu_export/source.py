@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cosolve.errors import SetupError
+from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.fmu_export.needed import fmu_files, is_file, module_files, pickled_modules, texts_of
@@ -27,10 +28,9 @@ from cosolve.io.tables import method_table, step_table
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi, Method
 from cosolve.method.startup import RisingDegree
-from cosolve.stepper import Stepper
+from cosolve.run import Stepper
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
-from cosolve.subsystem.fmu.places import looking_in, watching
 
 PICKLED = "model.pickle"
 

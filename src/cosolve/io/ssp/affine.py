@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix
 from cosolve.subsystem import units
-from cosolve.subsystem.port import Matrix
 from cosolve.subsystem.units import Unit
 
 __all__ = ["Affine", "Unit", "conversion"]

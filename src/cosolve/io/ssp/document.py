@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
+from cosolve.basics.plain_file import refuse_no_file, shown
 from cosolve.errors import SetupError
+from cosolve.fmu.archive import unpack
+from cosolve.fmu.units import BASE_UNITS
+from cosolve.fmu.xml_text import as_number, as_whole, read_xml, truth
 from cosolve.io.ssp.affine import Affine, Unit
-from cosolve.plain_file import refuse_no_file, shown
-from cosolve.subsystem.fmu.archive import unpack
-from cosolve.subsystem.fmu.units import BASE_UNITS
-from cosolve.subsystem.fmu.xml_text import as_number, as_whole, read_xml, truth
 
 TOP = "SystemStructure.ssd"
 ANNOTATION = "org.cosolve.run"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cosolve.errors import SetupError, warn
+from cosolve.fmu.places import found_file, watching
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.ssp.affine import Affine
@@ -19,7 +20,6 @@ from cosolve.method.startup import RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.fmu.places import found_file, watching
 
 Factory = Callable[[Path, str, Mapping[str, Any]], Subsystem]
 
@@ -82,9 +82,9 @@ def _made(part: Component, where: str, flat: Flat, component: Factory | None) ->
 
 
 def _fmu(part: Component, where: str, parameters: Mapping[str, Any]) -> Subsystem:
-    from cosolve.subsystem.fmu.archive import unpack
-    from cosolve.subsystem.fmu.co_simulation import Fmu
-    from cosolve.subsystem.fmu.description import read_description
+    from cosolve.fmu.archive import unpack
+    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.description import read_description
 
     variables = read_description(unpack(part.file)).variables
     fixed = ("parameter", "structuralParameter")

@@ -1,0 +1,1 @@
+"""What every room uses: arrays, checks of what users give, plain files, small matrix products."""

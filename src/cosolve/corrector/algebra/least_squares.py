@@ -1,0 +1,103 @@
+"""The base of the correctors that fit differences of past iterates: one way to learn, to balance units, to forget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import is_number
+from cosolve.corrector.algebra.labels import variables_of
+from cosolve.corrector.algebra.secants import SMALLEST_FILTER, Secants
+from cosolve.corrector.base import Corrector
+from cosolve.errors import SetupError
+
+
+class LeastSquares(Corrector):
+    """Learns a pair of differences `dr`, `dz` per iteration, the one to the converged iterate included.
+
+    A subclass defines `correct` in terms of `self._secants`, after calling `self._learn(z, r)`. Differences of the last
+    `reuse` macro steps stay; there are never more than `columns` of them.
+    """
+
+    def __init__(self, reuse: int, initial: float, filter_tol: float, columns: int) -> None:
+        name = type(self).__name__
+        if not is_count(reuse, 0):
+            raise SetupError(f"{name}: reuse must be a whole number of steps from 0, not {reuse!r}")
+        if not (is_number(initial) and initial != 0):
+            raise SetupError(f"{name}: initial must be a finite number other than 0, not {initial!r}")
+        if not (is_number(filter_tol) and SMALLEST_FILTER <= filter_tol < 1):
+            raise SetupError(f"{name}: filter_tol must be from {SMALLEST_FILTER:g} to below 1, not {filter_tol!r}")
+        self.reuse, self.initial, self.filter_tol, self.columns = int(reuse), float(initial), filter_tol, int(columns)
+        self._begin(())
+
+    def start_run(self, labels: Sequence[str]) -> None:
+        self._begin(labels)
+
+    def _begin(self, labels: Sequence[str]) -> None:
+        self._secants = Secants(len(labels), self.columns, self.filter_tol)
+        self._balance, self._balance_z = Balance(labels), Balance(labels)
+        self._last: tuple[Vector, Vector] | None = None
+
+    def start_step(self) -> None:
+        self._last = None
+        self._secants.next_step(self.reuse)
+
+    def accept(self, z: Vector, r: Vector) -> None:
+        self._learn(z, r)
+
+    def _learn(self, z: Vector, r: Vector) -> None:
+        self._balance.learn(r)
+        weight = self._balance.new_weight()
+        if weight is not None:
+            self._secants.weigh(weight)
+        if self._last is not None:
+            dz = z - self._last[0]
+            self._balance_z.learn(dz)
+            weight = self._balance_z.new_weight()
+            if weight is not None:
+                self._secants.weigh_z(weight)
+            self._secants.add(r - self._last[1], dz)
+        self._last = z.copy(), r.copy()
+
+
+def is_count(value: object, least: int) -> bool:
+    """True for a whole number from `least`."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
+
+
+class Balance:
+    """Row weights that let every coupling variable (a scalar, or a whole field) count alike in a least-squares fit.
+
+    A displacement field in metres would vanish next to a force in newtons. Each variable is measured in units of the
+    sum of its residual norms so far (the residual-sum scaling of preCICE); weights change only by more than a factor of
+    ten, because all columns have to follow.
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        names = variables_of(labels)
+        self._starts = np.array([i for i, name in enumerate(names) if i == 0 or name != names[i - 1]], dtype=np.intp)
+        self._counts = np.diff(np.append(self._starts, len(names)))
+        self._sums = np.zeros(len(self._starts))
+        self._units = np.ones(len(self._starts))
+
+    def learn(self, r: Vector) -> None:
+        """Take note of a residual."""
+        squares = np.add.reduceat(r * r, self._starts)
+        total = squares.sum()
+        if np.isfinite(total) and total > 0:
+            self._sums += np.sqrt(squares / self._counts / total)
+
+    def new_weight(self) -> Vector | None:
+        """Weights per row when they should change, otherwise None."""
+        if len(self._starts) == 1:
+            return None
+        units = np.where(self._sums > 0, self._sums, self._sums.max())
+        if not units.any():
+            return None
+        ratio = units / units.max() / self._units
+        if (ratio > 0.1).all() and (ratio < 10.0).all():
+            return None
+        self._units = units / units.max()
+        return np.repeat(1.0 / self._units, self._counts)

@@ -1,0 +1,381 @@
+"""Many macro steps at once: where a run can go through compiled code, and taking it there and back.
+
+A run in uniform steps enters compiled code when its history is full (start-up belongs to the readable engine), crosses
+some hundred steps, and comes back with their rows. Before and after, the readable engine could go on from
+the same state with the same bits; so it takes every step that is out of the ordinary.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.corrector import Newton
+from cosolve.engine.native.laws import law_addresses
+from cosolve.engine.native.wiring import Wiring, obstacle, wire
+from cosolve.engine.readable.serial import in_order
+from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
+from cosolve.interface import Plan, System
+from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
+from cosolve.method.startup import RisingDegree
+from cosolve.run import Core
+from cosolve.signal.polynomial import lagrange_weights
+from cosolve.stepsize.sequence import Controlled, Uniform
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.native import Native
+
+#: Steps left from which a run goes through compiled code by itself: some loop loaded already, or none yet. A loop or a
+#: right-hand side that is new to this machine takes seconds to compile, which short runs would not earn back.
+_WORTH_RUNNING, _WORTH_LOADING = 20_000, 100_000
+
+#: Chunks in a row without a step after which a run stays with the readable engine.
+_FAILURES = 3
+
+#: Rows of the first chunk, and of any at most; numbers in them at most. Later chunks take about so many seconds: Ctrl-C
+#: and the progress bar must not wait for long.
+_FIRST, _ROWS, _NUMBERS, _SECONDS = 64, 1 << 16, 1 << 20, 2e-2
+
+
+@dataclass
+class Chunk:
+    """Rows of macro steps crossed by compiled code; what is the same in all of them is one row."""
+
+    t: Vector
+    y: Matrix
+    z: Matrix
+    H: Vector | float
+    iterations: npt.NDArray[np.int32] | int
+    residual: Vector | float
+    calls: npt.NDArray[np.int64]  # per step and subsystem
+    rejected: npt.NDArray[np.int64] | int
+    error: Vector | float
+    norms: Vector = field(default_factory=lambda: np.zeros(0))
+    counts: npt.NDArray[np.int64] | None = None  # norms per row
+    failure: SimulationError | EndOfSimulation | None = (
+        None  # what ended it, where the readable engine cannot take the step again
+    )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def total(self, name: str) -> Any:
+        """The sum over all rows of `calls`, `iterations` or `rejected`."""
+        value = np.asarray(getattr(self, name))
+        same = value.ndim < (2 if name == "calls" else 1)
+        return value * len(self) if same else value.sum(axis=0)
+
+
+def why_not_compiled(system: System, method: Method, step: object = None) -> str | None:
+    """Why a run does not go through compiled code, in one sentence; None when it does.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> system.law("one.q", lambda h: -h, of="two.h")
+    >>> cs.why_not_compiled(system, cs.Jacobi(1), 0.1)
+    'the law for one.q is a plain Python function; decorate it with numba.njit'
+    """
+    plan = system.plan()
+    found = _method_obstacle(method) or obstacle(plan)
+    if found is not None or step is None:
+        return found
+    length = float(step) if isinstance(step, (int, float)) else 1.0
+    made = _natives(plan, length, method.degree)
+    if isinstance(made, str):
+        return made
+    return None if isinstance(step, (int, float)) else step_obstacle(plan, made)
+
+
+def step_obstacle(plan: Plan, natives: list[Native]) -> str | None:
+    """Why steps of changing length cannot be compiled."""
+    for name, native in zip(plan.names, natives, strict=True):
+        if not native.any_step:
+            return f"'{name}' is compiled for one step length only; give a fixed step"
+    return None
+
+
+def _method_obstacle(method: Method) -> str | None:
+    """Why there is no compiled loop for this method."""
+    if isinstance(method, (Jacobi, GaussSeidel)):
+        return None if method.outputs == "as used" else f"{method.name} with outputs='exchanged' is not compiled"
+    if isinstance(method, SemiImplicit):
+        return None if method.refresh == "step" else "Jacobians that are kept for a run belong to the readable engine"
+    if isinstance(method, Implicit):
+        if not isinstance(method.corrector, Newton) or method.corrector.refresh == "run":
+            return f"{method.corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
+        if method.sweep != "jacobi" or method.local != "converged" or method.accept_unconverged:
+            return "serial sweeps, approximate crossings and accepted unconverged steps run in the readable engine"
+        return None
+    return f"{method.name} is not compiled"
+
+
+def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
+    found = []
+    for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
+        native = subsystem.native(H, degree)
+        if isinstance(native, str):
+            return f"'{name}' cannot be crossed from compiled code: {native}"
+        found.append(native)
+    return found
+
+
+class Chunks:
+    """The compiled side of one run. `take` crosses as many steps as it may, or none."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        plan, method, windows = core.plan, core.method, core.windows
+        self.reason = _method_obstacle(method) or obstacle(plan)
+        if core.crew.watch is not None:
+            self.reason = "macro steps that end at events are crossed by the readable engine"
+        if self.reason is None and type(windows) not in (Uniform, Controlled):
+            self.reason = "the method chooses its own steps"
+        if self.reason is None and type(core.startup) is not RisingDegree:
+            self.reason = "the run has a start of its own"
+        if self.reason is None and core.crew.pool is not None:
+            self.reason = "workers were asked for"
+        self._loop: Callable[..., int] | None = None
+        self._steps: Any = None  # of controlled runs
+        self._failures = 0  # chunks in a row that took no step
+        self.loading = 0.0  # seconds of the last `take` that went into compiling
+        self._most = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
+        self._rows = min(_FIRST, self._most)
+
+    def take(self, room: Callable[[int], Mapping[str, Any]] | None = None) -> Chunk | None:
+        """Cross many steps from where the run stands; None when the readable engine must take the next one.
+
+        `room(rows)` gives arrays `y`, `z` and `residual` to write the rows to.
+        """
+        core, windows = self.core, self.core.windows
+        history = core.history
+        if self.reason is not None or len(history.values) <= core.method.depth or windows.done:
+            return None
+        if isinstance(windows, Controlled):
+            return self._timed(self._controlled, windows)
+        assert isinstance(windows, Uniform)
+        if any(step != windows.H for step in history.steps):
+            return None
+        times = windows.points(self._rows)
+        if len(times) < 2:
+            return None
+        began = perf_counter()
+        if self._loop is None:
+            if not self._prepare(windows.H) or self.reason is not None:
+                return None
+            self._cross(times[:1], None)  # compiles, or reads from the cache
+        self.loading = perf_counter() - began
+        return self._timed(self._cross, times, room)
+
+    def _timed(self, cross: Callable[..., Chunk | None], *arguments: Any) -> Chunk | None:
+        """A chunk; the next is larger where this one took no time, and smaller where it took long."""
+        began = perf_counter()
+        chunk = cross(*arguments)
+        spent = perf_counter() - began
+        if spent < _SECONDS / 4:
+            self._rows = min(4 * self._rows, self._most)
+        elif spent > 4 * _SECONDS:
+            self._rows = max(1, self._rows // 4)
+        return chunk
+
+    def _controlled(self, windows: Controlled) -> Chunk | None:
+        """Error-controlled steps."""
+        from cosolve.engine.native.control import ControlledChunks
+
+        began = perf_counter()
+        if self._steps is None:
+            self._steps = ControlledChunks(self, windows)
+            if self.reason is not None or not self._prepare(windows.first_step) or not self._steps.ready():
+                return None
+            self._steps.take(0)  # compiles, or reads from the cache
+        self.loading = perf_counter() - began
+        taken: Chunk | None = self._steps.take(self._rows)
+        return taken
+
+    @property
+    def worth_it(self) -> bool:
+        """True when the steps that are left repay loading the compiled loops."""
+        windows = self.core.windows
+        if self.reason is not None:
+            return False
+        loaded = "cosolve.engine.native.parts" in sys.modules
+        return windows.left >= (_WORTH_RUNNING if loaded else _WORTH_LOADING)
+
+    def _prepare(self, H: float) -> bool:
+        """Compile, and lay out memory; False (with the reason) when a subsystem cannot be crossed."""
+        plan, method = self.core.plan, self.core.method
+        natives = _natives(plan, H, method.degree)
+        if isinstance(natives, str):
+            self.reason = natives
+            return False
+        try:
+            corrected = isinstance(method, (SemiImplicit, Implicit))
+            laws = [law_addresses(block, partials=corrected) for block in plan.blocks]
+        except Exception as error:  # numba's own kinds, many
+            first = str(error).strip().splitlines()[0]
+            self.reason = f"numba cannot compile a law: {first}"
+            return False
+        order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
+        self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree + 1)
+        # an explicit step is undone where that is cheap, or where the readable engine may have to take it again
+        explicit, back = isinstance(method, (Jacobi, GaussSeidel)), [n.hands_back for n in natives]
+        self.may_retry = not explicit or any(back) or all(len(n.state) for n in natives)
+        stuck = [name for name, n in zip(plan.names, natives, strict=True) if not (n.save or len(n.state))]
+        if explicit and any(back) and stuck:
+            self.reason = f"'{plan.names[back.index(True)]}' may hand a step back, and '{stuck[0]}' cannot be set back"
+            return False
+        past = tuple(-float(j) for j in range(method.degree + 1))
+        W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
+        V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
+        self._H, self._loop = H, self._bound(method, H, W, V)
+        return True
+
+    def _bound(self, method: Method, H: float, W: Matrix, V: Matrix) -> Callable[..., int]:
+        """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
+        from cosolve.engine.native import corrected, explicit
+
+        w, undo = self.wiring.address, self.may_retry
+        if isinstance(method, Jacobi):
+            return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, undo, Y, Z)
+        if isinstance(method, GaussSeidel):
+            return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, undo, Y, Z)
+        assert isinstance(method, (SemiImplicit, Implicit))
+        if not self._set_responses(self.wiring, method, V[:, 0]):
+            return lambda *rest: 0
+        guess = method.degree if method.predictor is None else method.predictor
+        P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
+        lapack = lapack_addresses()
+        steady = bool(self.wiring.exact.all()) and not len(self.wiring.laws)
+        memory = self._memory
+        if isinstance(method, SemiImplicit):
+            return lambda values, times, Y, Z, R, *rest: corrected.semi_implicit(
+                *(w, lapack, P, V, values, memory().size, method.increment, method.final_update, steady),
+                *(times, H, Y, Z, R),
+            )
+        assert isinstance(method.corrector, Newton)
+        every = method.corrector.refresh == "iteration"
+        return lambda values, times, Y, Z, R, N, norms: corrected.implicit(
+            *(w, lapack, P, V, values, memory().size, method.increment, memory().plain, memory().least),
+            *(method.tol, int(method.max_iterations), every, steady, times, H, Y, Z, R, N, norms),
+        )
+
+    def _memory(self) -> Any:
+        """What the readable method remembers: its largest magnitudes live there."""
+        return self.core.remembered
+
+    def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> bool:
+        """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""
+        from cosolve.basics.products import product
+
+        plan = self.core.plan
+        for i, native in enumerate(self.natives):
+            if method.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
+                continue
+            if native.jacobian is None:
+                own = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
+                self.reason = f"{own}; runs with jacobian='difference' are compiled"
+                return False
+            by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
+            w.responses[i][:] = by_z.ravel()
+            w.exact[i] = 1
+        return True
+
+    def _cross(self, times: Vector, room: Callable[[int], Mapping[str, Any]] | None) -> Chunk | None:
+        core, method = self.core, self.core.method
+        count = len(times) - 1
+        rows = self._scratch(count) if room is None or not count else room(count)
+        Y, Z, R = rows["y"], rows["z"], rows["residual"]
+        most = int(method.max_iterations) + 2 if isinstance(method, Implicit) else 0
+        N, norms = np.zeros(count if most else 0, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
+        values = np.array(core.history.values[: method.depth + 1])
+        for native in self.natives:
+            native.enter()
+        assert self._loop is not None
+        try:
+            done = int(self._loop(values, times, Y, Z, R, N, norms))
+        finally:
+            for native in self.natives:
+                native.leave()
+        self.note_failure(not done and count > 0)
+        failure = None if self.may_retry or done == count else self._failed(float(times[done]))
+        if not done:
+            if failure is not None:
+                raise failure
+            return None
+        explicit = isinstance(method, (Jacobi, GaussSeidel))
+        iterations: Any = (N[:done] - 1).astype(np.int32) if most else 0 if explicit else 1
+        residual = np.nan if explicit else R[:done]
+        calls = self._account(done, iterations)
+        chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, residual, calls, 0, np.nan)
+        chunk.failure = failure
+        if most:
+            chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
+        core.skip(chunk.t, chunk.y[-1].copy(), list(values))
+        return chunk
+
+    def note_failure(self, failed: bool) -> None:
+        """Give up when chunk after chunk takes no step."""
+        self._failures = self._failures + 1 if failed else 0
+        if self._failures >= _FAILURES:
+            self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"
+
+    def _failed(self, t: float) -> SimulationError | EndOfSimulation:
+        """What went wrong in a step that cannot be undone."""
+        i, status = (int(k) for k in self.wiring.trouble)
+        if i < 0:
+            return NonFiniteError(f"a law returned a NaN or an infinity at t = {t:.9g}", time=t)
+        name, native = self.core.plan.names[i], self.natives[i]
+        if status and native.explain is not None:
+            try:
+                native.explain(status)
+            except EndOfSimulation as end:
+                end.subsystem, end.time = name, t if end.time is None else end.time
+                return end
+            except CosolveError as error:
+                text = f"'{name}' failed while crossing the step at t = {t:.9g}: {error}"
+                return SubsystemError(text, time=t, subsystem=name)
+        what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
+        return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
+
+    def _scratch(self, count: int) -> Mapping[str, Any]:
+        """Room for rows that are only passing through."""
+        plan = self.core.plan
+        return {"y": np.empty((count, plan.n_y)), "z": np.empty((count, plan.n_z)), "residual": np.empty(count)}
+
+    def _account(self, steps: int, iterations: Any) -> npt.NDArray[np.int64]:
+        """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
+        method = self.core.method
+        if isinstance(method, (Jacobi, GaussSeidel)):
+            return self.count(steps, np.int64(1), np.int64(0))
+        if isinstance(method, SemiImplicit):
+            return self.count(steps, np.int64(2), np.int64(1))
+        assert isinstance(method, Implicit)
+        assert isinstance(method.corrector, Newton)
+        every = method.corrector.refresh == "iteration"
+        renewed = iterations if every else iterations > 0
+        return self.count(steps, iterations.astype(np.int64) + 1, renewed.astype(np.int64))
+
+    def count(self, steps: int, sweeps: Any, renewed: Any) -> npt.NDArray[np.int64]:
+        """Calls per subsystem (and step) for so many sweeps and interface Jacobians; the crew's books are kept."""
+        crew, w = self.core.crew, self.wiring
+        reads = np.where(w.exact, 0, w.reads)
+        calls: npt.NDArray[np.int64] = sweeps[..., np.newaxis] + renewed[..., np.newaxis] * reads
+        same = calls.ndim == 1
+        crew.calls += calls * steps if same else calls.sum(axis=0)
+        crew.jacobians += np.where(w.exact, renewed * steps if same else renewed.sum(), 0)
+        return calls
+
+
+def lapack_addresses() -> npt.NDArray[np.int64]:
+    """Addresses of the routines that SciPy itself uses."""
+    from numba.extending import get_cython_function_address
+
+    names = ("dgetrf", "dgecon", "dgetrs")
+    return np.array([get_cython_function_address("scipy.linalg.cython_lapack", name) for name in names], np.int64)

@@ -1,0 +1,258 @@
+"""What compiled loops are made of: crossing a subsystem, evaluating laws, saving and restoring, moving the history on.
+
+All of it repeats, number for number, what the readable engine does (`engine/readable/crew.py`, `interface/plan.py`,
+`signal/history.py`); tests hold the two to the same bits.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from typing import Any
+
+from cosolve.engine.native.wiring import (
+    ARGUMENTS,
+    BEGIN,
+    COPIES,
+    CROSS,
+    DATA,
+    INPUTS,
+    LAW,
+    LAW_BYTES,
+    LAW_READS,
+    LAW_ROWS,
+    LAWS,
+    N_COPIES,
+    N_LAW_READS,
+    N_LAW_ROWS,
+    N_LAWS,
+    N_STATE,
+    N_SUBSYSTEMS,
+    OUTPUTS,
+    RESTORE,
+    SAVE,
+    SIZE,
+    SLOT,
+    STATE,
+    SUBSYSTEM_BYTES,
+    SUBSYSTEMS,
+    TROUBLE,
+    VALUES,
+    WIDTH,
+    U,
+    Y,
+)
+from cosolve.jit import njit
+from cosolve.jit.calls import (
+    call_cross,
+    call_law,
+    call_one,
+    double_at,
+    finite,
+    put_double_at,
+    put_word_at,
+    short_loop,
+    word_at,
+)
+from cosolve.subsystem.native import ADVANCE
+
+GOOD, FAILED = 0, 1
+
+#: Parts go into the loops that use them, and count no references to arrays: they make none, and that would be most of
+#: their time.
+part: Any = njit(cache=True, forceinline=True, _nrt=False)
+#: The same for functions that are called as they are.
+bare: Any = njit(cache=True, _nrt=False)
+
+
+@part
+def combine(W, values, coefficients):
+    """`coefficients = W @ values`, row after row."""
+    for j in range(W.shape[0]):
+        for q in range(values.shape[1]):
+            short_loop()
+            total = W[j, 0] * values[0, q]
+            for k in range(1, W.shape[1]):
+                short_loop()
+                total += W[j, k] * values[k, q]
+            coefficients[j, q] = total
+
+
+@part
+def subsystem(w, i):
+    """The record of subsystem `i`."""
+    return word_at(w, SUBSYSTEMS) + SUBSYSTEM_BYTES * i
+
+
+@part
+def law(w, b):
+    """The record of law `b`."""
+    return word_at(w, LAWS) + LAW_BYTES * b
+
+
+@part
+def begin(w, i, mode, t0, t1, H, n, coefficients, n_z):
+    """Give subsystem `i` its inputs; `coefficients` is where `n` rows of `n_z` numbers are."""
+    s = subsystem(w, i)
+    u, width, inputs = word_at(s, U), word_at(s, WIDTH), word_at(s, INPUTS)
+    for j in range(n):
+        row = coefficients + 8 * j * n_z
+        for k in range(width):
+            short_loop()
+            source = word_at(inputs, 3 * k)
+            value = 0.0 if source < 0 else double_at(row, source) * double_at(inputs, 3 * k + 1)
+            put_double_at(u, j * width + k, value + double_at(inputs, 3 * k + 2) if j == 0 else value)
+    if word_at(s, BEGIN) == 0:
+        return GOOD
+    status = call_cross(word_at(s, BEGIN), word_at(s, DATA), mode, t0, t1, H, n, u, word_at(s, OUTPUTS))
+    return GOOD if status == 0 else _failed(w, i, status)
+
+
+@part
+def finish(w, i, mode, t0, t1, H, n, outputs):
+    """Subsystem `i` crosses the step with the inputs it has; `outputs` is where its outputs go."""
+    s = subsystem(w, i)
+    status = call_cross(word_at(s, CROSS), word_at(s, DATA), mode, t0, t1, H, n, word_at(s, U), outputs)
+    if status != 0:
+        return _failed(w, i, status)
+    for k in range(word_at(s, SIZE)):
+        short_loop()
+        if not finite(double_at(outputs, k)):
+            return _failed(w, i, 0)
+    return GOOD
+
+
+@part
+def _failed(w, i, status):
+    """Note which subsystem failed (-1: a law)."""
+    put_word_at(word_at(w, TROUBLE), 0, i)
+    put_word_at(word_at(w, TROUBLE), 1, status)
+    return FAILED
+
+
+@part
+def sweep(w, t0, t1, H, n, coefficients, n_z):
+    """All subsystems cross the step; their outputs go to `Y`."""
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        if begin(w, i, ADVANCE, t0, t1, H, n, coefficients, n_z) != GOOD:
+            return FAILED
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        outputs = word_at(subsystem(w, i), OUTPUTS)
+        if finish(w, i, ADVANCE, t0, t1, H, n, outputs) != GOOD:
+            return FAILED
+    return GOOD
+
+
+@part
+def law_values(w, b, arguments, values):
+    """The values of law `b` for given arguments."""
+    if call_law(word_at(law(w, b), LAW), arguments, values) != 0:
+        return law_failed(w)
+    for k in range(word_at(law(w, b), N_LAW_ROWS)):
+        short_loop()
+        if not finite(double_at(values, k)):
+            return law_failed(w)
+    return GOOD
+
+
+@part
+def law_failed(w):
+    """Note that a law failed."""
+    return _failed(w, -1, 0)
+
+
+@part
+def read_arguments(w, b, arguments):
+    """What law `b` reads of the outputs."""
+    reads, y = word_at(law(w, b), LAW_READS), word_at(w, Y)
+    for k in range(word_at(law(w, b), N_LAW_READS)):
+        short_loop()
+        put_double_at(arguments, k, double_at(y, word_at(reads, k)))
+
+
+@part
+def evaluate_law(w, b, z):
+    """The rows of `z` that belong to law `b`, from the outputs."""
+    arguments, values, rows = word_at(w, ARGUMENTS), word_at(w, VALUES), word_at(law(w, b), LAW_ROWS)
+    read_arguments(w, b, arguments)
+    if law_values(w, b, arguments, values) != GOOD:
+        return FAILED
+    for k in range(word_at(law(w, b), N_LAW_ROWS)):
+        short_loop()
+        put_double_at(z.ctypes.data, word_at(rows, k), double_at(values, k))
+    return GOOD
+
+
+@part
+def evaluate(w, z):
+    """The coupling variables that the outputs ask for."""
+    copies, y = word_at(w, COPIES), word_at(w, Y)
+    for k in range(word_at(w, N_COPIES)):
+        short_loop()
+        put_double_at(z.ctypes.data, word_at(copies, 2 * k), double_at(y, word_at(copies, 2 * k + 1)))
+    for b in range(word_at(w, N_LAWS)):
+        if evaluate_law(w, b, z) != GOOD:
+            return FAILED
+    return GOOD
+
+
+@part
+def save(w, i):
+    """Keep the state of subsystem `i`."""
+    s = subsystem(w, i)
+    if word_at(s, SAVE) != 0:
+        return call_one(word_at(s, SAVE), word_at(s, DATA))
+    _copy(word_at(s, STATE), word_at(s, SLOT), word_at(s, N_STATE))
+    return 0
+
+
+@part
+def restore(w, i):
+    """Subsystem `i` back to the state that was kept."""
+    s = subsystem(w, i)
+    if word_at(s, RESTORE) != 0:
+        return call_one(word_at(s, RESTORE), word_at(s, DATA))
+    _copy(word_at(s, SLOT), word_at(s, STATE), word_at(s, N_STATE))
+    return 0
+
+
+@part
+def _copy(source, target, count):
+    for k in range(count):
+        short_loop()
+        put_double_at(target, k, double_at(source, k))
+
+
+@part
+def save_all(w):
+    """Keep all states."""
+    status = 0
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        status |= save(w, i)
+    return status
+
+
+@part
+def restore_all(w):
+    """All subsystems back to the states that were kept."""
+    status = 0
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        status |= restore(w, i)
+    return status
+
+
+@part
+def record(w, z, Y_rows, Z_rows, s):
+    """Write the row of step `s`."""
+    _copy(word_at(w, Y), Y_rows.ctypes.data + 8 * s * Y_rows.shape[1], Y_rows.shape[1])
+    _copy(z.ctypes.data, Z_rows.ctypes.data + 8 * s * Z_rows.shape[1], Z_rows.shape[1])
+
+
+@part
+def push(values, z):
+    """The newest values come first."""
+    n_z, at = values.shape[1], values.ctypes.data
+    for k in range((values.shape[0] - 1) * n_z - 1, -1, -1):
+        short_loop()
+        put_double_at(at, k + n_z, double_at(at, k))
+    _copy(z.ctypes.data, at, n_z)

@@ -1,0 +1,190 @@
+"""A plan as records of words and addresses: what compiled loops need to know, and why there may be none."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Vector
+from cosolve.interface.plan import Plan
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.native import Native
+
+Integers = npt.NDArray[np.int64]
+
+#: Interfaces up to this size have their products added up in a fixed order (basics/products.py).
+_LARGEST = 64
+
+
+# The words of the plan's own record, as compiled code reads them. Names in capitals are places; addresses unless said.
+(
+    N_SUBSYSTEMS,
+    SUBSYSTEMS,
+    N_COPIES,
+    COPIES,  # pairs: row of z, entry of y
+    N_LAWS,
+    LAWS,
+    Y,
+    ARGUMENTS,
+    VALUES,
+    SLOPES,
+    TROUBLE,
+    ORDER,  # of a serial sweep
+    KNOWN,  # the copies that are known after each place of it begin there; they, and the laws, come in this order
+    LAWS_KNOWN,
+    _PLAN_WORDS,
+) = range(15)
+
+# Of a subsystem's record.
+(
+    CROSS,
+    BEGIN,
+    DATA,
+    U,
+    WIDTH,
+    INPUTS,  # triples: entry of z or -1, factor, offset
+    OUTPUTS,  # its part of y
+    OUTPUTS_MOVED,  # the same for a crossing that is tried for a difference
+    FIRST,  # entry of y
+    SIZE,
+    SAVE,
+    RESTORE,
+    STATE,
+    SLOT,
+    N_STATE,
+    EXACT,  # 1: its Jacobian is constant
+    NOISE,  # a double
+    READS,  # entries of z
+    N_READS,
+    RESPONSE,  # d outputs / d coupling variables it reads, row by row
+    _SUBSYSTEM_WORDS,
+) = range(21)
+
+# Of a law's.
+LAW, PARTIALS, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(8)
+
+SUBSYSTEM_BYTES, LAW_BYTES = 8 * _SUBSYSTEM_WORDS, 8 * _LAW_WORDS
+
+
+@dataclass
+class Wiring:
+    """Subsystems and connections for compiled loops: records of words that hold numbers and addresses.
+
+    Compiled functions get `address`, that of the plan's record; everything else is found from there. `keep` holds what
+    the addresses lead to.
+    """
+
+    plan: Integers
+    subsystems: Integers
+    laws: Integers
+    responses: list[Vector]  # per subsystem
+    reads: Integers  # how many coupling variables each subsystem reads
+    trouble: Integers  # the subsystem that failed last (-1: a law), and its status (0: an output that is not finite)
+    keep: list[Any]
+
+    @property
+    def address(self) -> int:
+        """Of the plan's record."""
+        return int(self.plan.ctypes.data)
+
+    @property
+    def exact(self) -> Integers:
+        """1 for subsystems with a constant Jacobian; may be written."""
+        return self.subsystems[:, EXACT]
+
+
+def wire(plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], rows: int) -> Wiring:
+    """The records for subsystems and laws that have their addresses, with inputs of `rows` coefficients.
+
+    Of a law: the address of the law, and of its partial derivatives (0 where nobody asks for them).
+    """
+    keep: list[Any] = []
+
+    def at(array: Any) -> int:
+        keep.append(array)
+        return int(array.ctypes.data)
+
+    def words(values: Any) -> int:
+        return at(np.array(values, dtype=np.int64).reshape(-1))
+
+    count = plan.n_subsystems
+    inputs = np.zeros((len(plan.u_source), 3))
+    inputs.view(np.int64)[:, 0] = plan.u_source
+    inputs[:, 1], inputs[:, 2] = np.where(plan.u_source >= 0, plan.u_factor, 0.0), plan.u_offset
+    y, moved = np.zeros(plan.n_y), np.zeros(plan.n_y)
+    records, responses = np.zeros((count, _SUBSYSTEM_WORDS), np.int64), []
+    for i, native in enumerate(natives):
+        width, reads = plan.input_ports[i].length, plan.reads(i)
+        first, size = plan.y_slices[i].start, plan.output_ports[i].length
+        responses.append(np.zeros(size * len(reads)))
+        record = records[i]
+        record[[CROSS, BEGIN, DATA]] = native.cross, native.begin, native.data
+        record[[U, WIDTH]] = at(np.zeros(max(1, rows * width))), width
+        record[INPUTS] = at(inputs) + inputs.strides[0] * plan.u_slices[i].start
+        record[[OUTPUTS, OUTPUTS_MOVED, FIRST, SIZE]] = at(y) + 8 * first, at(moved) + 8 * first, first, size
+        record[[SAVE, RESTORE, STATE, N_STATE]] = native.save, native.restore, at(native.state), len(native.state)
+        record[SLOT] = at(np.zeros(max(1, len(native.state))))
+        record.view(np.float64)[NOISE] = (
+            0.0 if has_capability(plan.subsystems[i], "replay") else plan.subsystems[i].noise ** 0.5
+        )
+        record[[READS, N_READS, RESPONSE]] = words(reads), len(reads), at(responses[i])
+    place = {i: k for k, i in enumerate(order)}
+    copied = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], np.int64)
+    copies = np.argsort(copied, kind="stable")
+    found = [max((place[i] for i in plan.owners(block)), default=0) for block in plan.blocks]
+    blocks = [(plan.blocks[b], laws[b]) for b in np.argsort(np.array(found, np.int64), kind="stable")]
+    of_laws = np.zeros((len(blocks), _LAW_WORDS), np.int64)
+    for record, (block, addresses) in zip(of_laws, blocks, strict=True):
+        record[[LAW, PARTIALS]] = addresses
+        record[[LAW_READS, N_LAW_READS]] = words(block.y_index), len(block.y_index)
+        record[[LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL]] = words(block.rows), len(block.rows), at(block.y_nominal)
+    takes, gives = (max((len(getattr(b, name)) for b, _ in blocks), default=1) for name in ("y_index", "rows"))
+    trouble, head = np.zeros(2, np.int64), np.zeros(_PLAN_WORDS, np.int64)
+    head[[N_SUBSYSTEMS, SUBSYSTEMS, N_LAWS, LAWS]] = count, at(records), len(blocks), at(of_laws)
+    head[[N_COPIES, COPIES]] = len(copies), words(np.column_stack([plan.copy_rows, plan.copy_from])[copies])
+    head[[Y, TROUBLE, ORDER]] = at(y), at(trouble), words(order)
+    sizes = takes, 2 * gives, takes * gives  # values of a law twice, for differences
+    head[[ARGUMENTS, VALUES, SLOPES]] = [at(np.zeros(max(1, size))) for size in sizes]
+    head[[KNOWN, LAWS_KNOWN]] = [
+        words(np.searchsorted(np.sort(at_place), range(count + 1))) for at_place in (copied, found)
+    ]
+    return Wiring(head, records, of_laws, responses, records[:, N_READS].copy(), trouble, keep)
+
+
+def obstacle(plan: Plan) -> str | None:
+    """Why this plan cannot be wired at all, or None."""
+    if plan.n_z > _LARGEST:
+        return f"it has {plan.n_z} coupling variables, and compiled loops are for at most {_LARGEST}"
+    if not plan.n_z:
+        return "nothing is coupled"
+    if plan.changes.listed:
+        return "parameters change during the run"
+    if plan.driven:
+        return f"'{plan.driven[0].target}' follows a function of time, which the readable engine evaluates"
+    for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
+        if not has_capability(subsystem, "compiled crossing"):
+            return f"'{name}' ({type(subsystem).__name__}) has no compiled crossing"
+    for block in plan.blocks:
+        if block.implicit:
+            return f"{block.label} is solved by the readable engine"
+        if not is_compiled(block.function):
+            return f"{block.label} is a plain Python function; decorate it with numba.njit"
+        if block.jacobian is not None:
+            return f"{block.label} has a Jacobian of its own, which the readable engine calls"
+    return None
+
+
+def is_compiled(function: object) -> bool:
+    """True for functions jitted by numba, and for C functions (`ctypes`) of doubles that return a double.
+
+    >>> is_compiled(lambda x: x)
+    False
+    """
+    takes = getattr(function, "argtypes", None)
+    if takes is not None:
+        return all(kind is ctypes.c_double for kind in (getattr(function, "restype", None), *takes))
+    return hasattr(function, "py_func") and hasattr(function, "nopython_signatures")

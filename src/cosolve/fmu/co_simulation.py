@@ -1,0 +1,647 @@
+"""Co-simulation FMUs (FMI 2.0 and 3.0) as subsystems.
+
+What an FMU can do decides what it offers here: rollback where it can save its state, Jacobians where it gives
+derivatives and shows its states, serialised states where it can write them. Methods that need more refuse it by name.
+
+How the input signal reaches the FMU over a macro step:
+
+- FMI 2.0 with `canInterpolateInputs`: value and derivatives at the start of the step, so it sees the same polynomial
+  as every other subsystem;
+- FMI 3.0 with intermediate updates: it asks for values while it steps and gets those of the polynomial;
+- otherwise an input is held. It is held at its value in the *middle* of the (sub)step, which is right to second order
+  where the value at the start would be right to first; `substeps=n` cuts the step into n pieces. Booleans and whole
+  numbers are taken at the start of a piece.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
+from cosolve.errors import EndOfSimulation, SetupError
+from cosolve.fmu.archive import unpack
+from cosolve.fmu.crossing import Crossing, Discarded
+from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
+from cosolve.fmu.findings import facts
+from cosolve.fmu.instance import Instance
+from cosolve.fmu.options import (
+    chosen_ports,
+    feedthrough_pattern,
+    found_variable,
+    given_values,
+    remedy,
+    structural_sizes,
+)
+from cosolve.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
+from cosolve.fmu.places import found_file
+from cosolve.fmu.proof import differenced, distrusted, prove_rollback
+from cosolve.fmu.state import SavedState
+from cosolve.signal.polynomial import InputSignal, Polynomial
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.linear import Linear
+from cosolve.subsystem.port import Port
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
+
+#: Halvings of a discarded step before giving up, and the least part of a step that is worth ending it at.
+_HALVINGS, _LEAST = 6, 1e-6
+
+_STEP_DERIVATIVES = "org.cosolve.step-derivatives"
+#: Options of `Fmu` that are none of co-simulation.
+_MODEL_EXCHANGE_ONLY = ("solver", "rtol", "atol", "h", "max_events")
+
+
+class Fmu(Subsystem):
+    """An FMU as a subsystem, for co-simulation or model exchange.
+
+    Every FMU:
+
+    - `parameters`, `start`: values set by name before the run (`start` is for start values of states and inputs).
+      Parameters are read back: an FMU that did not take one is refused unless `read_back=False`.
+    - `inputs`, `outputs`: variables that become ports, instead of all inputs and outputs; any variable may be an
+      output. Ports carry the names that the FMU gives them.
+    - `kind`: "co-simulation" or "model exchange" where an FMU offers both (co-simulation unless given).
+    - `isolated=True` runs it in a process of its own, so that a crash there ends the run with a sentence, as does a
+      call that takes longer than `timeout` seconds.
+    - `name` for messages; `log`, a file for what the FMU says; `tolerance`, handed to the FMU; `trial`, a file that
+      `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+
+    Co-simulation, where the FMU brings its own solver:
+
+    - `substeps` cuts each macro step for this FMU; `interpolate=False` holds inputs even if it could interpolate them
+      (how inputs reach the FMU: the text of this module).
+    - `noise`: relative accuracy of its outputs where it integrates with a tolerance of its own.
+    - `derivatives="step"` says that its directional derivatives are those of its last step, not of the instant.
+    - A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
+      `retry=True` its state is saved before every step for that, also under methods that never go back.
+
+    Model exchange, where cosolve integrates the FMU's equations and finds its events:
+
+    - `solver`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to "ode5"
+      with the fixed step `h`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
+    - `rtol`, `atol`: tolerances of adaptive solvers.
+    - `max_events`: more state events than these in one macro step end the run (chattering).
+
+    `functions` holds the raw addresses of its C functions and `component` the handle that they take, both for this run.
+
+    >>> import cosolve as cs
+    >>> cs.Fmu("missing.fmu")
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
+    """
+
+    _options: dict[str, Any]
+
+    if not TYPE_CHECKING:  # type checkers and editors see the options of `__init__`; at run time `__signature__` does
+
+        def __new__(
+            cls,
+            file: str | Path,
+            *,
+            kind: str | None = None,
+            isolated: bool = False,
+            timeout: float | None = None,
+            **options: Any,
+        ) -> Any:
+            if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
+                raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
+            file = found_file(file)
+            offered = read_description(unpack(file)).kinds
+            wanted = kind or (CO_SIMULATION if CO_SIMULATION in offered else MODEL_EXCHANGE)
+            if wanted not in offered:
+                names = ", ".join(offered) or "nothing"
+                raise SetupError(f"'{file}' is not made for {wanted}, only for {names}")
+            if isolated:
+                from cosolve.process import Isolated
+
+                inside = partial(cls, file, kind=kind, **options)
+                return Isolated(inside, timeout=timeout, name=str(options.get("name") or ""))
+            if timeout is not None:
+                raise SetupError(
+                    "Fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"
+                )
+            if wanted == MODEL_EXCHANGE:
+                from cosolve.fmu.model_exchange import ModelExchange
+
+                _refuse_unknown(ModelExchange, options, file, wanted)
+                return ModelExchange(file, **options)
+            _refuse_unknown(cls, options, file, wanted)
+            made = super().__new__(cls)
+            made._options = {**options, "kind": wanted}
+            return made
+
+    def __init__(
+        self,
+        file: str | Path,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        start: Mapping[str, Any] | None = None,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        name: str | None = None,
+        log: str | Path | None = None,
+        tolerance: float | None = None,
+        noise: float = 0.0,
+        substeps: int = 1,
+        interpolate: bool = True,
+        derivatives: str | None = None,
+        kind: str | None = None,
+        isolated: bool = False,
+        timeout: float | None = None,
+        read_back: bool = True,
+        trial: str | Path | None = None,
+        retry: bool = False,
+        solver: str = "auto",
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        h: float | None = None,
+        max_events: int = 1000,
+    ) -> None:
+        if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
+            raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
+        if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
+            raise SetupError(f"Fmu: tolerance must be a positive number, not {tolerance!r}")
+        if not (is_number(noise) and noise >= 0):
+            raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
+        if derivatives not in (None, "instant", "step"):
+            raise SetupError(f"Fmu: derivatives is 'instant' or 'step', not {derivatives!r}")
+        file = found_file(file)
+        self.file, self.noise, self.tolerance = Path(file), noise, tolerance
+        folder = unpack(file)
+        read = read_description(folder)
+        self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
+        self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
+        self._given = given_values(description, parameters, start, file)
+        self.name = name or description.name
+        listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
+        listed_outputs, self.outputs = chosen_ports(description, outputs, "output", file)
+        me = weakref.ref(self)
+
+        def on_update(_: int, t: float, wants: bool, *rest: Any) -> None:
+            here = me()
+            if rest[-2]:  # no early return wanted
+                ctypes.c_bool.from_address(rest[-2]).value = False
+            if wants and here is not None:
+                here._crossing.write_at(t)
+
+        between = [v for v in listed_inputs if v.is_float and v.can_set_between]
+        # without inputs to set inside a step the FMU is not asked to call back, which it may do a million times
+        self.listens = listens = interpolate and flags.has("providesIntermediateUpdate") and bool(between)
+        self._instance = Instance(
+            *(file, folder, description, CO_SIMULATION),
+            name=self.name,
+            log=log,
+            on_update=on_update if listens else None,
+            between=between if listens else (),
+            read_back=read_back,
+        )
+        self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
+        self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
+        self._outputs = self._instance.values(listed_outputs)
+        self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
+        self._time, self._started = 0.0, False
+        self._u: Vector | None = None
+        self._retry, self._retried = bool(retry), 0
+        self._stops = False  # macro steps end at events
+        self._halt: tuple[float, float] | None = None  # where a discarded step came to, and how close that is known
+        self._here: weakref.ref[SavedState] | None = None  # the state saved or restored last
+        self._declare(flags, listed_inputs, listed_outputs, derivatives)
+
+    def remedy(self, capability: str) -> str:
+        return remedy(capability)
+
+    def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
+        """Give this object the methods of the capabilities that the FMU has, and no others."""
+        if flags.has("canGetAndSetFMUState"):
+            self.save, self.restore = self._save, self._restore
+            if flags.has("canSerializeFMUState"):
+                self.serialise, self.deserialise = self._serialise, self._deserialise
+        if self._instance.event_mode:
+            self.advance_to_event, self.handle_event = self._to_event_3, self._handle_event
+        elif flags.has("canGetAndSetFMUState") and self._crossing.variable:
+            self.advance_to_event, self.handle_event = self._to_discard, self._handle_event
+        if inputs and outputs and (self._pattern is None or self._pattern.any()):
+            self.output = self._output
+            if self._pattern is not None:
+                pattern = self._pattern
+                self.feedthrough = lambda: pattern
+        if flags.number("maxOutputDerivativeOrder") > 0:
+            self.output_derivatives = self._output_derivatives
+        self._step_partials = derivatives == "step" or (
+            derivatives is None and _STEP_DERIVATIVES in self.description.annotations
+        )
+        shows = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
+        self._derivatives = Derivatives(self._instance, inputs, outputs) if shows else None
+        stateful = bool(self.description.states) and len(self.description.states) == len(self.description.derivatives)
+        repeatable = flags.has("canGetAndSetFMUState")
+        if shows and repeatable and (stateful or (self._step_partials and self._crossing.holds)):
+            self.jacobian = self._jacobian
+        if stateful and all(v.is_float and v.initial == "exact" for v in self.description.states):
+            self._states = self._instance.values(self.description.states)
+            self.get_state, self.set_state = self._get_state, self._set_state
+        unknowns = (*self.description.derivatives, *self.description.outputs)
+        #: True when the description says that all derivatives stay the same within a run
+        self._frozen = all(
+            u.dependencies is not None and u.kinds is not None and set(u.kinds) <= {"constant", "fixed", "tunable"}
+            for u in unknowns
+        )
+        self._linear: tuple[Partials, Linear] | None = None
+        self._at_end: Partials | None = None
+        self._watch = False  # read the partials at the end of steps, to see whether they change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies (also those for other processes) are new instances with the same options, before their start."""
+        return partial(type(self), self.file, **self._options), ()
+
+    @property
+    def reacts(self) -> bool:
+        """True when outputs may react at once to inputs: where the description says so, or does not say."""
+        return bool(self._crossing.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
+
+    @property
+    def functions(self) -> dict[str, int]:
+        """Raw addresses of the C functions, by their names (`fmi2DoStep` ...), for compiled loops."""
+        return self._instance.binary.addresses
+
+    @property
+    def component(self) -> int:
+        """The C handle of the instance."""
+        return self._instance.pointer
+
+    @property
+    def steps(self) -> int:
+        """How often `doStep` has been called so far."""
+        return self._crossing.count
+
+    def native(self, H: float, degree: int) -> Native | str:
+        from cosolve.fmu.native import fmu_native
+
+        return fmu_native(self, H, degree)
+
+    def close(self) -> None:
+        """Free the FMU now instead of when nothing refers to it any more."""
+        self._instance.close()
+
+    # -- the contract ----------------------------------------------------------------------------------------
+
+    def _initialise(self, t0: float, given: Mapping[str, Any]) -> None:
+        self._instance.initialise(t0, self.tolerance, given)
+        self._crossing.reset()
+        self._here, self._retried, self._stops, self._halt = None, 0, False, None
+        self._time, self._u, self._at_end, self._started = t0, None, None, True
+
+    def start(self, t0: float) -> Any:
+        self._initialise(t0, self._given)
+        self._linear = None
+        return None if self._pattern is not None and self._pattern.any() else self._outputs.read(self.component)
+
+    def begin(self, t0: float, u: Vector) -> Vector:
+        """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
+        if not self._instance.stepping:
+            self._crossing.write(u)
+            self._instance.leave_initialisation()
+        return self._outputs.read(self.component)
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return self._reached(t1, u)
+
+    def _prepare(self, t0: float, u: InputSignal) -> SavedState | None:
+        """Ready for a step; the state at its start, where somebody has it."""
+        if not self._instance.stepping:
+            self.begin(t0, u.coefficients[0])
+        state = None if self._here is None else self._here()
+        if state is None and self._retry and hasattr(self, "save"):
+            state = self._save()
+        self._here = None  # the FMU is about to leave it
+        return state if state is not None and state.time == t0 else None
+
+    def _in_pieces(self, t0: float, u: InputSignal, state: SavedState | None, failure: Discarded) -> float:
+        """A discarded step once more, in 2, 4, 8, ... pieces; how far it came."""
+        crossing, whole = self._crossing, self._crossing.substeps
+        if state is None or not crossing.variable:
+            if hasattr(self, "save") and crossing.variable:
+                failure.args = (f"{failure}, or Fmu(..., retry=True), which goes back and takes smaller ones",)
+            raise failure
+        try:
+            for halvings in range(1, _HALVINGS + 1):
+                self._restore(state)
+                crossing.substeps = whole << halvings
+                with suppress(Discarded):
+                    reached = crossing.cross(t0, u, 0.0, 1.0)
+                    self._retried += 1
+                    return reached
+        finally:
+            crossing.substeps = whole
+        failure.args = (f"{failure}; pieces of 1/{1 << _HALVINGS} of it were discarded as well",)
+        raise failure
+
+    def retried_steps(self) -> int:
+        """How many steps of this run were discarded and then passed in smaller pieces."""
+        return self._retried
+
+    def _note_end(self, end: EndOfSimulation, t1: float, H: float) -> None:
+        """The last outputs of an FMU that asks for the end, where it has come to the end of the step."""
+        if end.time is not None and end.time >= t1 - 1e-9 * H:
+            end.outputs = self._outputs.read(self.component)
+
+    def _reached(self, t1: float, u: InputSignal) -> Vector:
+        """The outputs at the end of a step."""
+        self._time = t1
+        if self.reacts and len(u.coefficients) > 1:
+            self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
+        if self._watch and not self._frozen and self._derivatives is not None:
+            self._at_end = self._derivatives.read()
+        return self._outputs.read(self.component)
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def _to_event_3(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """FMI 3.0: to the first event, or to `t1`."""
+        state, crossing = self._prepare(t0, u), self._crossing
+        self._stops = crossing.hold = True
+        try:
+            s = crossing.cross(t0, u, 0.0, 1.0)
+        except Discarded as failure:
+            s = self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        finally:
+            crossing.hold = False
+        return self._stopped(t0, t1, u, s, crossing.pending)
+
+    def _to_discard(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
+        """Without event mode: an FMU that discards a step ends it where it came to."""
+        state = self._prepare(t0, u)
+        try:
+            self._crossing.cross(t0, u, 0.0, 1.0)
+            return t1, self._reached(t1, u), self._halt is not None and abs(t1 - self._halt[0]) <= self._halt[1]
+        except Discarded as failure:
+            s = (failure.reached - t0) / u.H
+            if state is not None and _LEAST < s < 1.0 - _LEAST:
+                self._halt = failure.reached, max(2e-9 * u.H, 0.0 if self._halt is None else self._halt[1])
+                self._restore(state)
+                with suppress(Discarded):
+                    self._crossing.cross(t0, u, 0.0, s)
+                    return self._stopped(t0, t1, u, s, event=True)
+            self._in_pieces(t0, u, state, failure)
+        except EndOfSimulation as end:
+            self._note_end(end, t1, u.H)
+            raise
+        return t1, self._reached(t1, u), False
+
+    def _stopped(self, t0: float, t1: float, u: InputSignal, s: float, event: bool) -> tuple[float, Vector, bool]:
+        """Where a step has ended, with the outputs there."""
+        if s == 1.0:
+            return t1, self._reached(t1, u), event
+        t = t0 + s * u.H
+        return t, self._reached(t, Polynomial(t0, u.H, self._crossing.at(u, s)[np.newaxis])), event
+
+    def _handle_event(self, t: float, u: Vector) -> Vector:
+        self._instance.log.time = self._time = t
+        self._halt = None
+        self._crossing.handle_event(u)
+        return self._outputs.read(self.component)
+
+    def _output(self, t: float, u: Vector) -> Vector:
+        unknown = np.isnan(u)
+        if unknown.any():
+            last = self._u if self._u is not None else self._crossing.inputs.read(self.component)
+            u = np.where(unknown, last, u)
+        self._crossing.write(u)
+        self._u = u
+        y = self._outputs.read(self.component)
+        if unknown.any() and self._pattern is not None:
+            y[(self._pattern & unknown).any(axis=1)] = np.nan
+        return y
+
+    # -- states ----------------------------------------------------------------------------------------------
+
+    def _save(self) -> SavedState:
+        self._instance.leave_initialisation()
+        state = self._instance.states.save(self._time)
+        self._here = weakref.ref(state)
+        return state
+
+    def _restore(self, state: SavedState) -> None:
+        self._instance.states.restore(state)
+        self._crossing.went_back()
+        self._time, self._here = state.time, weakref.ref(state)
+
+    def _get_state(self) -> Vector:
+        """The continuous states, for the stability analysis before a run."""
+        if not self._started:
+            self.start(self._time)
+        return self._states.read(self.component)
+
+    def _set_state(self, x: Vector) -> None:
+        """Initialise anew from these start values; whatever else the FMU remembers is lost."""
+        begin = 0
+        given = dict(self._given)
+        for variable in self.description.states:
+            value = np.asarray(x, dtype=np.float64)[begin : begin + variable.length]
+            given[variable.name] = value if variable.shape else value[0]
+            begin += variable.length
+        instance, asked = self._instance, self._instance.read_back
+        instance.read_back = False  # its parameters were looked at when the run began
+        try:
+            self._initialise(self._time, given)
+            instance.leave_initialisation()
+        finally:
+            instance.read_back = asked
+
+    def _serialise(self) -> bytes:
+        self._instance.leave_initialisation()
+        return self._instance.states.to_bytes(self._time)
+
+    def _deserialise(self, data: bytes) -> None:
+        self._restore(self._instance.states.from_bytes(data))
+
+    # -- variables -------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> Any:
+        """The value of any variable now, by its name in the FMU."""
+        return self._instance.get(found_variable(self.description, name, self.file))
+
+    def set_parameters(self, values: Mapping[str, Any]) -> None:
+        """Set tunable parameters between steps; before the run any parameter.
+
+        They stay for later runs of this object.
+        """
+        given = given_values(self.description, values, None, self.file)
+        if self._instance.stepping:
+            for key in given:
+                if self.description.variables[key].variability != "tunable":
+                    raise SetupError(
+                        f"'{key}' of '{self.file}' is {self.description.variables[key].variability}: it cannot be "
+                        "changed while the FMU runs, only before (parameters=...)"
+                    )
+            for key, value in given.items():
+                self._instance.set(self.description.variables[key], value)
+            self._linear = self._at_end = None
+        else:
+            self._instance.give(given)
+        self._given |= given
+
+    def _output_derivatives(self, order: int = 1) -> Vector:
+        """Time derivatives of the real outputs at the end of the last step."""
+        floats = [v for v in self._outputs.variables if v.is_float]
+        references = np.array([v.reference for v in floats], dtype=np.uint32)
+        orders = np.full(len(floats), order, dtype=np.int32)
+        values = np.empty(sum(v.length for v in floats))
+        head = (references.ctypes.data, len(floats), orders.ctypes.data, values.ctypes.data)
+        if self.description.fmi == 2:
+            self._instance.call("GetRealOutputDerivatives", *head)
+        else:
+            self._instance.call("GetOutputDerivatives", *head, len(values))
+        return values
+
+    # -- Jacobian over the macro step ------------------------------------------------------------------------
+
+    def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
+        """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
+        if hasattr(self, "save"):
+            made = self._crossing.count
+            try:
+                prove_rollback(self, t0, H, u)
+            finally:
+                self._crossing.count = made  # they are no steps of the run
+            self._retried = 0  # of steps that belong to the run
+            if distrusted(self):
+                self._frozen = False
+
+    def forget_derivatives(self) -> None:
+        """As if none had been asked for yet."""
+        self._linear, self._at_end, self._watch = None, None, False
+
+    @property
+    def nominal_inputs(self) -> list[float]:
+        """How large each input is, by the description."""
+        return [v.nominal for v in self._crossing.inputs.variables for _ in range(v.length)]
+
+    def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        """See partials.py; called at the state at `t0`, which the caller restores."""
+        self._crossing.hold = self._stops
+        try:
+            return self._step_jacobian(t0, t1, u, weight)
+        finally:
+            self._crossing.hold = False
+
+    def _step_jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        if distrusted(self):
+            return differenced(self, t0, t1, u, weight)
+        crossing, derivatives = self._crossing, self._derivatives
+        assert derivatives is not None
+        self._instance.leave_initialisation()
+        if self._step_partials:
+            self._cross_quietly(t0, u, 0.0, 1.0)
+            return derivatives.read().D * _power_sum(weight, 0.5)
+        if self._linear is not None and self._frozen:
+            return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
+        crossing.write(crossing.at(u, 0.0))
+        at_start = derivatives.read()
+        if not self._frozen and self._at_end is None:  # the first time: look whether they change
+            state = self._save()
+            self._cross_quietly(t0, u, 0.0, 1.0)
+            self._at_end = derivatives.read()
+            self._restore(state)
+        self._watch = True
+        if self._frozen or self._at_end is None or at_start.equal(self._at_end):
+            if self._linear is None or not self._linear[0].equal(at_start):
+                zero = np.zeros(derivatives.n)
+                ports = [[Port(f"p{k}") for k in range(m)] for m in (derivatives.p, derivatives.q)]
+                parts = at_start.A, at_start.B, at_start.C, at_start.D
+                self._linear = at_start, Linear(*parts, x0=zero, inputs=ports[0], outputs=ports[1])
+            return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
+        return self._walked_jacobian(t0, u, weight, at_start, self._at_end)
+
+    def _cross_quietly(self, t0: float, u: InputSignal, a: float, b: float) -> None:
+        """A crossing for derivatives: an FMU that wants the end of the run where it comes to has come there."""
+        try:
+            self._crossing.cross(t0, u, a, b)
+        except EndOfSimulation as end:
+            if end.time is None or end.time < t0 + (b - 1e-9) * u.H:
+                raise
+
+    def _frozen_jacobian(
+        self, at: Partials, linear: Linear, t0: float, t1: float, u: InputSignal, weight: Vector
+    ) -> Matrix:
+        if not self._crossing.holds:
+            return linear.jacobian(t0, t1, u, weight)
+        n = self._crossing.substeps
+        weights = np.array([_power_sum(weight, (k + 0.5) / n) for k in range(n)])
+        return held_jacobian(at, u.H, weights) + at.D * _power_sum(weight, 1.0)
+
+    def _walked_jacobian(
+        self, t0: float, u: InputSignal, weight: Vector, at_start: Partials, at_end: Partials
+    ) -> Matrix:
+        crossing, derivatives = self._crossing, self._derivatives
+        assert derivatives is not None
+        state = self._save()
+        last: list[Partials] = []
+
+        def walk(fractions: list[float]) -> list[Partials]:
+            if not crossing.variable:  # it cannot stop inside the step: straight lines between its ends
+                last[:] = [at_end]
+                return [at_start.towards(at_end, s) for s in fractions]
+            self._restore(state)
+            found, here = [], 0.0
+            for s in fractions:
+                if not crossing.pending:
+                    self._cross_quietly(t0, u, here, s)
+                here = s
+                if s == 1.0 or not crossing.holds:
+                    crossing.write(crossing.at(u, s))
+                found.append(derivatives.read())
+            last[:] = found[-1:]
+            return found
+
+        def shape(s: float) -> float:
+            if crossing.holds:
+                n = crossing.substeps
+                s = (min(int(s * n), n - 1) + 0.5) / n
+            return _power_sum(weight, s)
+
+        moved = magnus_jacobian(walk, shape, u.H, crossing.substeps, 1e-9)
+        return moved + last[0].D * _power_sum(weight, 1.0)
+
+
+_signed = signature(Fmu.__init__)
+Fmu.__signature__ = _signed.replace(parameters=[p for p in _signed.parameters.values() if p.name != "self"])  # type: ignore[attr-defined]
+
+
+def _refuse_unknown(kind: type, options: Mapping[str, Any], file: str | Path, wanted: str) -> None:
+    """Options that this kind of FMU does not have, in one sentence."""
+    hidden = {"self", "file", *(_MODEL_EXCHANGE_ONLY if wanted == CO_SIMULATION else ())}
+    known = [name for name in signature(kind.__init__).parameters if name not in hidden]  # type: ignore[misc]
+    for name in options:
+        if name not in known:
+            raise SetupError(
+                f"Fmu: '{file}' is run as {wanted}, which has no option {name!r}; it has {', '.join(known)}"
+            )
+
+
+def _power_sum(weight: Vector, s: float) -> float:
+    return float(sum(w * s**j for j, w in enumerate(weight)))

@@ -1,0 +1,123 @@
+"""What a user chooses of an FMU, checked against its description: ports, parameters, start values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.fmu.description import Description, Variable
+from cosolve.fmu.values import is_numeric
+from cosolve.subsystem.port import Port
+from cosolve.subsystem.units import parse_unit
+
+_PARAMETERS = ("parameter", "structuralParameter")
+
+
+def found_variable(description: Description, name: str, file: str | Path) -> Variable:
+    """The variable of that name, or a sentence with the nearest names."""
+    if name in description.variables:
+        return description.variables[name]
+    near = get_close_matches(str(name), description.variables, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "'cosolve inspect FILE' lists its variables"
+    raise SetupError(f"'{file}' has no variable {name!r}; {hint}")
+
+
+def given_values(
+    description: Description, parameters: Mapping[str, Any] | None, start: Mapping[str, Any] | None, file: str | Path
+) -> dict[str, Any]:
+    """What is set before the run, by name."""
+    for what, given in (("parameters", parameters), ("start", start)):
+        _refuse_other_than_dict(what, given)
+    for name in parameters or {}:
+        variable = found_variable(description, name, file)
+        if variable.causality not in _PARAMETERS:
+            raise SetupError(
+                f"'{name}' of '{file}' is {_article(variable.causality)}, not a parameter; "
+                "set its start value with start="
+            )
+        if variable.variability == "constant":
+            raise SetupError(f"'{name}' of '{file}' is a constant and cannot be set")
+    for name in start or {}:
+        variable = found_variable(description, name, file)
+        if variable.variability == "constant" or not (
+            variable.causality == "input" or variable.initial in ("exact", "approx") or variable.start is not None
+        ):
+            raise SetupError(f"'{name}' of '{file}' has no start value that can be set; the FMU computes it")
+    return {**(parameters or {}), **(start or {})}
+
+
+def structural_sizes(
+    description: Description, parameters: Mapping[str, Any] | None, file: str | Path
+) -> dict[str, int]:
+    """Given values of structural parameters, which decide the sizes of arrays."""
+    _refuse_other_than_dict("parameters", parameters)
+    sizes = {}
+    for name, value in (parameters or {}).items():
+        variable = description.variables.get(name)
+        if variable is not None and variable.causality == "structuralParameter":
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise SetupError(
+                    f"'{name}' of '{file}' is the size of an array: a whole number of at least 1, not {value!r}"
+                )
+            sizes[name] = int(value)
+    return sizes
+
+
+def chosen_ports(
+    description: Description, names: Sequence[str] | None, causality: str, file: str | Path
+) -> tuple[list[Variable], list[Port]]:
+    """The variables behind the ports, and the ports; all with that causality unless names are given."""
+    if names is None:
+        chosen = [v for v in description.of(causality) if is_numeric(v, description.fmi)]
+    else:
+        if isinstance(names, str):
+            raise SetupError(f"Fmu: {causality}s are given as a list of names; write [{names!r}]")
+        chosen = [found_variable(description, name, file) for name in names]
+        for variable in chosen:
+            if causality == "input" and variable.causality != "input":
+                raise SetupError(f"'{variable.name}' of '{file}' is {_article(variable.causality)}, not an input")
+            if not is_numeric(variable, description.fmi):
+                raise SetupError(
+                    f"'{variable.name}' of '{file}' is a {variable.type} and cannot be a port; read it with fmu.get"
+                )
+    defined = {name: unit for name, unit in description.units.items() if parse_unit(name) is None}
+    ports = [Port(v.name, v.length if v.shape else None, v.unit, v.nominal, defined.get(v.unit)) for v in chosen]
+    return chosen, ports
+
+
+def feedthrough_pattern(
+    description: Description, inputs: list[Variable], outputs: list[Variable]
+) -> npt.NDArray[np.bool_] | None:
+    """Which outputs react at once to which inputs, as ModelStructure says; None where it does not say."""
+    said = {unknown.name: unknown.dependencies for unknown in (*description.outputs, *description.derivatives)}
+    states = {v.name for v in description.states}
+    rows = []
+    for output in outputs:
+        depends: tuple[str, ...] | None = () if output.name in states else said.get(output.name)
+        if depends is None:
+            return None
+        row = [name in depends for name, length in ((v.name, v.length) for v in inputs) for _ in range(length)]
+        rows += [row] * output.length
+    return np.array(rows, dtype=bool).reshape(len(rows), sum(v.length for v in inputs))
+
+
+def remedy(capability: str) -> str:
+    """What the owner of an FMU can do about a capability that it lacks."""
+    if capability == "rollback":
+        return "have the FMU exported with canGetAndSetFMUState (an option of the tool that made it, or ask its vendor)"
+    return "an FMU cannot be given it from outside"
+
+
+def _refuse_other_than_dict(what: str, given: object) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise SetupError(f"Fmu: {what} is a dict of names and values, not {given!r}")
+
+
+def _article(causality: str) -> str:
+    return f"{'an' if causality[0] in 'aeiou' else 'a'} {causality}"

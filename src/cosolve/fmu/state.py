@@ -1,0 +1,97 @@
+"""Saved states of an FMU: C memory that lives as long as somebody holds the Python object around it.
+
+Memory that is given back is used again by the next `save`: a run allocates a handful of states however many it saves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from cosolve.errors import SubsystemError
+
+if TYPE_CHECKING:
+    from cosolve.fmu.instance import Body, Instance
+
+
+class SavedState:
+    """A state of one instance; may be restored any number of times, also in a later run of the same FMU object."""
+
+    __slots__ = ("__weakref__", "body", "owner", "pointer", "stepping", "time")
+
+    def __init__(self, owner: States, body: Body, pointer: int, time: float, stepping: bool) -> None:
+        self.owner, self.body, self.pointer, self.time, self.stepping = owner, body, pointer, time, stepping
+
+    def __deepcopy__(self, memo: object) -> SavedState:
+        return self  # nothing changes it, and there is one owner of the memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a saved state of an FMU cannot leave its process; use serialise")
+
+    def __del__(self) -> None:
+        self.body.spare.append(self.pointer)
+
+
+class States:
+    """Saves and restores the states of one FMU object."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = weakref.ref(instance)
+        suffix = "FMUstate" if instance.fmi == 2 else "FMUState"
+        self._get, self._set, self._size = f"Get{suffix}", f"Set{suffix}", f"Serialized{suffix}Size"
+        self._to_bytes = f"Serialize{suffix}"
+        self._from_bytes = f"DeSerialize{suffix}" if instance.fmi == 2 else f"Deserialize{suffix}"
+
+    @property
+    def instance(self) -> Instance:
+        found = self._instance()
+        assert found is not None
+        return found
+
+    def save(self, time: float) -> SavedState:
+        """The state now."""
+        instance = self.instance
+        spare = instance.body.spare
+        pointer = ctypes.c_void_p(spare.pop() if spare else None)
+        instance.call(self._get, ctypes.addressof(pointer))
+        return self._wrap(pointer, time)
+
+    def _wrap(self, pointer: ctypes.c_void_p, time: float) -> SavedState:
+        if pointer.value is None:
+            raise SubsystemError("the FMU gave no state although it says that it can")
+        body = self.instance.body
+        body.known.add(pointer.value)
+        return SavedState(self, body, pointer.value, time, body.stepping)
+
+    def restore(self, state: SavedState) -> None:
+        """Back to a saved state."""
+        if state.owner is not self:
+            raise SubsystemError("this state was saved by another FMU object; restore it there, or use serialise")
+        if state.body is not self.instance.body:
+            self.instance.go_back_to(state.body)
+        self.instance.call(self._set, state.pointer)
+        self.instance.stepping = state.stepping
+
+    def to_bytes(self, time: float) -> bytes:
+        """The state now, for another process."""
+        state, size = self.save(time), ctypes.c_size_t()
+        self.instance.call(self._size, state.pointer, ctypes.addressof(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.instance.call(self._to_bytes, state.pointer, ctypes.addressof(buffer), size.value)
+        return struct.pack("<d?", time, self.instance.stepping) + buffer.raw
+
+    def from_bytes(self, data: bytes) -> SavedState:
+        """A state made of what `to_bytes` gave."""
+        head = struct.calcsize("<d?")
+        if len(data) <= head:
+            raise SubsystemError(f"{len(data)} bytes are not a saved state of an FMU")
+        time, stepping = struct.unpack("<d?", data[:head])
+        spare = self.instance.body.spare
+        body, pointer = data[head:], ctypes.c_void_p(spare.pop() if spare else None)
+        buffer = ctypes.create_string_buffer(body, len(body))
+        self.instance.call(self._from_bytes, ctypes.addressof(buffer), len(body), ctypes.addressof(pointer))
+        state = self._wrap(pointer, time)
+        state.stepping = stepping
+        return state

@@ -1,0 +1,242 @@
+"""The path of a model-exchange FMU through time: internal steps, and the events between them.
+
+A macro step is crossed by internal steps; after each one the event indicators are looked at, the FMU is told, and an
+event that is due is handled. Theory and meaning of the events: model_exchange.py.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.errors import NonFiniteError, SubsystemError
+from cosolve.fmu.continuous import Continuous
+from cosolve.fmu.event_search import first_event, known, left
+from cosolve.fmu.steps import Inside, SciPySteps, Steps
+from cosolve.integrator.runge_kutta import StiffError
+from cosolve.signal.polynomial import InputSignal
+
+_AUTO_MAX_STEPS, MAX_STEPS = 1000, 10_000  # internal steps between events: "auto" turns stiff, others give up
+_SAME_TIME = 1e-10  # of a macro step: a time event this close to its end happens there
+_SLIVER = 1e-13  # a rest of a macro step that is not worth an internal step
+_CROWD = 20  # so many events within _CROWDED (of the macro step, or of the time) accumulate
+_CROWDED, _CROWDED_TIME = 1e-7, 1e-12
+_PROBES = tuple(10.0**k for k in range(-13, -2))  # of a macro step: looks ahead at an indicator that is zero
+
+#: told of every piece of an internal step: start, end, state at the start, states inside
+Observer = Callable[[float, float, Vector, Inside], None]
+
+
+class Trajectory:
+    """Time `t`, continuous states `x`, domains of the indicators and the next time event of one FMU."""
+
+    def __init__(self, fmu: Continuous, steps: Steps, stiff: SciPySteps | None, max_events: int) -> None:
+        self._fmu, self._first_steps, self._stiff, self._max_events = fmu, steps, stiff, max_events
+        self.reset(0.0)
+
+    def reset(self, t: float) -> None:
+        """A new run begins; the FMU is in event mode (or has not begun)."""
+        self.t, self.x = t, np.zeros(self._fmu.n_states)
+        self.signs, self.next_event = np.zeros(self._fmu.n_indicators), np.inf
+        self.events = 0  # of all kinds, since the start
+        self._recent: deque[float] = deque(maxlen=_CROWD)
+        self.steps = self._first_steps
+        self.steps.forget()
+        self.grid: list[float] | None = None  # step sizes of the last crossing; None when events cut it
+        self.hold = False  # stop before events instead of letting them happen
+        self.pending = False  # an event is due where the path stands
+
+    def start(self, u: Vector) -> None:
+        """Leave the initial event mode."""
+        self.next_event = self._fmu.leave_event_mode().next_event
+        self.x = self._fmu.states()
+        self._find_domains(self.t, u, 0.0)
+
+    def move_to(self, x: Vector, u: Vector) -> None:
+        """Go on from other continuous states."""
+        self.x = x
+        self._find_domains(self.t, u, 0.0)
+
+    @property
+    def stiff(self) -> bool:
+        """True where "auto" has turned to the stiff solver."""
+        return self.steps is self._stiff
+
+    def choose(self, stiff: bool, memory: Any) -> None:
+        """The solver and its memory, as they were saved."""
+        self.steps = self._stiff if stiff and self._stiff is not None else self._first_steps
+        self.steps.forget()
+        self.steps.memory = memory
+
+    def snapshot(self) -> Any:
+        """All of it, for `back_to`."""
+        switches = self.signs, self.next_event, self.events, tuple(self._recent)
+        return self.t, self.x, switches, self.stiff, self.steps.memory
+
+    def back_to(self, snapshot: Any) -> None:
+        """Go back to a snapshot."""
+        self.t, self.x, switches, stiff, memory = snapshot
+        self.signs, self.next_event, self.events, recent = switches
+        self._recent = deque(recent, maxlen=_CROWD)
+        self.pending = False
+        self.choose(stiff, memory)
+
+    # -- internal steps ----------------------------------------------------------------------------------------
+
+    def cross(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+        """To `t1`; leaves the FMU at the point there."""
+        t0, count, state_events = self.t, 0, 0
+        self.grid = []
+        while self.t < t1:
+            before = self.events
+            state_events += self.one_step(t1, u, observer)
+            count += 1
+            if self.events != before:
+                self.grid = None
+                count = 0
+            if state_events > self._max_events:
+                raise SubsystemError(
+                    f"more than {self._max_events} state events since t = {t0:.9g}, the last at t = {self.t:.9g}: it "
+                    "switches back and forth (chattering); give the switch a hysteresis, or raise max_events"
+                )
+            self._turn_stiff(count)
+        self._fmu.set_point(t1, self.x, u.end)
+
+    def cross_to_event(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+        """To `t1`, or to the first event before it, which is `pending` then; leaves the FMU at the point there."""
+        count = 0
+        self.grid, self.hold, self.pending = [], True, False
+        try:
+            while self.t < t1 and not self.pending:
+                self.one_step(t1, u, observer)
+                count += 1
+                self._turn_stiff(count)
+        finally:
+            self.hold = False
+        self._fmu.set_point(self.t, self.x, u.end if self.t == t1 else u(self.t))
+
+    def _turn_stiff(self, count: int) -> None:
+        """Give up, or change the solver, where one macro step takes too many internal ones."""
+        if self.steps is self._first_steps and self._stiff is not None and count >= _AUTO_MAX_STEPS:
+            self.steps = self._stiff
+        elif count >= MAX_STEPS:
+            raise StiffError(
+                f"the solver needs more than {MAX_STEPS} steps at t = {self.t:.6g}; if the FMU is stiff use "
+                "solver='Radau' or 'BDF'"
+            )
+
+    def one_step(self, t1: float, u: InputSignal, observer: Observer | None) -> int:
+        """One internal step, to at most `t1`, and the event at its end; 1 where that was a state event."""
+        t, x, due = self.t, self.x, self.next_event
+        slack = _SAME_TIME * u.H
+        if t1 - t <= _SLIVER * max(abs(t1), u.H):  # after an event at (almost) the end
+            self.t = t1
+            return 0
+        if due <= t + slack:
+            self.event(u)
+            return 0
+        t_stop = t1 if due >= t1 - slack else due
+        try:
+            t_new, x_new, inside = self.steps.step(self._fmu.slope, t, t_stop, x, u)
+        except StiffError:
+            if self._stiff is None or self.steps is self._stiff:
+                raise
+            self.steps = self._stiff  # stays there: stiffness seldom goes away
+            return 0
+        if not np.isfinite(x_new).all():
+            k = int(np.flatnonzero(~np.isfinite(x_new))[0])
+            raise NonFiniteError(f"state {k} became {x_new[k]} before t = {t_new:.9g}")
+        crossed = self._crossed(t, t_new, x, x_new, inside, u) if self._fmu.n_indicators else None
+        if crossed is not None:
+            t_new, x_new = crossed, x_new if crossed == t_new else inside(crossed)
+        if observer is not None:
+            observer(t, t_new, x, inside)
+        if self.grid is not None:
+            self.grid.append(t_new - t)
+        self.t, self.x = t_new, x_new
+        if crossed is not None:
+            self._due(u)
+            return 1
+        wanted = False
+        if self._fmu.tell_steps:
+            self._fmu.set_point(t_new, x_new, u(t_new))
+            wanted = self._fmu.step_done()
+        if wanted or due <= t_new + slack:
+            self._due(u)
+        return 0
+
+    def _due(self, u: InputSignal) -> None:
+        """An event: now, or when the others have come here too."""
+        if self.hold:
+            self.pending = True
+        else:
+            self.event(u)
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def left_domain(self, u: Vector) -> bool:
+        """True when new inputs put an indicator into its other domain."""
+        if not self._fmu.n_indicators:
+            return False
+        z = self._fmu.indicators(self.t, self.x, u)
+        return bool((left(self.signs, z) & (z != 0.0)).any())  # zero: just after an event, or about to have one
+
+    def _crossed(self, t: float, t1: float, x: Vector, x1: Vector, inside: Inside, u: InputSignal) -> float | None:
+        """Where an indicator first changes its domain in this step."""
+        f, f1, h = self._fmu.slope(t, x, u(t)), self._fmu.slope(t1, x1, u(t1)), t1 - t
+
+        def guess(when: float) -> Vector:
+            """By the cubic through values and slopes at both ends."""
+            s = (when - t) / h
+            r = 1.0 - s
+            state = r * r * (1 + 2 * s) * x + s * s * (1 + 2 * r) * x1 + h * s * r * (r * f - s * f1)
+            return self._fmu.indicators(when, state, u(when))
+
+        def exact(when: float) -> Vector:
+            state = x if when == t else x1 if when == t1 else inside(when)
+            return self._fmu.indicators(when, state, u(when))
+
+        found, signs = first_event(self.signs, t, t1, guess, exact)
+        self.signs = signs
+        return found
+
+    def event(self, u: InputSignal, change: Callable[[], None] | None = None) -> None:
+        """Event mode at the present time; `change` sets discrete inputs there."""
+        t, due, self.pending = self.t, self.next_event, False
+        here = due if t < due <= t + _SAME_TIME * u.H else t  # a time event finds its own time
+        self._fmu.set_point(here, self.x, u(t))
+        self._fmu.enter_event_mode()
+        if change is not None:
+            change()
+        outcome = self._fmu.leave_event_mode()
+        self.next_event = outcome.next_event
+        if outcome.states_changed:
+            self.x = self._fmu.states()
+        self.steps.forget()
+        self._find_domains(t, u(t), u.H)
+        self.events += 1
+        self._recent.append(t)
+        if len(self._recent) == _CROWD and t - self._recent[0] < max(_CROWDED * u.H, _CROWDED_TIME * abs(t)):
+            raise SubsystemError(
+                f"{_CROWD} events between t = {self._recent[0]:.15g} and t = {t:.15g}: they accumulate there (Zeno "
+                "behaviour, such as a ball coming to rest by ever smaller bounces); let the model rest instead, or end "
+                "the run before"
+            )
+
+    def _find_domains(self, t: float, u: Vector, H: float) -> None:
+        """The domains of the indicators after an event; those at zero by where they go next."""
+        if not self._fmu.n_indicators:
+            return
+        self.signs = np.sign(self._fmu.indicators(t, self.x, u))
+        if not H or self.signs.all():
+            return
+        slope = self._fmu.slope(t, self.x, u)
+        for fraction in _PROBES:
+            ahead = fraction * H
+            self.signs = known(self.signs, self._fmu.indicators(t + ahead, self.x + ahead * slope, u))
+            if self.signs.all():
+                return

@@ -1,0 +1,160 @@
+"""Runge-Kutta steps as JAX functions: fixed explicit, adaptive Dormand-Prince, Radau IIA of order 5.
+
+Each takes `rhs(t, x)`, the interval, the state and its `plan` (the number of equal steps, or the first step size to
+try), and returns (state, next step size, status, time). They mirror `integrator/kernels.py` operation by operation;
+loops are `while_loop`s, through which forward derivatives pass. Step sizes carry no derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
+from cosolve.integrator.tableaus import DOPRI5, Tableau
+
+__all__ = ["NOT_FINITE", "OK", "STUCK", "TOO_MANY_STEPS", "adaptive", "explicit", "radau"]
+
+#: Newton's iteration of the implicit method.
+_NEWTON_STEPS = 20
+_NEWTON_TOL = 1e-13
+
+
+def explicit(jax: Any, jnp: Any, tableau: Tableau, rhs: Any, t0: Any, t1: Any, x: Any, count: Any) -> Any:
+    """`count` equal steps of an explicit method."""
+    h = (t1 - t0) / count
+
+    def step(_: Any, now: Any) -> Any:
+        t, x = now
+        K = _stages(jax, jnp, rhs, tableau, t, h, x, jnp.zeros((len(tableau.b), x.size)), 0)
+        return t + h, x + h * (tableau.b @ K)
+
+    _, x = jax.lax.fori_loop(0, count, step, (jnp.asarray(t0, dtype=np.float64), x))
+    return x, 0.0, OK, t1
+
+
+def adaptive(
+    jax: Any, jnp: Any, rtol: float, atol: float, max_steps: int, rhs: Any, t0: Any, t1: Any, x: Any, first: Any
+) -> Any:
+    """Dormand-Prince 5(4) with the error control of the native kernel."""
+    held, span = jax.lax.stop_gradient, t1 - t0
+    K0 = rhs(jnp.asarray(t0, dtype=np.float64), x)
+    h = jnp.where(first > 0.0, first, _first_guess(jnp, rtol, atol, held(x), held(K0), span))
+
+    def goes_on(now: Any) -> Any:
+        return (now["t"] < t1) & (now["status"] == OK)
+
+    def attempt(now: Any) -> Any:
+        t, x, h = now["t"], now["x"], now["h"]
+        last = t + h * (1.0 + 1e-10) >= t1
+        step = jnp.where(last, t1 - t, h)
+        room = jnp.zeros((len(DOPRI5.b), x.size)).at[0].set(now["K0"])
+        K = _stages(jax, jnp, rhs, DOPRI5, t, step, x, room, 1)
+        x_new, error = x + step * (DOPRI5.b @ K), step * (DOPRI5.e @ held(K))
+        scale = atol + rtol * jnp.maximum(jnp.abs(held(x)), jnp.abs(held(x_new)))
+        size = _norm(jnp, error / scale)
+        finite = jnp.isfinite(size)
+        good = finite & (size <= 1.0)
+        factor = jnp.where(size > 0.0, 0.9 * jnp.where(size > 0.0, size, 1.0) ** -0.2, 10.0)
+        grown = jnp.minimum(10.0, jnp.maximum(0.2, factor))
+        grown = jnp.where(now["shrunk"], jnp.minimum(1.0, grown), grown)
+        h_new = jnp.where(good, step * grown, jnp.where(finite, step * jnp.maximum(0.2, factor), 0.1 * step))
+        kept = jnp.where(good & last, jnp.maximum(h_new, jnp.minimum(now["proposed"], step * 10.0)), h_new)
+        tried = now["tried"] + 1
+        t_new = jnp.where(good, jnp.where(last, t1, t + step), t)
+        tiny = h_new < 1e-14 * jnp.maximum(jnp.abs(t_new), jnp.abs(span))
+        status = jnp.where(tried >= max_steps, TOO_MANY_STEPS, OK)
+        status = jnp.where(tiny, jnp.where(finite, STUCK, NOT_FINITE), status)
+        return {
+            "t": t_new,
+            "x": jnp.where(good, x_new, x),
+            "K0": jnp.where(good, K[-1], now["K0"]),  # first same as last
+            "h": h_new,
+            "proposed": jnp.where(finite, kept, now["proposed"]),
+            "shrunk": ~good,
+            "tried": tried,
+            "status": jnp.where(t_new < t1, status, OK),
+        }
+
+    begin = {
+        "t": jnp.asarray(t0, dtype=np.float64),
+        "x": x,
+        "K0": K0,
+        "h": h,
+        "proposed": h,
+        "shrunk": jnp.asarray(False),
+        "tried": jnp.asarray(0),
+        "status": jnp.asarray(OK),
+    }
+    end = jax.lax.while_loop(goes_on, attempt, begin)
+    return end["x"], end["proposed"], end["status"], end["t"]
+
+
+def radau(jax: Any, jnp: Any, rhs: Any, t0: Any, t1: Any, x: Any, count: Any) -> Any:
+    """`count` equal steps of Radau IIA with three stages, each solved by Newton for its slopes.
+
+    One Newton step more than convergence asks for is taken with the derivatives on: differentiating
+    `K - M^-1 r(K)` at the solution gives `dK = -M^-1 dr`, the derivative of the implicit equation.
+    """
+    root = 6.0**0.5
+    A = np.array(
+        [
+            [(88 - 7 * root) / 360, (296 - 169 * root) / 1800, (-2 + 3 * root) / 225],
+            [(296 + 169 * root) / 1800, (88 + 7 * root) / 360, (-2 - 3 * root) / 225],
+            [(16 - root) / 36, (16 + root) / 36, 1 / 9],
+        ]
+    )
+    c, n, held = A.sum(axis=1), x.size, jax.lax.stop_gradient
+    h = (t1 - t0) / count
+
+    def step(_: Any, now: Any) -> Any:
+        t, x, status = now
+
+        def newton(K: Any) -> Any:
+            """One correction of the slopes `K` (3, n): the matrix is `1 - h A x rhs'`, held."""
+            at = t + c * h, x + h * (A @ K)
+            by_x = held(jax.vmap(jax.jacfwd(rhs, argnums=1))(held(at[0]), held(at[1])))
+            M = jnp.eye(3 * n) - h * jnp.einsum("ij,ipq->ipjq", A, by_x).reshape(3 * n, 3 * n)
+            return K - jnp.linalg.solve(M, (K - jax.vmap(rhs)(*at)).reshape(-1)).reshape(3, n)
+
+        def goes_on(search: Any) -> Any:
+            _, change, k = search
+            return (change > _NEWTON_TOL) & (k < _NEWTON_STEPS)
+
+        def improve(search: Any) -> Any:
+            K, _, k = search
+            better = held(newton(held(K)))
+            change = jnp.max(jnp.abs(better - K) / (1.0 + jnp.abs(better)), initial=0.0)
+            return better, change, k + 1
+
+        K, change, _ = jax.lax.while_loop(goes_on, improve, (jnp.zeros((3, n)), jnp.asarray(np.inf), 0))
+        K = newton(K)
+        # near the rounding of a stiff equation the change stands still above the tolerance
+        status = jnp.where(change <= 1e-9, status, jnp.where(jnp.isfinite(change), STUCK, NOT_FINITE))
+        return t + h, x + h * (A[2] @ K), status
+
+    t, x, status = jax.lax.fori_loop(0, count, step, (jnp.asarray(t0, dtype=np.float64), x, jnp.asarray(OK)))
+    return x, 0.0, status, t
+
+
+def _stages(jax: Any, jnp: Any, rhs: Any, tableau: Tableau, t: Any, h: Any, x: Any, K: Any, first: int) -> Any:
+    """Slopes of all stages from `first` on: a loop, so that `rhs` is compiled once and not once per stage."""
+    a, c = jnp.asarray(tableau.a), jnp.asarray(tableau.c)
+
+    def stage(i: Any, K: Any) -> Any:
+        return K.at[i].set(rhs(t + c[i] * h, x + h * (a[i] @ K)))
+
+    return jax.lax.fori_loop(first, len(tableau.b), stage, K)
+
+
+def _norm(jnp: Any, value: Any) -> Any:
+    return jnp.sqrt(jnp.mean(value**2)) if value.size else jnp.asarray(0.0)
+
+
+def _first_guess(jnp: Any, rtol: float, atol: float, x: Any, slope: Any, span: Any) -> Any:
+    """From the size of the state and its slope (Hairer, Norsett, Wanner II.4)."""
+    scale = atol + rtol * jnp.abs(x)
+    d0, d1 = _norm(jnp, x / scale), _norm(jnp, slope / scale)
+    sensible = (d0 > 1e-5) & (d1 > 1e-5)
+    return jnp.minimum(jnp.where(sensible, 0.01 * d0 / jnp.where(sensible, d1, 1.0), 1e-3 * span), span)

@@ -1,0 +1,229 @@
+"""Ordinary differential equations written in JAX: compiled steps, exact derivatives over the macro step.
+
+The derivative of the outputs by an input perturbation shaped as a polynomial is the forward derivative of the whole
+step: every stage of every internal step is differentiated (`jax.jacfwd`), so it is exact to rounding for the *discrete*
+step and needs no further calls. The integrators are those of `integrator/`: the same tableaus, the same step control.
+Step sizes chosen by the error control are held in the derivative, as `Ode` holds them in a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import ceil
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.integrator.tableaus import FIXED
+from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
+from cosolve.jax.tools import double, flat, flat_outputs, load, traced
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import PortLike, Ports, initial_state
+
+SOLVERS = ("dopri5", *FIXED, "radau5")
+
+#: Signals are padded to so many coefficients: one compilation serves every degree up to 3.
+_ROWS = 4
+
+
+class JaxOde(Subsystem):
+    """`x' = rhs(t, x, u)`, `y = output(t, x, u)` written with `jax.numpy`; `x` and `u` are flat arrays.
+
+    `solver`: `"dopri5"` (adaptive Dormand-Prince, tolerances `rtol` and `atol`), or fixed steps of at most `h`:
+    explicit `"ode1"` ... `"ode5"`, and `"radau5"` for stiff equations (Radau IIA of order 5, its Newton iteration with
+    derivatives by JAX). With `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a
+    fourth argument; new values in `.parameters` need no new compilation.
+
+    >>> import cosolve as cs, jax.numpy as jnp, numpy as np
+    >>> pendulum = cs.JaxOde(lambda t, x, u, p: [x[1], u[0] - p["g"] * jnp.sin(x[0])], lambda t, x, u, p: x[0],
+    ...                      x0=[1.0, 0.0], inputs=["torque"], outputs=["angle"], parameters={"g": 9.81})
+    >>> sorted(cs.capabilities(pendulum))
+    ['equations', 'jacobian', 'output', 'output jacobian', 'rollback', 'state']
+    """
+
+    def __init__(
+        self,
+        rhs: Callable[..., Any],
+        output: Callable[..., Any],
+        *,
+        x0: npt.ArrayLike,
+        inputs: Sequence[PortLike],
+        outputs: Sequence[PortLike],
+        parameters: Any = None,
+        solver: str = "dopri5",
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        h: float | None = None,
+        max_steps: int = 10_000,
+    ) -> None:
+        for what, function in (("rhs", rhs), ("output", output)):
+            if not callable(function):
+                raise SetupError(f"JaxOde: {what} must be a function of (t, x, u), not {function!r}")
+        for what, value in (("rtol", rtol), ("atol", atol), ("max_steps", max_steps)):
+            if not (is_number(value) and value > 0):
+                raise SetupError(f"JaxOde: {what} must be a positive number, not {value!r}")
+        _refuse_bad_solver(solver, h)
+        jax, jnp = load("JaxOde")
+        self._jax = jax
+        self.inputs, self.outputs = inputs, outputs
+        self.x0 = initial_state("JaxOde", x0)
+        self.solver_name, self.h, self.max_steps = solver, h, int(max_steps)
+        self.noise = rtol if solver == "dopri5" else 0.0
+        self._given = parameters is not None
+        self.parameters = parameters
+        self.x, self._next_step = self.x0, 0.0
+        takes, gives = Ports(inputs), Ports(outputs)
+
+        def slope(p: Any, t: Any, x: Any, u: Any) -> Any:
+            return flat(jnp, rhs(t, x, u, p) if self._given else rhs(t, x, u))
+
+        def measured(p: Any, t: Any, x: Any, u: Any) -> Any:
+            return flat_outputs(jnp, gives, output(t, x, u, p) if self._given else output(t, x, u))
+
+        self._refuse_bad_shapes(slope, measured, takes.length, gives.length)
+        if solver == "dopri5":
+            integrate = partial(adaptive, jax, jnp, rtol, atol, int(max_steps))
+        elif solver == "radau5":
+            integrate = partial(radau, jax, jnp)
+        else:
+            integrate = partial(explicit, jax, jnp, FIXED[solver])
+
+        def cross(p: Any, t0: Any, t1: Any, x: Any, u_t0: Any, u_H: Any, coefficients: Any, plan: Any) -> Any:
+            """End state, outputs there, next step size, status and the time reached."""
+
+            def moving(t: Any, x: Any) -> Any:
+                return slope(p, t, x, _polynomial(coefficients, (t - u_t0) / u_H))
+
+            x1, next_step, status, t = integrate(moving, t0, t1, x, plan)
+            return x1, measured(p, t1, x1, coefficients.sum(axis=0)), next_step, status, t
+
+        def perturbed(eps: Any, weight: Any, p: Any, t0: Any, t1: Any, x: Any, u: Any, plan: Any) -> Any:
+            u_t0, u_H, coefficients = u
+            _, y, _, status, t = cross(p, t0, t1, x, u_t0, u_H, coefficients + weight[:, None] * eps, plan)
+            return y, (status, t)
+
+        self._cross = jax.jit(cross)
+        self._sensitivity = jax.jit(jax.jacfwd(perturbed, has_aux=True))
+        self._slope, self._measured = jax.jit(slope), jax.jit(measured)
+        self._by_input = jax.jit(jax.jacfwd(measured, argnums=3))
+
+    # -- the contract ----------------------------------------------------------------------------------------
+
+    def start(self, t0: float) -> None:
+        self.x, self._next_step = self.x0, 0.0
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        with double(self._jax):
+            plan = self._plan(t0, t1)
+            coefficients = _padded(u.coefficients, _ROWS)
+            x, y, following, status, t = self._cross(self.parameters, t0, t1, self.x, u.t0, u.H, coefficients, plan)
+            x, status = np.array(x), int(status)
+        if status != OK or not np.isfinite(x).all():
+            raise self._failure(status, float(t), x)
+        self.x, self._next_step = x, float(following)
+        return np.array(y)
+
+    def output(self, t: float, u: Vector) -> Vector:
+        with double(self._jax):
+            return np.array(self._measured(self.parameters, t, self.x, u))
+
+    def save(self) -> tuple[Vector, float]:
+        return self.x, self._next_step
+
+    def restore(self, state: tuple[Vector, float]) -> None:
+        self.x, self._next_step = state
+
+    def get_state(self) -> Vector:
+        return self.x.copy()
+
+    def set_state(self, x: Vector) -> None:
+        self.x = np.array(x, dtype=np.float64)
+
+    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        with double(self._jax):
+            rows = max(_ROWS, len(weight), len(u.coefficients))
+            coefficients, shape, plan = _padded(u.coefficients, rows), _padded(weight, rows), self._plan(t0, t1)
+            eps, signal = np.zeros(coefficients.shape[1]), (u.t0, u.H, coefficients)
+            J, (status, t) = self._sensitivity(eps, shape, self.parameters, t0, t1, self.x, signal, plan)
+            slopes, status = np.array(J), int(status)
+        if status != OK:
+            raise self._failure(status, float(t), self.x)
+        return slopes
+
+    def output_jacobian(self, t: float, u: Vector) -> Matrix:
+        with double(self._jax):
+            return np.array(self._by_input(self.parameters, t, self.x, u))
+
+    def equations(self) -> tuple[Callable[..., Vector], Callable[..., Vector], None]:
+        def evaluated(function: Any) -> Callable[..., Vector]:
+            def call(t: float, x: Vector, u: Vector) -> Vector:
+                with double(self._jax):
+                    return np.array(function(self.parameters, t, x, u))
+
+            return call
+
+        return evaluated(self._slope), evaluated(self._measured), None
+
+    # -- inside ----------------------------------------------------------------------------------------------
+
+    def _plan(self, t0: float, t1: float) -> Any:
+        """How to cross: the number of equal steps, or the first step size to try."""
+        if self.h is None:
+            return self._next_step
+        return max(1, ceil((t1 - t0) / self.h - 1e-9))
+
+    def _refuse_bad_shapes(self, slope: Any, measured: Any, n_u: int, n_y: int) -> None:
+        """Trace both functions once, before anything runs."""
+        jax, p = self._jax, self.parameters
+        with double(jax):
+            for what, function, expected, whose in (
+                ("rhs", slope, self.x0.size, "one per state"),
+                ("output", measured, n_y, "as the output ports"),
+            ):
+                probe = partial(jax.eval_shape, function, p, 0.0, self.x0, np.zeros(n_u))
+                found = traced(f"JaxOde: {what}", probe)
+                if found.size != expected:
+                    raise SetupError(f"JaxOde: {what} returns {found.size} numbers, expected {expected}, {whose}")
+
+    def _failure(self, status: int, t: float, x: Vector) -> SubsystemError:
+        if status == NOT_FINITE:
+            return NonFiniteError(f"rhs returns a NaN or an infinity near t = {t:.9g}")
+        if status == OK:
+            k = int(np.flatnonzero(~np.isfinite(x))[0])
+            return NonFiniteError(f"state {k} became {x[k]} before t = {t:.9g}")
+        if self.solver_name == "radau5":
+            return SubsystemError(f"Newton's iteration of radau5 does not converge at t = {t:.6g}; take a smaller h")
+        reason = "a vanishing step" if status == STUCK else f"more than {self.max_steps} steps"
+        return SubsystemError(
+            f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='radau5' with "
+            "a step h, otherwise check rhs for a jump"
+        )
+
+
+def _polynomial(coefficients: Any, s: Any) -> Any:
+    """`sum_j coefficients[j] s^j` by Horner's rule, as the signals compute it."""
+    value = coefficients[-1]
+    for j in range(len(coefficients) - 2, -1, -1):
+        value = value * s + coefficients[j]
+    return value
+
+
+def _padded(coefficients: Any, rows: int) -> Any:
+    """Coefficients with zeros for the powers they lack."""
+    given = np.asarray(coefficients, dtype=np.float64)
+    return np.concatenate([given, np.zeros((max(rows - len(given), 0), *given.shape[1:]))])
+
+
+def _refuse_bad_solver(solver: str, h: float | None) -> None:
+    if solver not in SOLVERS:
+        raise SetupError(f"JaxOde: unknown solver {solver!r}; choose one of {', '.join(SOLVERS)}")
+    if solver == "dopri5" and h is not None:
+        raise SetupError(f"JaxOde: h belongs to the fixed-step solvers {list(SOLVERS[1:])}; 'dopri5' chooses its steps")
+    if solver != "dopri5" and not (is_number(h) and h is not None and h > 0):
+        raise SetupError(f"JaxOde: solver '{solver}' takes fixed steps and needs h, a positive step size; got h={h!r}")

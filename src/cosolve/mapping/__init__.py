@@ -1,0 +1,21 @@
+"""Field mapping between non-matching meshes: one method per file, each gives one linear operator (`Mapping`)."""
+
+from cosolve.mapping.l2_projection import dual_mortar, mortar
+from cosolve.mapping.mapping import Mapping, MappingReport
+from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.nearest import nearest_neighbour
+from cosolve.mapping.nearest_element import barycentric
+from cosolve.mapping.radial import radial_basis
+from cosolve.mapping.read import read_mesh
+
+__all__ = [
+    "Mapping",
+    "MappingReport",
+    "Mesh",
+    "barycentric",
+    "dual_mortar",
+    "mortar",
+    "nearest_neighbour",
+    "radial_basis",
+    "read_mesh",
+]

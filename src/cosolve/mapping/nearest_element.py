@@ -1,0 +1,38 @@
+"""Linear interpolation: shape functions of the nearest source element at the projected target point (order 2).
+
+Also known as barycentric or nearest-projection mapping. Spec: interface-jacobian.md, section 2.12.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cosolve.mapping.checks import check_cells, check_distances, check_limit, check_pair
+from cosolve.mapping.mapping import Mapping
+from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.neighbours import nearest_cells
+
+
+def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> Mapping:
+    """`L_ij = N_j(p_i)` with the shape functions of the source at its point `p_i` nearest to the target point `i`.
+
+    The source needs cells, the target points only. Constants are kept always, linear fields where the target points
+    lie on the source. Beyond the edge of the source the value at the edge is taken; nothing is extrapolated. A target
+    point further than `max_distance` from the source is refused; without it, meshes that lie apart altogether are.
+
+    >>> square = Mesh([[0, 0], [1, 0], [1, 1], [0, 1]], quadrilaterals=[[0, 1, 2, 3]])
+    >>> barycentric(square, Mesh([[0.25, 0.5]])).operator().toarray()
+    array([[0.375, 0.125, 0.125, 0.375]])
+    """
+    check_pair("barycentric", source, target)
+    check_cells("barycentric", source)
+    check_limit("barycentric", max_distance)
+    cells, weights, distances = nearest_cells(source, target)
+    check_distances("barycentric", source, target, distances, max_distance, float(source.diameters.max()))
+    columns = source.cells[cells]
+    used = (columns >= 0) & (weights != 0)
+    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    matrix = csr_array((weights[used], columns[used], starts), shape=(target.n_points, source.n_points))
+    matrix.sort_indices()
+    return Mapping("barycentric", matrix, distance=float(distances.max()))

@@ -1,0 +1,90 @@
+"""Meshes from files, in any format that meshio reads (Gmsh, VTK, Abaqus, Nastran, STL, ...)."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosolve.errors import SetupError
+from cosolve.mapping.mesh import Mesh
+
+_SURFACE = ("triangle", "quad")
+
+
+def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = None) -> Mesh:
+    """The triangles and quadrilaterals of a mesh file or, if it has none, its lines.
+
+    `group` takes only the cells of that named set. Points that no such cell uses (inside a volume, say) are left out;
+    `mesh.file_points` gives the number in the file of each point that is kept.
+
+    >>> import meshio, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "square.vtu"
+    >>> square = meshio.Mesh([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [("triangle", [[0, 1, 2], [0, 2, 3]])])
+    >>> square.write(path)
+    >>> print(read_mesh(path))
+    square: 4 points in 3 dimensions, 2 triangles
+    >>> folder.cleanup()
+    """
+    path = Path(path)
+    file = _read(path)
+    where = f"read_mesh: {path}"
+    cells: dict[str, list[Any]] = {"line": [], "triangle": [], "quad": []}
+    others: set[str] = set()
+    chosen = _group(file, group, where)
+    for number, block in enumerate(file.cells):
+        rows = np.asarray(block.data) if chosen is None else np.asarray(block.data)[chosen[number]]
+        if len(rows) and block.type in cells:
+            cells[block.type].append(rows)
+        elif len(rows):
+            others.add(block.type)
+    kinds = _SURFACE if cells["triangle"] or cells["quad"] else ("line",)
+    kept = {kind: np.concatenate(cells[kind]) for kind in kinds if cells[kind]}
+    if not kept:
+        found = f"only {', '.join(sorted(others))}" if others else "no cells"
+        raise SetupError(f"{where} holds {found}; a mapping needs line, triangle or quad cells with straight edges")
+    used = np.unique(np.concatenate([rows.ravel() for rows in kept.values()]))
+    local = {kind: np.searchsorted(used, rows) for kind, rows in kept.items()}
+    mesh = Mesh(
+        np.asarray(file.points)[used],
+        lines=local.get("line"),
+        triangles=local.get("triangle"),
+        quadrilaterals=local.get("quad"),
+        name=name or path.stem,
+    )
+    mesh.file_points = used.astype(np.int64)
+    return mesh
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise SetupError(f"read_mesh: there is no file {path}")
+    import meshio  # type: ignore[import-untyped]
+
+    talk = io.StringIO()  # meshio prints what it cannot read and leaves the program
+    try:
+        with redirect_stdout(talk), redirect_stderr(talk):
+            return meshio.read(path)
+    except (Exception, SystemExit) as error:
+        reason = " ".join(talk.getvalue().split()) or f"{error} ({type(error).__name__})"
+        raise SetupError(f"read_mesh: meshio cannot read {path}: {reason}") from None
+
+
+def _group(file: Any, group: str | None, where: str) -> list[Any] | None:
+    """The rows of each cell block that belong to the group; None for all."""
+    if group is None:
+        return None
+    if group in file.cell_sets:
+        return [np.asarray(rows if rows is not None else [], dtype=np.int64) for rows in file.cell_sets[group]]
+    tags = file.cell_data.get("gmsh:physical")  # Gmsh 2.2: names in field_data, a tag per cell
+    if tags is not None and group in file.field_data:
+        return [np.flatnonzero(np.asarray(block) == file.field_data[group][0]) for block in tags]
+    names = {name for name in file.cell_sets if not name.startswith("gmsh:")} | (
+        set(file.field_data) if tags else set()
+    )
+    there = ", ".join(sorted(names)) or "none"
+    raise SetupError(f"{where} has no group '{group}' of cells; its groups are: {there}")

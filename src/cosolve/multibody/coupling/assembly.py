@@ -1,0 +1,196 @@
+"""From models and joints to a `System`: one call that builds subsystems with the right ports and joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from cosolve.basics.arrays import Vector
+from cosolve.errors import SetupError
+from cosolve.interface.system import System
+from cosolve.multibody.coupling.approximate_jacobian import with_approximate_jacobian
+from cosolve.multibody.coupling.ends import COPIES, Fitted, fit
+from cosolve.multibody.coupling.host import JointHost, host_of
+from cosolve.multibody.coupling.joint import Joint
+from cosolve.multibody.coupling.laws import (
+    WITH_ACCELERATIONS,
+    WITH_RATES,
+    force_law,
+    force_law_jacobian,
+    rigid_jacobian,
+    rigid_levels,
+    torque_vector_law,
+)
+from cosolve.multibody.coupling.start import Start
+from cosolve.multibody.equations.coupling_loads import LAW, VECTOR, Attachment
+from cosolve.multibody.model.model import MultibodyModel
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.held import HeldInputs
+
+
+def assemble(
+    models: Mapping[str, Any],
+    joints: Sequence[Joint],
+    *,
+    correction: bool = True,
+    jacobian: Literal["auto", "approximate"] = "auto",
+    t_start: float = 0.0,
+    tolerance: float = 1e-6,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    **common: Any,
+) -> System:
+    """Join multibody models by joints between their markers; the result runs under every method.
+
+    `models` are `MultibodyModel`s, `ExudynModel`s or ready subsystems without joints (controllers, say). `common`
+    keywords go to all native multibody subsystems, `options[name]` to one subsystem.
+
+    Rigid joints become constraints with multipliers `<joint>_force`, `<joint>_torque`; choose how they are found by
+    `SemiImplicit(constraints=...)`. `correction=False` leaves out the inputs that only `StabilisedIndex2` needs, which
+    saves perturbed runs. `jacobian="approximate"` replaces perturbed runs by the formulas of App. B for coupling bodies
+    that are free (no internal joints on them); it is less stable for strongly damped subsystems.
+
+    Positions and velocities that violate a rigid joint by more than `tolerance` at `t_start`, and joints that
+    over-constrain the mechanism, are refused.
+
+    >>> import cosolve as cs
+    >>> def rod(x):
+    ...     model = cs.MultibodyModel()
+    ...     model.body("rod", mass=1.0, inertia=[0.01, 0.1, 0.1], position=[x, 0, 0])
+    ...     model.marker("start", "rod", [-0.5, 0, 0])
+    ...     model.marker("end", "rod", [0.5, 0, 0])
+    ...     return model
+    >>> first = rod(0.5)
+    >>> first.joint("hook", "spherical", "start", "ground")
+    >>> hinge = cs.Joint("revolute", "upper.end", "lower.start", axis=[0, 1, 0], name="hinge")
+    >>> system = cs.assemble({"upper": first, "lower": rod(1.5)}, [hinge])
+    >>> method = cs.SemiImplicit(degree=0, constraints=cs.StabilisedIndex2())
+    >>> run = cs.simulate(system, t_end=0.05, step=0.01, method=method)
+    >>> run["hinge_force"].shape                    # force on `upper` in the inertial frame, at all macro points
+    (6, 3)
+    >>> bool(abs(cs.constraint_residuals(system, run)["hinge"][:2]).max() < 1e-6)
+    True
+    """
+    if jacobian not in ("auto", "approximate"):
+        raise SetupError(f"assemble: jacobian must be 'auto' or 'approximate', not {jacobian!r}")
+    joints = _checked_joints(models, joints)
+    hosts = {name: host_of(name, model) for name, model in models.items() if not isinstance(model, Subsystem)}
+    fitted = []
+    for joint in joints:
+        at_i, at_j = (_attach(models, hosts, address, joint) for address in (joint.first, joint.second))
+        fitted.append(fit(joint, at_i, at_j, correction=correction))
+    subsystems: dict[str, Subsystem] = {}
+    for name, model in models.items():
+        if isinstance(model, Subsystem):
+            subsystems[name] = model
+            continue
+        ends = [e for f in fitted for owner, e in zip(f.joint.subsystems, f.ends, strict=True) if owner == name]
+        given = dict(common) if isinstance(model, MultibodyModel) else {}
+        subsystem = hosts[name].as_subsystem(ends, **{**given, **(options or {}).get(name, {})})
+        if jacobian == "approximate" and ends:
+            subsystem = with_approximate_jacobian(name, hosts[name], subsystem, ends)
+        subsystems[name] = _holding(name, subsystem, fitted)
+    start = Start(subsystems, fitted, t_start)
+    start.refuse_inconsistent(tolerance)
+    start.refuse_redundant()
+    system = System(subsystems)
+    for one in fitted:
+        _join(system, one)
+    return system
+
+
+def _checked_joints(models: Mapping[str, Any], joints: Sequence[Joint]) -> list[Joint]:
+    if not isinstance(models, Mapping):
+        raise SetupError(f"assemble: models must be a dict of names and models, not a {type(models).__name__}")
+    names: set[str] = set()
+    for joint in joints:
+        if not isinstance(joint, Joint):
+            raise SetupError(f"assemble: joints must be Joint objects, not {joint!r}")
+        if joint.name in names:
+            raise SetupError(f"assemble: two joints are called '{joint.name}'; give one another name=...")
+        names.add(joint.name)
+    return list(joints)
+
+
+def _attach(models: Mapping[str, Any], hosts: Mapping[str, JointHost], address: str, joint: Joint) -> Attachment:
+    name, marker = address.split(".")
+    if name not in models:
+        raise SetupError(f"joint '{joint.name}': no model '{name}' for '{address}'; {_suggest(name, list(models))}")
+    if name not in hosts:
+        raise SetupError(
+            f"joint '{joint.name}': '{name}' is a finished {type(models[name]).__name__}, which has no markers; give "
+            "its MultibodyModel instead"
+        )
+    known = list(hosts[name].attachments())
+    if isinstance(models[name], MultibodyModel) and marker in models[name].markers and marker not in known:
+        raise SetupError(
+            f"joint '{joint.name}': '{address}' belongs to the ground, which is the same in every model; put this "
+            "joint into the model at its other end"
+        )
+    if marker not in known:
+        raise SetupError(f"joint '{joint.name}': '{name}' has no marker '{marker}'; {_suggest(marker, known)}")
+    return hosts[name].attach(marker)
+
+
+def _suggest(word: str, known: list[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"there are {', '.join(repr(k) for k in known[:8])}" if known else "there are none"
+
+
+def _holding(name: str, subsystem: Subsystem, fitted: Sequence[Fitted]) -> Subsystem:
+    """The subsystem with held copies where a joint is simplified (App. D)."""
+    held: dict[str, Vector] = {}
+    for one in fitted:
+        if one.joint.formulation != "simplified" or name not in one.joint.subsystems:
+            continue
+        side = one.joint.subsystems.index(name)
+        for suffix, size, start in COPIES:
+            if suffix in dict(one.ends[side].inputs):
+                held[f"{one.joint.name}_{suffix}"] = one.start[1 - side][start : start + size]
+    return HeldInputs(subsystem, held) if held else subsystem
+
+
+def _join(system: System, fitted: Fitted) -> None:
+    """Coupling variables and conditions of one joint."""
+    joint = fitted.joint
+    first, second = joint.subsystems
+    for here, there, end in ((first, second, fitted.ends[0]), (second, first, fitted.ends[1])):
+        for suffix, _, _ in COPIES:
+            if suffix in dict(end.inputs):
+                system.connect(f"{there}.{joint.name}_{suffix[6:]}", f"{here}.{joint.name}_{suffix}")
+    forced = [name for name, end in zip((first, second), fitted.ends, strict=True) if end.kind != LAW]
+    shapes = [(s, n) for s, n in (("force", fitted.n_force), ("torque", fitted.n_torque)) if n]
+
+    def drives(suffix: str) -> dict[str, float]:
+        return {f"{name}.{joint.name}_{suffix}": 1.0 for name in forced}
+
+    if not joint.flexible:
+        outputs = [f"{name}.{joint.name}_{s}" for name in (first, second) for s in WITH_ACCELERATIONS]
+        corrected = f"mu_{shapes[0][0]}" in dict(fitted.ends[0].inputs)
+        system.constraint(
+            {f"{joint.name}_{s}": drives(s) for s, _ in shapes},
+            rigid_levels(fitted),
+            of=outputs,
+            correction={f"{joint.name}_mu_{s}": drives(f"mu_{s}") for s, _ in shapes} if corrected else None,
+            jacobian=rigid_jacobian(fitted),
+        )
+        return
+    if not forced:
+        return
+    outputs = [f"{name}.{joint.name}_{s}" for name in (first, second) for s in WITH_RATES]
+    at = 0
+    for suffix, size in shapes:
+        rows = slice(at, at + size)
+        at += size
+        if suffix == "torque" and fitted.ends[0].kind == VECTOR:
+            system.law(drives(suffix), torque_vector_law(fitted), of=outputs, name=f"{joint.name}_torque")
+            continue
+        system.law(
+            drives(suffix),
+            force_law(fitted, rows),
+            of=outputs,
+            jacobian=force_law_jacobian(fitted, rows),
+            name=f"{joint.name}_{suffix}",
+        )

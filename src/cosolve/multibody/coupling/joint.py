@@ -1,0 +1,261 @@
+"""A joint between bodies of two subsystems, as the user describes it, and the basic parts it is made of.
+
+Combinations as in the table below section 4.2 of the specification (semi-implicit): every joint is a list of the three
+basic parts atpoint, inplane and perpendicular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Vector
+from cosolve.errors import SetupError
+from cosolve.multibody.equations.coupling_loads import ATPOINT, INPLANE, PERPENDICULAR, Attachment
+
+#: kind -> parts: "o" atpoint, ("n", k) inplane with normal k on the second body, ("p", k, m) direction k on the first
+#: body perpendicular to direction m on the second. Directions: 0 the axis, 1 and 2 complete it, 3 the second axis.
+_PARTS: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "spherical": (("o",),),
+    "inplane": (("n", 0),),
+    "perpendicular": (("p", 0, 3),),
+    "inline": (("n", 1), ("n", 2)),
+    "universal": (("o",), ("p", 0, 3)),
+    "revolute": (("o",), ("p", 0, 1), ("p", 0, 2)),
+    "cylindrical": (("n", 1), ("n", 2), ("p", 0, 1), ("p", 0, 2)),
+    "translational": (("n", 1), ("n", 2), ("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
+    "planar": (("n", 0), ("p", 0, 1), ("p", 0, 2)),
+    "orientation": (("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
+    "fixed": (("o",), ("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
+}
+_PARTS["atpoint"] = _PARTS["spherical"]
+
+KINDS = tuple(_PARTS)
+SIDES = ("force", "displacement")
+FORMULATIONS = ("standard", "alternative", "simplified")
+
+
+class Part(NamedTuple):
+    """One basic part: its code, and directions (body frames; zero where unused) on both bodies."""
+
+    code: int
+    e_i: Vector
+    e_j: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint between markers of two subsystems, rigid unless it has a stiffness or a law.
+
+    `kind` is one of `spherical` (`atpoint`), `inplane`, `inline`, `perpendicular`, `universal`, `revolute`,
+    `cylindrical`, `translational`, `planar`, `orientation`, `fixed`; `first` and `second` are `"subsystem.marker"`.
+
+    `axis` is a direction in the inertial frame at the start of the run: what a revolute, cylindrical or
+    translational joint turns about or slides along, the normal of the plane in which the first point moves (`inplane`,
+    `planar`), the line along which it moves (`inline`). `universal` and `perpendicular` join `axis`, fixed to the first
+    body, and `second_axis`, fixed to the second. Planes and lines are fixed to the second body. Without `axis` the
+    z axes of the markers count, or x of the first and y of the second for a pair (as for joints inside a model).
+
+    Flexible joints: `stiffness` and `damping` (N/m, N s/m; one number, or three along the inertial axes for an atpoint
+    part), `rotational_stiffness` and `rotational_damping` (N m per unit cosine) for perpendicular parts; or
+    `law(deflection, rate)` that returns all forces and torques on the first body, in the order forces (three for an
+    atpoint part, one per inplane part), torques. `approach` says what enters the two subsystems: the force, or the
+    motion of the other body (then the subsystem evaluates the law itself). `scaled=True` makes a perpendicular
+    part's value the size of its torque. `formulation`: `"alternative"` exchanges the torque as a vector instead of
+    orientations, `"simplified"` holds the other body's pose over the macro step (first order only).
+
+    >>> import cosolve as cs
+    >>> cs.Joint("spherical", "left.tip", "right.base", stiffness=1e5, damping=1e2, name="ball").flexible
+    True
+    >>> cs.Joint("revolute", "left.tip", "right.base", axis=(0, 0, 1)).flexible
+    False
+    """
+
+    kind: str
+    first: str
+    second: str
+    axis: Sequence[float] | None = None
+    second_axis: Sequence[float] | None = None
+    name: str = ""
+    stiffness: npt.ArrayLike | None = None
+    damping: npt.ArrayLike = 0.0
+    rotational_stiffness: float | None = None
+    rotational_damping: float = 0.0
+    law: Callable[[Vector, Vector], npt.ArrayLike] | None = None
+    approach: str = "force/force"
+    formulation: Literal["standard", "alternative", "simplified"] = "standard"
+    scaled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in _PARTS:
+            close = get_close_matches(str(self.kind), KINDS, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(KINDS)}"
+            raise SetupError(f"joint: unknown kind {self.kind!r}; {hint}")
+        for address in (self.first, self.second):
+            if not isinstance(address, str) or address.count(".") != 1:
+                raise SetupError(f"joint: {address!r} is not an address of the form 'subsystem.marker'")
+        if not isinstance(self.name, str) or "." in self.name:
+            raise SetupError(f"joint: name must be a name without a dot, not {self.name!r}")
+        if not self.name:
+            object.__setattr__(
+                self, "name", "_".join([self.kind, *(a.split(".")[1] for a in (self.first, self.second))])
+            )
+        if self.subsystems[0] == self.subsystems[1]:
+            raise SetupError(
+                f"joint '{self.name}': '{self.first}' and '{self.second}' belong to the same subsystem "
+                f"'{self.subsystems[0]}'; put this joint into its model, or cut the model in two"
+            )
+        for what in ("axis", "second_axis"):
+            if getattr(self, what) is not None:
+                object.__setattr__(self, what, self._direction(what, getattr(self, what)))
+        if (self.axis is None) != (self.second_axis is None) and self.needs_second_axis:
+            raise SetupError(
+                f"joint '{self.name}': a {self.kind} joint joins two directions; give axis=... for the first body and "
+                "second_axis=... for the second, or none of them"
+            )
+        if self.second_axis is not None and not self.needs_second_axis:
+            raise SetupError(f"joint '{self.name}': a {self.kind} joint has no second axis; leave second_axis out")
+        self._check_law()
+        sides = self.approach.split("/") if isinstance(self.approach, str) else []
+        if len(sides) != 2 or any(side not in SIDES for side in sides):
+            raise SetupError(
+                f"joint '{self.name}': approach must be 'force/force', 'force/displacement', 'displacement/force' or "
+                f"'displacement/displacement', not {self.approach!r}"
+            )
+        if not self.flexible and self.approach != "force/force":
+            raise SetupError(
+                f"joint '{self.name}' is rigid, so both sides get its force; approach='{self.approach}' belongs to "
+                "flexible joints (give a stiffness or a law)"
+            )
+        self._check_formulation()
+
+    def _direction(self, what: str, given: Any) -> Vector:
+        try:
+            direction = np.asarray(given, dtype=np.float64).reshape(3)
+        except (TypeError, ValueError):
+            direction = np.full(3, np.nan)
+        length = float(np.linalg.norm(direction))
+        if not np.isfinite(length) or length == 0.0:
+            raise SetupError(f"joint '{self.name}': {what} must be three numbers, not all zero, not {given!r}")
+        return direction / length
+
+    def _check_law(self) -> None:
+        if self.law is not None and not callable(self.law):
+            raise SetupError(f"joint '{self.name}': law must be a function of (deflection, rate), not {self.law!r}")
+        linear = self.stiffness is not None or self.rotational_stiffness is not None
+        if self.law is not None and linear:
+            raise SetupError(f"joint '{self.name}': give either a stiffness or a law, not both")
+        for what, size in (("stiffness", 3), ("damping", 3), ("rotational_stiffness", 1), ("rotational_damping", 1)):
+            value = getattr(self, what)
+            if value is None:
+                continue
+            try:
+                numbers = np.asarray(value, dtype=np.float64)
+            except (TypeError, ValueError):
+                numbers = np.array([np.nan])
+            if numbers.size not in (1, size) or not (np.isfinite(numbers).all() and (numbers >= 0).all()):
+                many = "a number" if size == 1 else "one number or three, each"
+                raise SetupError(f"joint '{self.name}': {what} must be {many} of at least 0, not {value!r}")
+        if linear:
+            codes = {word[0] for word in _PARTS[self.kind]}
+            if codes & {"o", "n"} and self.stiffness is None:
+                raise SetupError(f"joint '{self.name}': a flexible {self.kind} joint needs stiffness=... (N/m)")
+            if "p" in codes and self.rotational_stiffness is None:
+                raise SetupError(
+                    f"joint '{self.name}': a flexible {self.kind} joint needs rotational_stiffness=... (N m)"
+                )
+        elif self.law is None and (np.any(np.asarray(self.damping) != 0) or self.rotational_damping):
+            raise SetupError(
+                f"joint '{self.name}': damping belongs to a flexible joint; add stiffness=..., or 0 for a mere damper"
+            )
+
+    def _check_formulation(self) -> None:
+        if self.formulation not in FORMULATIONS:
+            raise SetupError(
+                f"joint '{self.name}': formulation must be one of {', '.join(FORMULATIONS)}, not {self.formulation!r}"
+            )
+        if self.formulation == "standard":
+            return
+        if not self.flexible or self.approach != "force/force":
+            raise SetupError(
+                f"joint '{self.name}': the {self.formulation} formulation belongs to flexible joints with "
+                "approach='force/force'"
+            )
+        if self.formulation == "alternative" and any(word[0] == "n" for word in _PARTS[self.kind]):
+            raise SetupError(
+                f"joint '{self.name}': the alternative formulation replaces torques of perpendicular parts; a "
+                f"{self.kind} joint has inplane parts, use formulation='standard'"
+            )
+
+    @property
+    def flexible(self) -> bool:
+        """True when the joint follows a force law instead of holding exactly."""
+        return self.stiffness is not None or self.rotational_stiffness is not None or self.law is not None
+
+    @property
+    def needs_second_axis(self) -> bool:
+        """True for joints between two independent directions."""
+        return any(3 in word[1:] for word in _PARTS[self.kind])
+
+    @property
+    def subsystems(self) -> tuple[str, str]:
+        """Names of the two subsystems."""
+        return self.first.split(".")[0], self.second.split(".")[0]
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What enters the first and the second subsystem: "force" or "displacement"."""
+        first, second = self.approach.split("/")
+        return first, second
+
+    def parts(self, at_i: Attachment, at_j: Attachment) -> list[Part]:
+        """The basic parts between two attachments, with directions in the frames of their bodies."""
+        if self.axis is None:  # the markers' own axes: z, x, y; a pair of independent directions is x and y
+            on_i = [at_i.frame[:, k] for k in (2, 0, 1)]
+            on_j = [at_j.frame[:, k] for k in (2, 0, 1)]
+            if self.needs_second_axis:
+                on_i[0], on_j = on_i[1], [*on_j, on_j[2]]
+        else:
+            directions = [*triad(np.asarray(self.axis))]
+            if self.second_axis is not None:
+                directions.append(np.asarray(self.second_axis))
+            on_i, on_j = ([at.T.T @ direction for direction in directions] for at in (at_i, at_j))
+        nothing = np.zeros(3)
+        found = []
+        for word in _PARTS[self.kind]:
+            if word[0] == "o":
+                found.append(Part(ATPOINT, nothing, nothing))
+            elif word[0] == "n":
+                found.append(Part(INPLANE, nothing, on_j[word[1]]))
+            else:
+                found.append(Part(PERPENDICULAR, on_i[word[1]], on_j[word[2]]))
+        return found
+
+    def labels(self) -> list[str]:
+        """What each condition is about, in the order of the multipliers: x, y, z; plane (1, 2); angle (1, 2, 3)."""
+        words = [word[0] for word in _PARTS[self.kind]]
+        found = ["x", "y", "z"] * words.count("o")
+        for letter, text in (("n", "plane"), ("p", "angle")):
+            count = words.count(letter)
+            found += [text] if count == 1 else [f"{text} {k + 1}" for k in range(count)]
+        return found
+
+
+def triad(axis: Vector) -> tuple[Vector, Vector, Vector]:
+    """`axis` and two unit vectors that complete it to a right-handed orthogonal triad.
+
+    >>> triad(np.array([0.0, 0.0, 1.0]))
+    (array([0., 0., 1.]), array([1., 0., 0.]), array([0., 1., 0.]))
+    """
+    e = axis / np.linalg.norm(axis)
+    k = int(np.argmin(np.abs(e)))
+    helper = np.zeros(3)
+    helper[k] = 1.0
+    f = helper - e * e[k]
+    f /= np.linalg.norm(f)
+    return e, f, np.cross(e, f)

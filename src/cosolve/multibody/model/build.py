@@ -1,0 +1,254 @@
+"""From a described model to its arrays: numbering, rows of the joints, and constraints that say nothing new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cosolve.errors import SetupError
+from cosolve.multibody.equations.dynamics import residuals
+from cosolve.multibody.equations.joint_math import rotation_matrix
+from cosolve.multibody.model.arrays import (
+    DRIVEN,
+    EULER_ANGLES,
+    EULER_PARAMETERS,
+    SPRING,
+    STATE,
+    TORSION,
+    Arrays,
+    Index,
+    Matrix,
+    Vector,
+)
+from cosolve.multibody.model.joints import JOINTS
+from cosolve.multibody.model.model import GROUND, MultibodyModel
+
+#: Below this sine of the angle to the other rows a constraint counts as repeated.
+REPEATED = 1e-8
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model in arrays, with the names that messages need."""
+
+    arrays: Arrays
+    free: tuple[str, ...]  # names of the free bodies, in order
+    others: tuple[str, ...]  # driven bodies, then the ground
+    marker_index: dict[str, int]
+    row_names: tuple[str, ...]
+    x0: Vector
+    driven0: Matrix  # one row of 19 per driven body and the ground
+    dropped: tuple[str, ...]  # repeated constraints that were left out on request
+    dropped_rows: Index
+
+    def body_index(self, name: str) -> int:
+        """Number of a body; free ones come first."""
+        return (*self.free, *self.others).index(name)
+
+
+def build(model: MultibodyModel, *, coordinates: str, redundant: str) -> Built:
+    """Arrays of a model.
+
+    `redundant`: "refuse" or "drop" constraints that the other ones imply at the initial position.
+
+    >>> model = MultibodyModel()
+    >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
+    >>> model.joint("hold", "spherical", "ball", "ground")
+    >>> build(model, coordinates="euler parameters", redundant="refuse").row_names
+    ("joint 'hold' (atpoint x)", "joint 'hold' (atpoint y)", "joint 'hold' (atpoint z)")
+    """
+    if not model.bodies:
+        raise SetupError("the multibody model has no body; add one with model.body(...)")
+    free = tuple(name for name in model.bodies if name not in model.drives)
+    others = (*(name for name in model.bodies if name in model.drives), GROUND)
+    if not free:
+        raise SetupError("all bodies of the multibody model are driven; there is nothing to integrate")
+    order = (*free, *others)
+    bodies = np.ones((len(order), 19))
+    for i, name in enumerate(order[:-1]):
+        body = model.bodies[name]
+        bodies[i] = [body.mass, *body.inertia.ravel(), *np.linalg.inv(body.inertia).ravel()]
+    marker_index = {name: k for k, name in enumerate(model.markers)}
+    marker_body = np.array([order.index(m.body) for m in model.markers.values()], dtype=np.int64)
+    markers = np.array([[*m.point, *m.axes.T.ravel()] for m in model.markers.values()])
+    kind = {"euler parameters": EULER_PARAMETERS, "euler angles": EULER_ANGLES}[coordinates]
+    driven = np.zeros((len(others), DRIVEN))
+    for i, name in enumerate(others):
+        driven[i, :STATE] = model.bodies[name].start if name != GROUND else [0, 0, 0, 1, *[0] * 9]
+        if name in model.drives:
+            driven[i, 7:] = 0.0  # held; a moving drive overwrites the whole row
+    names, rows = _rows(model, marker_index, marker_body)
+    arrays = Arrays(
+        counts=np.array([kind, len(free), len(order)], dtype=np.int64),
+        numbers=np.array([*model.gravity, 0.0, 0.0]),
+        bodies=bodies,
+        marker_body=marker_body,
+        markers=markers,
+        rows=rows,
+        elements=np.array(
+            [[e.kind, marker_index[e.first], marker_index[e.second]] for e in model.elements.values()], dtype=np.int64
+        ).reshape(-1, 3),
+        element_data=_element_data(model),
+        ports=np.zeros((0, 5), dtype=np.int64),
+        ends=np.zeros((0, 6), dtype=np.int64),
+        end_constants=np.zeros(0),
+    )
+    x0 = np.concatenate([_start_row(model.bodies[name].start, name, kind) for name in free])
+    keep = _without_planar_repeats(model, arrays, x0, driven)
+    names, arrays = [names[k] for k in keep], arrays._replace(rows=rows[keep])
+    repeated = repeated_rows(arrays, x0, driven)
+    dropped = tuple(names[k] for k in repeated)
+    if repeated and redundant == "refuse":
+        raise SetupError(
+            f"over-constrained: at the initial position {listed(dropped)} repeat{'s' if len(dropped) == 1 else ''} "
+            "what the constraints before say; use joints with fewer conditions (spherical, inline, ...) or "
+            "redundant='drop'"
+        )
+    kept = [k for k in range(len(names)) if k not in set(repeated)]
+    return Built(
+        arrays=arrays._replace(rows=arrays.rows[kept].reshape(-1, 7)),
+        free=free,
+        others=others,
+        marker_index=marker_index,
+        row_names=tuple(names[k] for k in kept),
+        x0=x0,
+        driven0=driven,
+        dropped=dropped,
+        dropped_rows=arrays.rows[repeated].reshape(-1, 7),
+    )
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names for a message, not too many of them.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _rows(model: MultibodyModel, marker_index: dict[str, int], marker_body: Index) -> tuple[list[str], Index]:
+    """All rows of all joints, those that hold planar bodies in their plane first."""
+    names: list[str] = []
+    rows: list[list[int]] = []
+    planes = [
+        (name, "planar", name, GROUND) for name, b in model.bodies.items() if b.planar and name not in model.drives
+    ]
+    for label, kind, first, second in (
+        *((f"plane of '{name}'", kind, first, second) for name, kind, first, second in planes),
+        *((f"joint '{j.name}'", j.kind, j.first, j.second) for j in model.joints.values()),
+    ):
+        for row in JOINTS[kind]:
+            names.append(f"{label} ({row.label})")
+            a, b = marker_index[first], marker_index[second]
+            rows.append([row.kind, a, b, row.first, row.second, int(marker_body[a]), int(marker_body[b])])
+    return names, np.array(rows, dtype=np.int64).reshape(-1, 7)
+
+
+def dense_jacobian(arrays: Arrays, x: Vector, driven: Matrix) -> Matrix:
+    """`C` (rows x 6 velocities of the free bodies)."""
+    m, n = len(arrays.rows), int(arrays.counts[1])
+    J, c, rate = np.empty((m, 12)), np.empty(m), np.empty(m)
+    residuals(arrays, x, driven, J, c, rate)
+    C = np.zeros((m, n, 6))
+    for k in range(m):
+        for side in range(2):
+            i = arrays.rows[k, 5 + side]
+            if i < n:
+                C[k, i] += J[k, 6 * side : 6 * side + 6]
+    return C.reshape(m, 6 * n)
+
+
+def weighted_rows(arrays: Arrays, C: Matrix) -> Matrix:
+    """`C M^(-1/2)` with rows of length one, so that angles between rows are those of `C M^-1 C^T`."""
+    n = int(arrays.counts[1])
+    W = C.copy()
+    for i in range(n):
+        W[:, 6 * i : 6 * i + 3] /= np.sqrt(arrays.bodies[i, 0])
+        L = np.linalg.cholesky(arrays.bodies[i, 10:19].reshape(3, 3))
+        W[:, 6 * i + 3 : 6 * i + 6] = W[:, 6 * i + 3 : 6 * i + 6] @ L
+    length = np.linalg.norm(W, axis=1)
+    return W / np.where(length > 0, length, 1.0)[:, np.newaxis]
+
+
+def repeated_rows(arrays: Arrays, x: Vector, driven: Matrix) -> list[int]:
+    """Rows that depend on the rows before them; how many there are is settled by QR with pivoting."""
+    if not len(arrays.rows):
+        return []
+    from scipy.linalg import qr
+
+    W = weighted_rows(arrays, dense_jacobian(arrays, x, driven))
+    diagonal = np.abs(np.diag(qr(W.T, mode="r", pivoting=True)[0]))
+    rank = int((diagonal > REPEATED * diagonal[0]).sum()) if diagonal.size and diagonal[0] > 0 else 0
+    if rank == len(W):
+        return []
+    basis: list[Vector] = []
+    remains = np.empty(len(W))
+    for k, row in enumerate(W):
+        rest = row.copy()
+        for _ in range(2):
+            for b in basis:
+                rest = rest - (b @ rest) * b
+        remains[k] = np.linalg.norm(rest)
+        if remains[k] > REPEATED and len(basis) < rank:
+            basis.append(rest / remains[k])
+        else:
+            remains[k] = 0.0
+    return [k for k in range(len(W)) if remains[k] == 0.0]
+
+
+def _without_planar_repeats(model: MultibodyModel, arrays: Arrays, x: Vector, driven: Matrix) -> list[int]:
+    """Rows to keep: those of joints between planar bodies that only say that the bodies are planar go."""
+    flat = {name for name, body in model.bodies.items() if body.planar} | {GROUND}
+    body_of = [m.body for m in model.markers.values()]
+    pairs = [(body_of[row[1]], body_of[row[2]]) for row in arrays.rows]
+    planes = 3 * sum(1 for name in flat if name in model.bodies and name not in model.drives)
+    keep = list(range(planes))
+    if planes == 0:
+        return list(range(len(pairs)))
+    W = weighted_rows(arrays, dense_jacobian(arrays, x, driven))
+    for k in range(planes, len(pairs)):
+        if set(pairs[k]) <= flat:
+            rest = W[k] - W[:planes].T @ np.linalg.lstsq(W[:planes].T, W[k], rcond=None)[0]
+            if np.linalg.norm(rest) < REPEATED:
+                continue
+        keep.append(k)
+    return keep
+
+
+def _element_data(model: MultibodyModel) -> Matrix:
+    """Data of the force elements, with initial lengths and angles where they start unstressed."""
+    data = np.array([e.data for e in model.elements.values()]).reshape(-1, 16)
+    for k, element in enumerate(model.elements.values()):
+        if not element.unstressed:
+            continue
+        ends = []
+        for name in (element.first, element.second):
+            marker = model.markers[name]
+            z = model.bodies[marker.body].start if marker.body != GROUND else np.array([0.0, 0, 0, 1, 0, 0, 0])
+            T = rotation_matrix(z[3:7])
+            ends.append((z[:3] + T @ marker.point, T @ marker.axes))
+        (p, S), (q, R) = ends
+        if element.kind == SPRING:
+            data[k, 2] = np.linalg.norm(p - q)
+        elif element.kind == TORSION:
+            data[k, 2] = np.arctan2(S[:, 0] @ R[:, 1], S[:, 0] @ R[:, 0])
+    return data
+
+
+def _start_row(start: Vector, name: str, kind: int) -> Vector:
+    """The 13 numbers of a body in the chosen coordinates."""
+    if kind == EULER_PARAMETERS:
+        return start
+    T = rotation_matrix(start[3:7])
+    sine = float(np.hypot(T[2, 0], T[2, 1]))
+    if sine < 1e-3:
+        raise SetupError(
+            f"body '{name}': Euler angles (z-x-z) are singular at the initial orientation (sin theta = {sine:.2g}); "
+            "use coordinates='euler parameters' or turn the body frame"
+        )
+    row = start.copy()
+    row[3:7] = [np.arctan2(T[0, 2], -T[1, 2]), np.arctan2(sine, T[2, 2]), np.arctan2(T[2, 0], T[2, 1]), 0.0]
+    return row

@@ -1,0 +1,86 @@
+"""The memory that compiled code works on: the numbers of a model, its state and its last grid, listed in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.integrator.tableaus import DOPRI5, FIXED
+from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
+from cosolve.multibody.equations.observe import SEEN
+from cosolve.multibody.equations.radau import RADAU
+from cosolve.multibody.model.arrays import STATE, Arrays, Index, empty_extra
+from cosolve.multibody.subsystem.kernels import TAIL, parts_of_step
+from cosolve.multibody.subsystem.options import Options
+
+#: Internal steps in one macro step, at most.
+MOST_STEPS = 20_000
+
+
+class Memory:
+    """Arrays with fixed places, and the table of their addresses (its fields: `kernels.py`).
+
+    `state` holds the bodies (`x`), then time, next step size and margin to a singular position (`tail`). `driven` and
+    `extra` are what Python functions gave (see `Outside`), bodies at rest and no loads otherwise.
+    """
+
+    def __init__(self, arrays: Arrays, options: Options, still: Matrix, seen: Index, n_inputs: int) -> None:
+        self._made_of = (arrays, options, still, seen, n_inputs)
+        if options.integrator == "radau":
+            (a, c), b, e = RADAU[options.stages], np.zeros(0), np.zeros(0)
+        else:
+            a, b, c, e = FIXED["ode4"] if options.integrator == "rk4" else DOPRI5
+        free = int(arrays.counts[1])
+        self.state, self.rates = np.zeros(STATE * free + TAIL), np.zeros(STATE * free)
+        self.x, self.tail = self.state[:-TAIL], self.state[-TAIL:]
+        self.driven, self.extra = still.copy(), empty_extra(arrays)
+        self._steps = np.zeros(MOST_STEPS if options.step is None else 0)
+        self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *parts_of_step()], np.int64)
+        bodies, points = np.zeros((int(arrays.counts[2]), BODY_WIDTH)), np.zeros((len(arrays.markers), POINT_WIDTH))
+        room = (bodies, points, np.zeros((free, 6)), np.zeros((free, 12)))
+        self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), np.zeros(len(arrays.rows))
+        numbers = np.array([options.level, options.step or 0.0, options.rtol, options.atol, options.ggl], np.float64)
+        self._fields = [
+            np.ascontiguousarray(field)
+            for field in (
+                *(*arrays, self.driven, self.extra, numbers, a, b, c, e),
+                *(self.state, self.rates, *room, self.multipliers),
+                *(self._steps, self._taken, seen, self.u, self.entries),
+            )
+        ]
+        self._table = np.array([(field.ctypes.data, len(field)) for field in self._fields], np.int64)
+        self.address, self.x_address, self.rates_address, self.u_address, self.y_address = (
+            array.ctypes.data for array in (self._table, self.state, self.rates, self.u, self.y)
+        )
+        self._coefficients, self._coefficients_address = np.zeros(0), 0
+
+    def __reduce__(self) -> tuple[Callable[..., Memory], tuple[Any, ...]]:
+        """Copies have places of their own."""
+        return _again, (self._made_of, self.state.copy(), self.grid.copy())
+
+    @property
+    def grid(self) -> Vector:
+        """Internal steps of the last adaptive crossing."""
+        return self._steps[: int(self._taken[0])]
+
+    @grid.setter
+    def grid(self, steps: Vector) -> None:
+        self._taken[0] = len(steps)
+        self._steps[: len(steps)] = steps
+
+    def signal(self, coefficients: Matrix) -> int:
+        """The address of a copy of input coefficients."""
+        if coefficients.size != self._coefficients.size:
+            self._coefficients = np.empty(coefficients.size)
+            self._coefficients_address = self._coefficients.ctypes.data
+        self._coefficients[:] = coefficients.reshape(-1)
+        return self._coefficients_address
+
+
+def _again(made_of: tuple[Any, ...], state: Vector, grid: Vector) -> Memory:
+    memory = Memory(*made_of)
+    memory.state[:], memory.grid = state, grid
+    return memory

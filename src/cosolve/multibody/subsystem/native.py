@@ -1,0 +1,35 @@
+"""The compiled crossing of a multibody model: the machine code that `advance` runs, called by address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cosolve.multibody.subsystem.kernels import cross_address, parts_of_crossing
+from cosolve.subsystem.native import Native
+
+if TYPE_CHECKING:
+    from cosolve.multibody.subsystem.subsystem import Multibody
+
+
+def multibody_native(body: Multibody) -> Native | str:
+    """The crossing of `body`, or why there is none."""
+    if body._outside.needed:
+        return "it calls Python functions (loads, drives or laws of joint ends) at every stage"
+    if body._monitors:
+        return f"its monitors ({', '.join(body._monitors)}) are computed in Python; leave them out"
+    crossing = body._crossing
+    memory = crossing.memory
+    memory.entries[:3] = parts_of_crossing(body.options.integrator)
+
+    def enter() -> None:
+        memory.x[:], memory.tail[0] = body.x, body._t
+
+    def leave() -> None:
+        body.x, body._t = memory.x.copy(), float(memory.tail[0])
+
+    def explain(status: int) -> None:
+        raise crossing.failed(status)
+
+    found = Native(cross_address(), memory.address, memory.state, any_step=True, keep=(memory,))
+    found.enter, found.leave, found.explain = enter, leave, explain
+    return found

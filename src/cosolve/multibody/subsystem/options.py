@@ -1,0 +1,99 @@
+"""The choices of a multibody subsystem, checked: form of the equations, integrator, coordinates."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from cosolve.basics.checks import is_number
+from cosolve.errors import SetupError
+
+#: Form of the equations -> how far the state is projected after each step (0 no, 1 positions, 2 velocities too).
+FORMS = {"index 1": 0, "baumgarte": 0, "ggl": 0, "projection": 2, "position projection": 1}
+INTEGRATORS = ("auto", "rk4", "dopri5", "radau")
+COORDINATES = ("euler parameters", "euler angles")
+
+#: Largest product of `alpha` and step that RK4 takes (its limit is 2.78; spec: applied-force 4.2), and default `beta`.
+MOST_ALPHA_H, BETA = 2.5, 10.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a multibody model is integrated."""
+
+    form: str
+    integrator: str
+    step: float | None
+    rtol: float
+    atol: float
+    alpha: float
+    beta: float
+    stages: int
+    coordinates: str
+
+    @property
+    def level(self) -> int:
+        """What the projection after each step covers."""
+        return FORMS[self.form]
+
+    @property
+    def ggl(self) -> bool:
+        """Whether the form is the stabilised index-2 one."""
+        return self.form == "ggl"
+
+
+def checked(
+    form: str,
+    integrator: str,
+    step: float | None,
+    rtol: float,
+    atol: float,
+    alpha: float | None,
+    beta: float | None,
+    stages: int,
+    coordinates: str,
+) -> Options:
+    """Options that fit together; Baumgarte's `alpha` is `beta` unless given (critical damping).
+
+    >>> checked("projection", "auto", None, 1e-8, 1e-10, None, None, 3, "euler parameters").integrator
+    'dopri5'
+    """
+    for what, value, known in (
+        ("form", form, tuple(FORMS)),
+        ("integrator", integrator, INTEGRATORS),
+        ("coordinates", coordinates, COORDINATES),
+    ):
+        if value not in known:
+            raise SetupError(f"Multibody: unknown {what} {value!r}; choose one of {', '.join(known)}")
+    if integrator == "auto":
+        integrator = "radau" if form == "ggl" else "dopri5"
+    if form == "ggl" and integrator != "radau":
+        raise SetupError(f"Multibody: the form 'ggl' is of index 2 and needs integrator='radau', not {integrator!r}")
+    if integrator == "dopri5":
+        if step is not None:
+            raise SetupError("Multibody: step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)")
+    elif not (is_number(step) and step is not None and step > 0):
+        raise SetupError(
+            f"Multibody: integrator '{integrator}' takes fixed steps and needs step > 0; got step={step!r}"
+        )
+    for what, number in (("rtol", rtol), ("atol", atol)):
+        if not (is_number(number) and number > 0):
+            raise SetupError(f"Multibody: {what} must be a positive number, not {number!r}")
+    if stages not in (2, 3):
+        raise SetupError(f"Multibody: stages of Radau IIA must be 2 or 3, not {stages!r}")
+    if form != "baumgarte":
+        if alpha is not None or beta is not None:
+            raise SetupError(f"Multibody: alpha and beta belong to form='baumgarte', not to {form!r}")
+        return Options(form, integrator, step, rtol, atol, 0.0, 0.0, stages, coordinates)
+    beta = (BETA if alpha is None else alpha) if beta is None else beta
+    alpha = beta if alpha is None else alpha
+    for what, number in (("alpha", alpha), ("beta", beta)):
+        if not (is_number(number) and number >= 0):
+            raise SetupError(f"Multibody: {what} must be a number not below zero, not {number!r}")
+    if integrator == "rk4" and step is not None and alpha * step > MOST_ALPHA_H:
+        warnings.warn(
+            f"Baumgarte's alpha = {alpha:g} with steps of {step:g} gives alpha h = {alpha * step:.3g}; RK4 is unstable "
+            f"above 2.78: take alpha below {MOST_ALPHA_H / step:.3g} or smaller steps",
+            stacklevel=3,
+        )
+    return Options(form, integrator, step, rtol, atol, float(alpha), float(beta), stages, coordinates)

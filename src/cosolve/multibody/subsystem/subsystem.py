@@ -1,0 +1,231 @@
+"""A multibody model as a subsystem: forces in, motion out, exact rollback, drift remedies in every internal step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import SetupError
+from cosolve.multibody.equations import observe
+from cosolve.multibody.equations.entries import motion_of
+from cosolve.multibody.equations.outside import Outside
+from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA
+from cosolve.multibody.model.build import build
+from cosolve.multibody.model.consistency import consistent_start, violations
+from cosolve.multibody.model.model import MultibodyModel
+from cosolve.multibody.subsystem.crossing import Crossing
+from cosolve.multibody.subsystem.memory import Memory
+from cosolve.multibody.subsystem.options import checked
+from cosolve.multibody.subsystem.ports import lay_out
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import Port
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
+
+#: Extra outputs on request: name -> unit. `multipliers` has one entry per constraint row.
+MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "multipliers": ""}
+
+
+class Multibody(Subsystem):
+    """Rigid bodies in absolute coordinates (Euler parameters), coupled at markers or through joint ends.
+
+    `form`: "projection" (positions and velocities after each internal step), "position projection" (shows why that is
+    not enough), "baumgarte" (`alpha`, `beta`; critical damping `alpha = beta` by default), "ggl" (stabilised index 2),
+    "index 1" (drifts). `integrator`: "dopri5" (adaptive, `rtol`, `atol`), "rk4" or "radau" (2 or 3 `stages`) with fixed
+    steps of at most `step`; "auto" takes dopri5, and radau for ggl. `initial`: "refuse" inconsistent initial values, or
+    "find" consistent ones next to them (`initial_change` says how far). `redundant`: "refuse" or "drop" repeated
+    constraints. `sensitivities=True` gives exact Jacobians over the macro step (explicit integrators, Euler parameters,
+    no Python functions, no monitors), free of the rounding of differences of whole runs, at about their cost.
+
+    A port at marker `tip` (an entry "tip", or ("tip", ["force", "torque", "shift", "turn"]) to choose inputs):
+
+    | port | size | unit | frame, point |
+    |---|---|---|---|
+    | `tip_force` in | 3 | N | K0, at the marker |
+    | `tip_torque` in | 3 | N m | K0 |
+    | `tip_shift` in | 3 | m/s | K0; `V_c` in `r' = v + V_c` of the centre of mass |
+    | `tip_turn` in | 3 | rad/s | body; `Omega_c` in `q' = P^T (omega + Omega_c) / 4` |
+    | `tip_position` out | 3 | m | K0 |
+    | `tip_orientation` out | 4 | | Euler parameters of the body frame in K0 |
+    | `tip_velocity`, `tip_acceleration` out | 3 | m/s, m/s^2 | K0, of the marker |
+    | `tip_angular_velocity`, `tip_angular_acceleration` out | 3 | rad/s, rad/s^2 | body |
+
+    Joint `ends` bring their own inputs; their outputs `<end>_r`, `_q`, `_v`, `_w`, `_a`, `_alpha` are those of the
+    body's centre of mass, in the same frames. `monitors` adds outputs: "energy", "position_residual",
+    "velocity_residual" (largest entries), "multipliers".
+
+    >>> import cosolve as cs
+    >>> model = cs.MultibodyModel()
+    >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, -1])
+    >>> model.marker("top", "bob", [0, 0, 1])
+    >>> model.joint("hook", "spherical", "top", "ground")
+    >>> pendulum = cs.Multibody(model, ports=["bob"])
+    >>> sorted(cs.capabilities(pendulum))
+    ['compiled crossing', 'output', 'replay', 'rollback', 'state']
+    >>> pendulum.start(0.0)[13:16]                               # at rest: no acceleration
+    array([0., 0., 0.])
+    """
+
+    def __init__(
+        self,
+        model: MultibodyModel,
+        *,
+        form: str = "projection",
+        integrator: str = "auto",
+        step: float | None = None,
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        ports: Sequence[Any] = (),
+        ends: Sequence[Any] = (),
+        coordinates: str = "euler parameters",
+        alpha: float | None = None,
+        beta: float | None = None,
+        stages: int = 3,
+        initial: str = "refuse",
+        redundant: str = "refuse",
+        monitors: Sequence[str] = (),
+        sensitivities: bool = False,
+    ) -> None:
+        if not isinstance(model, MultibodyModel):
+            raise SetupError(f"Multibody takes a MultibodyModel, not a {type(model).__name__}")
+        self.options = checked(form, integrator, step, rtol, atol, alpha, beta, stages, coordinates)
+        for what, value, known in (
+            ("initial", initial, ("refuse", "find")),
+            ("redundant", redundant, ("refuse", "drop")),
+        ):
+            if value not in known:
+                raise SetupError(f"Multibody: {what} must be '{known[0]}' or '{known[1]}', not {value!r}")
+        for monitor in monitors:
+            if monitor not in MONITORS:
+                raise SetupError(f"Multibody: unknown monitor {monitor!r}; choose from {', '.join(MONITORS)}")
+        self.model, self._initial, self._monitors = model, initial, tuple(monitors)
+        self.built = build(model, coordinates=coordinates, redundant=redundant)
+        layout = lay_out(self.built, ports, ends)
+        numbers = self.built.arrays.numbers.copy()
+        numbers[TWO_ALPHA], numbers[BETA_SQUARED] = 2.0 * self.options.alpha, self.options.beta**2
+        self.arrays = self.built.arrays._replace(
+            numbers=numbers, ports=layout.ports, ends=layout.ends, end_constants=layout.end_constants
+        )
+        self.inputs = layout.inputs
+        sizes = {"multipliers": len(self.built.row_names)}
+        self.outputs = [*layout.outputs, *(Port(m, sizes.get(m), MONITORS[m]) for m in self._monitors)]
+        self._seen = layout.seen
+        points = {name: marker.point for name, marker in model.markers.items()}
+        self._outside = Outside(self.built, list(model.drives.values()), model.time_loads, points, layout.laws)
+        self._n_inputs = sum(port.length for port in layout.inputs)
+        memory = Memory(self.arrays, self.options, self._outside.still, self._seen, self._n_inputs)
+        self._crossing = Crossing(self.built, self.arrays, self.options, self._outside, memory)
+        self._t = 0.0
+        self.x = self._consistent(0.0)
+        if sensitivities:
+            reasons = {
+                "integrator='radau'": self.options.integrator == "radau",
+                "Euler angles": coordinates != "euler parameters",
+                "Python functions as loads, drives or laws": self._outside.needed,
+                "monitors": bool(monitors),
+            }
+            against = [reason for reason, there in reasons.items() if there]
+            if against:
+                raise SetupError(f"Multibody: sensitivities do not go with {', '.join(against)}; leave one of them out")
+            self.jacobian = self._jacobian
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """Relative accuracy of one crossing."""
+        return self.options.rtol if self.options.integrator == "dopri5" else 1e-13
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """One name per constraint row, in the order of the multipliers."""
+        return self.built.row_names
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Velocities of the free bodies less the constraints."""
+        return 6 * len(self.built.free) - len(self.built.row_names)
+
+    def _consistent(self, t: float) -> Vector:
+        x, self.initial_change = consistent_start(
+            self.built, self.built.x0, self._outside.driven(t), self._initial, self._crossing.project
+        )
+        return x
+
+    def start(self, t0: float) -> Vector:
+        self.x, self._t = self._consistent(t0), t0
+        self._crossing.carried = (0.0, 0.0)
+        return self.output(t0, np.zeros(self._n_inputs))
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        self.x, self._t = self._crossing.integrate(t0, t1, self.x, u), t1
+        return self.output(t1, u.end)
+
+    def replay(self, t0: float, t1: float, u: InputSignal) -> Vector:
+        self.x, self._t = self._crossing.replay(t0, t1, self.x, u), t1
+        return self.output(t1, u.end)
+
+    def output(self, t: float, u: Vector) -> Vector:
+        y = self._crossing.outputs(t, self.x, u)
+        if not self._monitors:
+            return y
+        driven, lam = self._outside.driven(t), self._crossing.memory.multipliers.copy()
+        return np.concatenate([y, *(np.atleast_1d(self._monitor(m, driven, lam)) for m in self._monitors)])
+
+    def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        if self.options.step is None:  # on the grid that `advance` takes from here
+            carried = self._crossing.carried
+            self._crossing.integrate(t0, t1, self.x, u)
+            self._crossing.carried = carried
+        return self._crossing.response(t0, t1, self.x, u, weight, self._seen)
+
+    def native(self, H: float, degree: int) -> Native | str:
+        from cosolve.multibody.subsystem.native import multibody_native
+
+        return multibody_native(self)
+
+    def save(self) -> Any:
+        return self.x, self._t, self._crossing.carried
+
+    def restore(self, state: Any) -> None:
+        self.x, self._t, self._crossing.carried = state
+
+    def get_state(self) -> Vector:
+        return self.x
+
+    def set_state(self, x: Vector) -> None:
+        self.x = np.array(x, dtype=np.float64)
+
+    # -- looking inside --------------------------------------------------------------------------------
+
+    def state_of(self, body: str) -> Vector:
+        """`(r, q, v, omega)` of a body now: 13 numbers, in the frames of the ports."""
+        if body not in (*self.built.free, *self.built.others):
+            raise SetupError(f"Multibody: there is no body {body!r}; there are {', '.join(self.built.free)}")
+        z = np.empty(STATE)
+        motion_of(self.arrays, self.x, self._outside.driven(self._t), self.built.body_index(body), z)
+        return z
+
+    def energy(self) -> float:
+        """Kinetic energy of the free bodies and potential energy of gravity and springs."""
+        return observe.energy(self.arrays, self.x, self._outside.driven(self._t))
+
+    def momentum(self) -> tuple[Vector, Vector]:
+        """Linear momentum, and angular momentum about the origin, of the free bodies in K0."""
+        return observe.momentum(self.arrays, self.x, self._outside.driven(self._t))
+
+    def constraint_residuals(self) -> dict[str, tuple[float, float]]:
+        """Value and rate of every constraint row by name."""
+        c, rate = violations(self.built, self.x, self._outside.driven(self._t))
+        return {name: (float(a), float(b)) for name, a, b in zip(self.built.row_names, c, rate, strict=True)}
+
+    def _monitor(self, name: str, driven: Any, lam: Vector) -> Any:
+        if name == "energy":
+            return observe.energy(self.arrays, self.x, driven)
+        if name == "multipliers":
+            return lam
+        values = violations(self.built, self.x, driven)[0 if name == "position_residual" else 1]
+        return np.abs(values).max(initial=0.0)

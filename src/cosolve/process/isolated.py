@@ -1,0 +1,222 @@
+"""`Isolated`: any subsystem, running in a process of its own, seen from the run like the subsystem itself."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cosolve.basics.checks import is_number
+from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.process import message as m
+from cosolve.process import worker as far_side
+from cosolve.process.launch import Worker
+from cosolve.process.proxy import Proxy
+from cosolve.subsystem.base import Subsystem
+
+if TYPE_CHECKING:
+    from cosolve.subsystem.native import Native
+
+TRANSPORTS = ("shared memory", "pipe", "tcp")
+_KILLED = 9  # SIGKILL: the process did not end by itself but was ended (timeout, Ctrl-C)
+_DEGREES = 4  # signals up to this many coefficients fit into the shared memory
+
+
+class Isolated(Proxy):
+    """Runs `subsystem` in a process of its own: a crash, a hang or a leak there cannot take the run along.
+
+    `subsystem` is a function without arguments that builds it, its name as `"module:function"` or
+    `"file.py:function"`, or a subsystem that can be pickled. It offers what the subsystem offers, with the same numbers
+    to the last bit. With `simulate(..., workers=n)` several of them compute at the same time; compiled runs cross them
+    through shared memory with compiled code at both ends.
+
+    `transport` is `"shared memory"` (fastest), `"pipe"` or `"tcp"`. A call that takes longer than `timeout` seconds
+    ends the process and, with a sentence, the run. What the process prints is kept in `log`, or only its last lines.
+
+    >>> import cosolve as cs
+    >>> decay = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
+    >>> apart = cs.Isolated(decay, timeout=60.0)
+    >>> apart.start(0.0)
+    array([1.])
+    >>> cs.capabilities(apart) >= {"rollback", "jacobian", "output", "state"}
+    True
+    >>> apart.close()
+    """
+
+    def __init__(
+        self,
+        subsystem: Callable[[], Subsystem] | Subsystem | str,
+        *,
+        transport: str = "shared memory",
+        timeout: float | None = None,
+        name: str = "",
+        log: str | Path | None = None,
+    ) -> None:
+        if transport not in TRANSPORTS:
+            raise SetupError(
+                f"Isolated: transport must be one of {', '.join(map(repr, TRANSPORTS))}, not {transport!r}"
+            )
+        if timeout is not None and not (is_number(timeout) and timeout > 0):
+            raise SetupError(f"Isolated: timeout must be a positive number of seconds or None, not {timeout!r}")
+        if far_side.importing_script:
+            raise SetupError(
+                "Isolated: this script builds subsystems as soon as it is imported, and their processes must import "
+                "it; put what it runs under `if __name__ == '__main__':`, or the factory into a module of its own"
+            )
+        self._arguments = (subsystem, transport, timeout, name, log)
+        self._order = _order(subsystem)
+        self._name, self._timeout = name, timeout
+        self._log = None if log is None else Path(log)
+        self._wanted = "tcp" if os.name == "nt" else transport  # Windows cannot wait for pipes with a time limit
+        super().__init__()
+        self._inside: Callable[[], None] | None = None  # how to get back from compiled code
+        self._worker = self._launch()
+        self._used = False  # by an earlier run
+
+    def __reduce__(self) -> Any:
+        return _again, self._arguments
+
+    # -- the process -----------------------------------------------------------------------------------
+
+    def _launch(self) -> Worker:
+        """Start a process; the subsystem loads there while the run goes on here."""
+        return Worker(self._order, self._wanted, self._timeout, self._log)
+
+    def _loaded(self) -> dict[str, Any]:
+        label = f" '{self._name}'" if self._name else ""
+        try:
+            about = self._worker.loaded()
+        except CosolveError as error:
+            raise SetupError(f"Isolated{label}: {error}") from error
+        except Exception as error:
+            raise SetupError(
+                f"Isolated{label}: loading the subsystem raised {type(error).__name__}: {error}"
+            ) from error
+        if self._wanted == "shared memory":
+            numbers = sum(port.length for port in (*about["inputs"], *about["outputs"]))
+            trouble = self._worker.share_memory(8 * _DEGREES * numbers + 1024)
+            if trouble:
+                self._worker.transport = "pipe"
+                warnings.warn(
+                    f"Isolated{label}: no shared memory ({trouble}); using pipes", RuntimeWarning, stacklevel=4
+                )
+        return about
+
+    @property
+    def transport(self) -> str:
+        """What carries the messages: `"shared memory"`, `"pipe"` or `"tcp"`."""
+        self._about()
+        return self._worker.transport
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._worker.process.pid
+
+    def close(self) -> None:
+        """End the process (done anyway when this object goes away); `start` begins a new one."""
+        with self._lock:
+            self._worker.close()
+
+    def _call_far(self, request: m.Parts, extra: float = 0.0) -> memoryview:
+        if self._inside is not None:
+            self._inside()
+        return self._worker.call(request, extra)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "native" and self._about()["native"]:
+            return self._native
+        return super().__getattr__(name)
+
+    def _native(self, H: float, degree: int) -> Native | str:
+        if self.transport != "shared memory":
+            way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
+            return f"its process is reached through {way}, and compiled code needs shared memory"
+        from cosolve.process.crossing import near_native
+
+        return near_native(self, H, degree)
+
+    def _holder(self) -> int:
+        return self._worker.process.pid
+
+    def start(self, t0: float) -> Any:
+        self._about()
+        with self._lock:
+            self._worker.owed = None
+            if not self._worker.alive:  # a new run after a crash gets a new process
+                self._renew()
+            used, self._used = self._used, True
+        try:
+            return super().start(t0)
+        except SetupError:
+            if not used:
+                raise
+        except SubsystemError:
+            if not used or self._worker.alive or self._worker.process.returncode == -_KILLED:
+                raise
+        # What an earlier run left behind is not the fault of this one: an FMU that can be instantiated once in the life
+        # of a process, or that crashes when its old instance is freed.
+        with self._lock:
+            self._worker.close()
+            self._renew()
+            self._used = True
+        return super().start(t0)
+
+    def _renew(self) -> None:
+        """Another process from here on."""
+        self._begin_anew()
+        self._worker = self._launch()
+        self._used = False
+
+
+def _again(subsystem: Any, transport: str, timeout: float | None, name: str, log: Any) -> Isolated:
+    """A copy has a process of its own."""
+    return Isolated(subsystem, transport=transport, timeout=timeout, name=name, log=log)
+
+
+def _order(subsystem: Any) -> dict[str, Any]:
+    """What the worker needs to build the subsystem."""
+    order = {"folder": os.getcwd(), "arguments": sys.argv, "script": None, "source": subsystem}
+    if isinstance(subsystem, str):
+        if ":" not in subsystem:
+            raise SetupError(
+                f"Isolated: a factory is named as 'module:function' or 'file.py:function', not {subsystem!r}"
+            )
+        return order
+    if not callable(subsystem) and not isinstance(subsystem, Subsystem):
+        raise SetupError(f"Isolated runs a subsystem or a function that builds one, not {subsystem!r}")
+    try:
+        order["source"] = pickle.dumps(subsystem, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # pickle raises many kinds
+        raise SetupError(
+            f"Isolated: {_shown(subsystem)} cannot be sent to another process ({error}); give a function defined at "
+            "the top level of a module that builds the subsystem there, not one with a lambda or an inner function"
+        ) from None
+    if b"__main__" in order["source"]:
+        order["script"] = _script(subsystem)
+    return order
+
+
+def _script(subsystem: Any) -> tuple[str, str]:
+    """How another process can import what the user's script defines."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return "module", spec.name
+    path = getattr(main, "__file__", None)
+    if path is None or not os.path.exists(path):
+        raise SetupError(
+            f"Isolated: {_shown(subsystem)} is defined in an interactive session, which another process cannot "
+            "import; put it into a module"
+        )
+    return "path", os.path.abspath(path)
+
+
+def _shown(subsystem: Any) -> str:
+    if isinstance(subsystem, Subsystem):
+        return f"this {type(subsystem).__name__}"
+    return str(getattr(subsystem, "__qualname__", repr(subsystem)))

@@ -1,0 +1,153 @@
+"""What travels between a run and the process of a subsystem: one fixed header, then arrays of doubles as they are.
+
+The frequent calls (crossing a step, rollback, outputs) need no pickling at all, so a small message costs about a
+microsecond to write or to read and every double arrives with the bits it left with.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+
+# calls
+LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
+EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, ATTRIBUTE = range(12, 17)
+NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from compiled code
+_BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
+
+# what an answer holds
+NOTHING, VECTOR, MATRIX, OBJECT, FAILURE = range(5)
+
+_REQUEST = struct.Struct("<IIqddddIIII")
+_ANSWER = struct.Struct("<IIqdII")
+_NO_ARRAY = np.zeros(0)
+_LONG = 1024  # numbers: shorter arrays are cheaper to copy than to pass on piece by piece
+
+Parts: TypeAlias = list[bytes | memoryview]
+
+
+class Request(NamedTuple):
+    """One call: its times, an input signal or a matrix, a further vector, and handles of states to forget."""
+
+    call: int
+    handle: int
+    t0: float
+    t1: float
+    u_t0: float
+    u_H: float
+    coefficients: Matrix
+    extra: Vector
+    free: tuple[int, ...]
+    content: Any
+
+
+class Answer(NamedTuple):
+    """What came back: `form` says which of the fields count."""
+
+    form: int
+    handle: int
+    t: float
+    value: Any
+
+
+def write_request(
+    call: int,
+    *,
+    handle: int = 0,
+    times: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0),
+    coefficients: Matrix | None = None,
+    extra: Vector | None = None,
+    free: Sequence[int] = (),
+    content: bytes = b"",
+) -> Parts:
+    """The bytes of a request, in one piece or (long arrays as they lie in memory) several.
+
+    >>> parts = write_request(OUTPUT, times=(0.5, 0, 0, 0), extra=np.array([1.0, 2.0]))
+    >>> r = read_request(memoryview(b"".join(parts)))
+    >>> r.call == OUTPUT, r.t0, r.extra
+    (True, 0.5, array([1., 2.]))
+    """
+    rows = columns = n_extra = 0
+    arrays: list[Vector] = []
+    if coefficients is not None:
+        rows, columns = coefficients.shape
+        if coefficients.flags.f_contiguous and not coefficients.flags.c_contiguous:
+            call |= _BY_COLUMNS
+            coefficients = coefficients.T
+        arrays.append(coefficients)
+    if extra is not None:
+        n_extra = extra.size
+        arrays.append(extra)
+    head = _REQUEST.pack(call, len(free), handle, *times, rows, columns, n_extra, len(content))
+    return _parts(head, arrays, (struct.pack(f"<{len(free)}q", *free) if free else b"") + content)
+
+
+def read_call(data: memoryview) -> int:
+    """Which call a request is."""
+    return int(_REQUEST.unpack_from(data)[0]) & ~_BY_COLUMNS
+
+
+def read_request(data: memoryview) -> Request:
+    """The request in `data`; its arrays are copies of their own."""
+    call, n_free, handle, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _REQUEST.unpack_from(data)
+    at = _REQUEST.size
+    coefficients = _array(data, at, rows * columns)
+    at += 8 * rows * columns
+    if call & _BY_COLUMNS:
+        call &= ~_BY_COLUMNS
+        coefficients = coefficients.reshape(columns, rows).T
+    else:
+        coefficients = coefficients.reshape(rows, columns)
+    extra = _array(data, at, n_extra)
+    at += 8 * n_extra
+    free = struct.unpack_from(f"<{n_free}q", data, at) if n_free else ()
+    at += 8 * n_free
+    content = pickle.loads(data[at : at + n_content]) if n_content else None
+    return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, free, content)
+
+
+def write_answer(form: int, value: Any = None, *, handle: int = 0, t: float = 0.0) -> Parts:
+    """The bytes of an answer, in one or several pieces.
+
+    >>> read_answer(memoryview(b"".join(write_answer(VECTOR, np.array([1.0]), t=0.5))))
+    Answer(form=1, handle=0, t=0.5, value=array([1.]))
+    """
+    if form in (VECTOR, MATRIX):
+        shape = (value.size, 1) if form == VECTOR else value.shape
+        return _parts(_ANSWER.pack(form, 0, handle, t, *shape), [value], b"")
+    content = b"" if form == NOTHING else pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return [_ANSWER.pack(form, 0, handle, t, 0, 0) + content]
+
+
+def _parts(head: bytes, arrays: list[Vector], tail: bytes) -> Parts:
+    """Short messages in one piece; long arrays without a copy."""
+    if sum(array.size for array in arrays) < _LONG:
+        return [head + b"".join([array.tobytes() for array in arrays]) + tail]
+    pieces: Parts = [head]
+    pieces += [np.ascontiguousarray(array).data.cast("B") for array in arrays if array.size]
+    return [*pieces, tail] if tail else pieces
+
+
+def read_answer(data: memoryview) -> Answer:
+    """The answer in `data`; its arrays are copies of their own."""
+    form, _, handle, t, rows, columns = _ANSWER.unpack_from(data)
+    value: Any = None
+    if form == VECTOR:
+        value = _array(data, _ANSWER.size, rows)
+    elif form == MATRIX:
+        value = _array(data, _ANSWER.size, rows * columns).reshape(rows, columns)
+    elif form != NOTHING:
+        value = pickle.loads(data[_ANSWER.size :])
+    return Answer(form, handle, t, value)
+
+
+def _array(data: memoryview, at: int, count: int) -> Vector:
+    if not count:
+        return _NO_ARRAY
+    return np.frombuffer(data, dtype=np.float64, count=count, offset=at).copy()

@@ -1,0 +1,189 @@
+"""A subsystem that is somewhere else, seen from the run like the subsystem itself."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import SubsystemError
+from cosolve.process import message as m
+from cosolve.process.launch import rebuilt
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import Port
+
+
+class Proxy(Subsystem):
+    """Forwards the whole contract. Who inherits says how to load, how to call, and which process holds the states."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._forget: deque[int] = deque()  # states that nobody holds any more, told with the next call
+        self._known: dict[str, Any] | None = None
+
+    def remedy(self, capability: str) -> str:
+        fmu = "; have an FMU exported with canGetAndSetFMUState" if capability == "rollback" else ""
+        return f"{super().remedy(capability)}, in what it runs{fmu}"
+
+    def _loaded(self) -> dict[str, Any]:
+        """Wait until the subsystem is there; what it is."""
+        raise NotImplementedError
+
+    def _call_far(self, request: m.Parts) -> memoryview:
+        """Send a request and wait for the answer."""
+        raise NotImplementedError
+
+    def _holder(self) -> int:
+        """A number for the process that holds the saved states."""
+        raise NotImplementedError
+
+    def _begin_anew(self) -> None:
+        """Another process holds the states from here on; those of the old one tell nobody that they are let go."""
+        self._known, self._forget = None, deque()
+
+    def _about(self) -> dict[str, Any]:
+        """What the subsystem is; waits until it is loaded."""
+        if self._known is None:
+            with self._lock:
+                if self._known is None:
+                    self._known = self._loaded()
+        return self._known
+
+    def _ask(self, call: int, **what: Any) -> m.Answer:
+        self._about()
+        with self._lock:
+            free = [self._forget.popleft() for _ in range(len(self._forget))]
+            answer = m.read_answer(self._call_far(m.write_request(call, free=free, **what)))
+        if answer.form == m.FAILURE:
+            raise rebuilt(answer.value)
+        return answer
+
+    # -- the contract ----------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:  # type: ignore[override]
+        """Input ports of the subsystem."""
+        ports: tuple[Port, ...] = self._about()["inputs"]
+        return ports
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:  # type: ignore[override]
+        """Output ports of the subsystem."""
+        ports: tuple[Port, ...] = self._about()["outputs"]
+        return ports
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """Relative accuracy of the subsystem now."""
+        return float(self._ask(m.ATTRIBUTE, content=pickle.dumps("noise")).value)
+
+    @property
+    def overshoots(self) -> bool:  # type: ignore[override]
+        """Whether the subsystem ends steps where it wants."""
+        return bool(self._about()["overshoots"])
+
+    @property
+    def stops_inside(self) -> bool:  # type: ignore[override]
+        """Whether the subsystem can be stopped inside a macro step."""
+        return bool(self._about()["stops_inside"])
+
+    @property
+    def driven_as(self) -> str:  # type: ignore[override]
+        """How the subsystem takes driven inputs."""
+        return str(self._about()["driven_as"])
+
+    @property
+    def concurrent(self) -> bool:  # type: ignore[override]
+        """Whether copies may run at the same time (each in its own process)."""
+        return bool(self._about()["concurrent"])
+
+    def start(self, t0: float) -> Any:
+        return self._ask(m.START, times=(t0, 0.0, 0.0, 0.0)).value
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        return self._cross(m.ADVANCE, t0, t1, u).value
+
+    def __getattr__(self, name: str) -> Any:
+        # Capabilities are methods that exist: those of the subsystem over there, found when asked for.
+        if name.startswith("_") or name not in self._about()["methods"]:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        known = _FORWARDED.get(name)
+        return partial(self._call, name) if known is None else partial(known, self)
+
+    def _cross(self, call: int, t0: float, t1: float, u: InputSignal, weight: Vector | None = None) -> m.Answer:
+        extra = None if weight is None else np.asarray(weight, dtype=np.float64)
+        return self._ask(call, times=(t0, t1, u.t0, u.H), coefficients=u.coefficients, extra=extra)
+
+    def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
+        return self._cross(m.REPLAY, t0, t1, u).value
+
+    def _step(self, t0: float, t_max: float, u: InputSignal) -> Any:
+        answer = self._cross(m.STEP, t0, t_max, u)
+        return answer.value if answer.form == m.OBJECT else (answer.t, answer.value)
+
+    def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        J: Matrix = self._cross(m.JACOBIAN, t0, t1, u, weight).value
+        return J
+
+    def _output(self, t: float, u: Vector) -> Any:
+        return self._ask(m.OUTPUT, times=(t, 0.0, 0.0, 0.0), extra=np.asarray(u, dtype=np.float64)).value
+
+    def _save(self) -> SavedState:
+        return SavedState(self._ask(m.SAVE).handle, self._holder(), self._forget)
+
+    def _restore(self, state: SavedState) -> None:
+        if state.holder != self._holder():
+            raise SubsystemError("the saved state went with the process that held it; start a new run")
+        self._ask(m.RESTORE, handle=state.handle)
+
+    def _get_state(self) -> Vector:
+        x: Vector = self._ask(m.GET_STATE).value
+        return x
+
+    def _set_state(self, x: Vector) -> None:
+        self._ask(m.SET_STATE, extra=np.asarray(x, dtype=np.float64).reshape(-1))
+
+    def _equations(self) -> tuple[Callable[..., Any], Callable[..., Any], Matrix | None]:
+        """The functions stay over there: each evaluation is a call."""
+        mass = self._ask(m.EQUATIONS).value
+        return partial(self._evaluate, m.RHS), partial(self._evaluate, m.OUTPUT_FUNCTION), mass
+
+    def _evaluate(self, which: int, t: float, x: Vector, u: Vector) -> Any:
+        states = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        return self._ask(which, times=(t, 0.0, 0.0, 0.0), coefficients=states, extra=np.asarray(u, np.float64)).value
+
+    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        """Any other method of the subsystem; arguments and result are pickled."""
+        return self._ask(m.CALL, content=pickle.dumps((name, arguments, named))).value
+
+
+_FORWARDED: dict[str, Callable[..., Any]] = {
+    "replay": Proxy._replay,
+    "step": Proxy._step,
+    "jacobian": Proxy._jacobian,
+    "output": Proxy._output,
+    "save": Proxy._save,
+    "restore": Proxy._restore,
+    "get_state": Proxy._get_state,
+    "set_state": Proxy._set_state,
+    "equations": Proxy._equations,
+}
+
+
+class SavedState:
+    """A state that lies in the process of its subsystem; forgotten there when this object goes away."""
+
+    __slots__ = ("_forget", "handle", "holder")
+
+    def __init__(self, handle: int, holder: int, forget: deque[int]) -> None:
+        self.handle, self.holder, self._forget = handle, holder, forget
+
+    def __del__(self) -> None:
+        self._forget.append(self.handle)

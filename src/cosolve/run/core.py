@@ -1,0 +1,313 @@
+"""The macro-step loop, one turn at a time: what `simulate` does in a row and a `Stepper` by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.engine.readable.crew import CLOSE, Window
+from cosolve.engine.readable.events import EndedEarly, Watch
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
+from cosolve.interface import Plan
+from cosolve.interface.changes import Change
+from cosolve.method import Crew, Method, Outcome
+from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
+from cosolve.method.startup import MasterSlaveStart, RisingDegree
+from cosolve.run.snapshot import Snapshot, description
+from cosolve.signal import History
+from cosolve.stepsize.sequence import Uniform, Windows
+from cosolve.subsystem.base import has_capability
+
+#: A step this much shorter than usual is no support point of an extrapolation.
+_SLIVER = 1e-6
+
+
+class Core:
+    """A system under way: its subsystems, the coupling history, the method with its memory, the step sequence.
+
+    `t`, `y`, `z` are time, outputs and coupling variables now; `rejected` counts the attempts that were repeated.
+    The plan's constants may be changed between steps without touching the system.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        method: Method,
+        startup: RisingDegree | None,
+        windows: Windows,
+        workers: int = 1,
+        stop_at_events: bool = False,
+    ) -> None:
+        self.plan = replace(plan, u_offset=plan.u_offset.copy())
+        self.method, self.startup, self.windows = method, startup or RisingDegree(), windows
+        self.crew = Crew(self.plan, workers)
+        if stop_at_events:
+            self._refuse_no_stops()
+            self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
+        self.rejected = 0
+        self.y = self.z = np.zeros(0)
+        self.history: History
+        #: who asked for the end of the run, and whether that left a macro step half crossed
+        self.ended: EndOfSimulation | None = None
+        self.inside_step = False
+        self._t_start = np.nan
+        self._step: MacroStep
+        self._next_change = 0
+
+    def _refuse_no_stops(self) -> None:
+        """Raise where macro steps cannot end at events."""
+        method = self.method
+        if not method.stops_at_events:
+            raise CapabilityError(
+                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                "SemiImplicit and Implicit do"
+            )
+        if isinstance(self.startup, MasterSlaveStart):
+            raise SetupError("stop_at_events: MasterSlaveStart steps across events; take another startup")
+
+    @property
+    def t(self) -> float:
+        """Time now: the start of the macro step that is under way or comes next."""
+        return self.windows.t
+
+    @property
+    def done(self) -> bool:
+        """True when the step sequence has come to its end, or a subsystem has asked for it."""
+        return self.ended is not None or self.windows.done
+
+    def start(self, t_start: float) -> None:
+        """Put everything into its initial state."""
+        self._t_start, self.ended, self.inside_step = t_start, None, False
+        for one in self.plan.driven:
+            one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
+        self._begin_changes(t_start)
+        self.y, self.z = self.crew.start(t_start)
+        if "rollback" in self.method.needs or self.windows.may_reject:
+            self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
+        self.history = History(self.z, depth=self.method.depth)
+        self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
+        self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
+
+    def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
+        """One accepted macro step, of length `H` where that is given, at most to `limit`.
+
+        Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
+        can go back to cross it up to there only.
+        """
+        windows, crew, watch = self.windows, self.crew, self.crew.watch
+        judge, anew, limit = windows.judge, True, self._changed(limit)
+        while True:
+            window = windows.propose(H, limit)
+            if anew:
+                self._begin_step(window)
+            try:
+                outcome = self._step(self.history, window)
+            except EndOfSimulation as end:
+                limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
+            except EndedEarly as early:
+                assert watch is not None
+                back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
+                limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
+                continue
+            else:
+                error = judge(window, outcome)
+                if error is not None:
+                    break
+                H, anew = None, True
+            self._go_back()  # the windows offer a shorter one next
+            self.rejected += 1
+        crew.saved = None
+        if watch is not None:
+            watch.states = {}  # an FMU must not think that somebody goes back so far
+        if crew.endings:
+            self.ended = next(iter(crew.endings.values()))
+        self.rejected += outcome.rejected
+        if outcome.t1 is None or outcome.H is None:
+            outcome.t1, outcome.H = window.t1, window.H
+        outcome.error = error
+        if watch is None:
+            self.history.push(outcome.z, outcome.H)
+        else:
+            self._past_events(watch, outcome)
+        self.y, self.z = outcome.y, outcome.z
+        crew.to_time(outcome.t1)
+        return outcome
+
+    def _begin_step(self, window: Window) -> None:
+        """Save what may be needed to cross the step again."""
+        crew, watch = self.crew, self.crew.watch
+        crew.saved = None
+        if self.windows.may_reject:
+            crew.save()
+        if watch is not None:
+            watch.begin(window.t0, max(window.H, self.windows.usual))
+            if watch.keeps and crew.saved is None:
+                able = [i for i, s in enumerate(self.plan.subsystems) if has_capability(s, "rollback")]
+                watch.states = {i: crew.save_one(i) for i in able}
+
+    def _go_back(self) -> None:
+        """All subsystems that have moved, back to the start of the step."""
+        crew, watch = self.crew, self.crew.watch
+        if crew.saved is not None:
+            crew.restore(crew.saved)
+        elif watch is not None:
+            for i in sorted(watch.moved):
+                crew.restore_one(i, watch.states)
+
+    def _shorter(self, window: Window, end: EndOfSimulation) -> float:
+        """Where a step is cut because somebody wants the end there; raises where nobody can go back for that."""
+        t, watch = window.t0 if end.time is None else end.time, self.crew.watch
+        back = self.crew.saved is not None or (watch is not None and watch.moved <= watch.states.keys())
+        if not back or not window.t0 + CLOSE * window.H < t < window.t1:
+            self.ended, self.inside_step = end, True
+            raise end
+        return t
+
+    def _past_events(self, watch: Watch, outcome: Outcome) -> None:
+        """Let the events at the end of the step happen; values jump there, so that the history begins anew."""
+        assert outcome.t1 is not None
+        assert outcome.H is not None
+        if watch.pending:
+            try:
+                outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+            except EndOfSimulation as end:
+                self.ended = end
+            self.history = History(outcome.z, depth=self.method.depth)
+        elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
+            self.history.values[0] = outcome.z
+        else:
+            self.history.push(outcome.z, outcome.H)
+
+    def recorded(self, z: Vector) -> Vector:
+        """Coupling variables, and beside them the driven inputs now."""
+        return np.concatenate([z, self.plan.u_offset[self.plan.u_driven]]) if self.plan.driven else z
+
+    # -- parameters that change ------------------------------------------------------------------------
+
+    def _begin_changes(self, t: float) -> None:
+        """A new run begins with the parameters of before; macro points of a fixed step have to be there for all."""
+        changes, self._next_change = self.plan.changes, 0
+        for name, values in changes.values_at(-np.inf, 0.0).items():
+            self._subsystem(name).set_parameters(values)
+        if isinstance(self.windows, Uniform):
+            for one in changes.listed:
+                self.windows.refuse_off_grid(one.t, f"the change of '{one.subsystem}.{next(iter(one.values))}'")
+
+    def _changed(self, limit: float) -> float:
+        """Make the changes whose time has come; the limit up to which the next step may go then."""
+        changes = self.plan.changes
+        if not changes.listed:
+            return limit
+        t, H = self.windows.t, self.windows.first_step
+        for one in changes.due(self._next_change, t, H):
+            self._change(one, t)
+            self._next_change += 1
+        return limit if isinstance(self.windows, Uniform) else min(limit, changes.next_after(t))
+
+    def _change(self, one: Change, t: float) -> None:
+        subsystem, originals = self._subsystem(one.subsystem), self.plan.changes.originals
+        for key in one.values:
+            if (one.subsystem, key) not in originals and callable(getattr(subsystem, "get", None)):
+                originals[one.subsystem, key] = subsystem.get(key)
+        i = self.plan.names.index(one.subsystem)
+        call = partial(subsystem.set_parameters, one.values)
+        self.crew.guarded(i, t, "changing its parameters", call, packed=False)
+
+    def _subsystem(self, name: str) -> Any:
+        return self.plan.subsystems[self.plan.names.index(name)]
+
+    @property
+    def remembered(self) -> Any:
+        """The books that the method itself keeps from step to step (see `Remembering`); None where it keeps none."""
+        return self._step.parts[-1] if isinstance(self._step, Remembering) else None
+
+    def skip(self, times: Vector, y: Vector, values: list[Vector]) -> None:
+        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""
+        assert isinstance(self.windows, Uniform)
+        self.windows.skip(times)
+        self.stand(y, values, self.history.steps)
+
+    def stand(self, y: Vector, values: list[Vector], steps: list[float]) -> None:
+        """Outputs and coupling history where the run stands now."""
+        self.y, self.z = y, values[0]
+        self.history.values, self.history.steps = values, steps
+
+    def settled(self) -> tuple[Vector, Vector]:
+        """Outputs and coupling variables now, with what reacts at once to changed constants; nothing moves."""
+        plan, crew = self.plan, self.crew
+        if any(subsystem.overshoots for subsystem in plan.subsystems):
+            return self.y, self.z  # they stand elsewhere
+        able = [i for i, subsystem in enumerate(plan.subsystems) if has_capability(subsystem, "rollback")]
+        states = {i: crew.save_one(i) for i in able}  # evaluating outputs may leave traces, such as a warm start
+        try:
+            return crew.settle(self.t, self.y, self.z)
+        finally:
+            for i in able:
+                crew.restore_one(i, states)
+
+    # -- saved states ----------------------------------------------------------------------------------
+
+    def save(self, *, portable: bool = False) -> Snapshot:
+        """Everything that continues the run from here; `portable` for a file that another process reads."""
+        return Snapshot(
+            description=description(self.plan, self.method, self.startup),
+            t=self.t,
+            t_start=self._t_start,
+            y=self.y.copy(),
+            z=self.z.copy(),
+            history=self.history.copy(),
+            constants=self.plan.u_offset.copy(),
+            grid=self.windows.settings,
+            windows=self.windows.memory,
+            memory=memory_of(self._step),
+            states={name: self._saved(name, i, portable) for i, name in enumerate(self.plan.names)},
+        )
+
+    def _saved(self, name: str, i: int, portable: bool) -> tuple[str, Any]:
+        subsystem = self.plan.subsystems[i]
+        if portable and has_capability(subsystem, "serialised state"):
+            try:
+                return "serialised", subsystem.serialise()
+            except Exception as error:
+                raise SetupError(f"'{name}' failed in serialise: {error} ({type(error).__name__})") from error
+        if not has_capability(subsystem, "rollback"):
+            raise CapabilityError(
+                f"the run cannot be saved: '{name}' ({type(subsystem).__name__}) has no save and restore; define them "
+                "there, or start the run anew"
+            )
+        return "saved", self.crew.save_one(i)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
+        snapshot.refuse_other(description(self.plan, self.method, self.startup))
+        snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
+        for i, name in enumerate(self.plan.names):
+            kind, state = snapshot.states[name]
+            if kind == "saved":
+                self.crew.restore_one(i, {i: state})
+                continue
+            try:
+                self.plan.subsystems[i].deserialise(state)
+            except Exception as error:
+                raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
+        changes, H = self.plan.changes, self.windows.first_step
+        for name, values in changes.values_at(snapshot.t, H).items():
+            self._subsystem(name).set_parameters(values)
+        self._next_change = sum(one.t < snapshot.t - 1e-9 * H for one in changes.listed)
+        self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
+        self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
+        self.plan.u_offset[:] = snapshot.constants
+        self.crew.note_constants()
+        try:
+            self.history = snapshot.history.copy()
+            set_memory(self._step, snapshot.memory)
+            self.windows.continue_from(snapshot.t, snapshot.grid, snapshot.windows)
+        except CosolveError:
+            raise
+        except Exception as error:  # from a file, the memory could be anything
+            raise SetupError(f"the saved state does not fit this run: {error} ({type(error).__name__})") from error

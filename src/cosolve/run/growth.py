@@ -1,0 +1,280 @@
+"""Growth without bound, noticed while a run goes on, and whether the coupling or the model does it.
+
+Watched are the sizes of the coupling variables at macro points. Three findings make an alarm:
+
+1. *Exponential growth.* In the last four equal stretches of steps, of whatever length, the largest value rises at least
+   tenfold from one to the next. Powers of time up to the eighth do not (their stretches rise by 2^p, 1.5^p, 1.33^p),
+   nor do resonance, ramps, limit cycles or a jump; exponentials do, whether they belong to the model or not.
+2. *Size.* The value exceeds its nominal size: growth out of rounding is let pass until it means something.
+3. *The coupling does it.* The values change direction every third step or more often, which no motion does that the
+   macro step resolves. Growth that looks smooth on the macro grid is tried out where all subsystems can roll back:
+   small disturbances grow at the same rate under an eighth of the step when the model grows, and at another rate, or
+   not at all, when the coupling does. Where nothing can be tried, values a million times beyond the scale of the run
+   are reported as what they are: growth of unknown cause.
+
+A look costs some microseconds and is taken every few hundred steps, every some thousand in compiled runs. It goes into
+detail only when a value has tripled since the last time it did.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import CosolveError
+from cosolve.run.core import Core
+from cosolve.run.disturbed import Point, Trials, estimate
+from cosolve.subsystem.base import has_capability
+
+#: Steps between looks: of the readable engine, and of compiled code.
+LOOK, LOOK_COMPILED = 256, 1 << 16
+
+_TENFOLD = 10.0
+_SAMPLES = 64  # rows of a block that are looked at
+_MOST_MARKS = 64
+_WIDEST, _NUMBERS = 4096, 1 << 18  # entries that are watched, and numbers held between looks, at most
+_KEPT = 1024  # rows of a chunk that is let pass
+_SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
+_SHORTEST = 16  # steps over which growth is believed
+_AGAIN = 3.0  # a value that passed is looked at again when it is so many times larger
+_MOST_TRIALS = 3
+_ABSURD = 1e6  # times the scale of the run
+_DIVISORS = (2, 4, 8)
+
+
+class Growth(NamedTuple):
+    """What grew: time, the coupling variable, its size, the factor per macro step, and the sentence about it."""
+
+    t: float
+    name: str
+    size: float
+    per_step: float
+    text: str
+
+
+class GrowthMonitor:
+    """Watches one run and answers at most once.
+
+    `note` collects single steps and says when it is time for `look_at_noted`; compiled steps come to `look_at_chunk`.
+    """
+
+    def __init__(self, core: Core) -> None:
+        # of a wide field some entries are watched: what grows without bound in it does not stay in one of them
+        self._every = -(-core.plan.n_z // _WIDEST) if core.plan.n_z > _WIDEST else 1
+        self._core, self._nominal = core, core.plan.z_nominal[:: self._every]
+        self._look_every = min(LOOK, max(_SAMPLES, _NUMBERS // max(1, len(self._nominal))))
+        self.found: Growth | None = None
+        self._rows: list[Vector] = []
+        self._passed: list[Matrix] = []  # blocks that nobody has looked at, and the number of their steps
+        self._unseen = 0
+        self._steps, self._due = 0, min(self._look_every, LOOK // 4)  # the first looks come sooner
+        self._alert = self._nominal.copy()
+        self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
+        self._lowest = np.full(len(self._nominal), np.inf)
+        self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
+        self._spacing = 1  # steps between marks, at least
+        self._level: Vector = self._alert  # largest values of the newest steps
+        self._trials = 0
+        self._off = not core.plan.n_z
+
+    def note(self, z: Vector) -> bool:
+        """Coupling variables after one more step; True when it is time to look (with `look_at_noted`)."""
+        self._rows.append(z if self._every == 1 else z[:: self._every].copy())
+        return len(self._rows) >= self._due
+
+    def look_at_noted(self, failed: bool = False) -> Growth | None:
+        """Look at all steps that were noted or let pass so far."""
+        self._pass_rows()
+        blocks, self._passed, self._unseen = self._passed, [], 0
+        if not blocks:
+            return None
+        if len(blocks) == 1 or (len(blocks[-1]) >= 4 * _SAMPLES and not failed):
+            return self._look(blocks[-1], failed)
+        return self._look(np.concatenate(blocks), failed)
+
+    def look_at_chunk(self, z: Matrix, last: bool, failed: bool = False) -> Growth | None:
+        """Look at steps that compiled code crossed, but let chunks pass that follow each other closely."""
+        z = z[:, :: self._every]
+        self._pass_rows()
+        if last or failed or self._unseen + len(z) >= LOOK_COMPILED:
+            self._mark(z)
+            self._passed.append(z)
+            return self.look_at_noted(failed)
+        self._mark(z)
+        self._passed.append(z[-_KEPT:].copy())  # its memory may be used again
+        self._unseen += len(z)
+        return None
+
+    def _pass_rows(self) -> None:
+        """The steps that were noted one by one, as a block."""
+        if self._rows:
+            self._passed.append(np.array(self._rows))
+            self._mark(self._passed[-1])
+            self._unseen += len(self._rows)
+            self._rows = []
+
+    def _look(self, z: Matrix, failed: bool) -> Growth | None:
+        """Look at the newest macro points, row by row; after a step that `failed` nothing is tried out."""
+        self._due = self._look_every if self._steps >= LOOK else min(self._look_every, LOOK // 4)
+        if self._off or self.found is not None:
+            return None
+        level = self._level
+        if not (level > self._alert).any():
+            return None
+        with np.errstate(all="ignore"):  # sizes may be anything
+            risen = (level > self._alert) & ((level > 1e3 * self._lowest) | failed | (len(z) < 4 * _SAMPLES))
+            self._alert = np.where(level > self._alert, _AGAIN * level, self._alert)
+            length, growing = self._stretch(z) if risen.any() else (0, risen)
+            columns = np.flatnonzero(growing & risen)
+            if length and len(columns):
+                m = int(columns[np.argmax(level[columns])])
+                self.found = self._judged(z, m, length, failed)
+        return self.found
+
+    # -- is it exponential? ----------------------------------------------------------------------------
+
+    def _mark(self, z: Matrix) -> None:
+        """Write down the largest values of the newest steps; every block passes here once."""
+        began, self._steps = self._steps, self._steps + len(z)
+        # counted from the end, so that the newest row is among them
+        sizes = np.abs(z[:: -max(1, len(z) // _SAMPLES)][:_SAMPLES])
+        if len(sizes) == _SAMPLES:
+            quarters = sizes.reshape(4, _SAMPLES // 4, -1).max(axis=1)[::-1]
+        else:
+            quarters = sizes.max(axis=0)[np.newaxis]
+        self._lowest = np.minimum(self._lowest, quarters.min(axis=0))
+        for k, level in enumerate(quarters, start=1):
+            self._mark_one(began + len(z) * k // len(quarters), level)
+        self._level = quarters[-1]
+
+    def _mark_one(self, step: int, level: Vector) -> None:
+        """One more mark, or the last one extended where that is still short."""
+        marks = self._marks
+        if marks and step - (marks[-2][0] if len(marks) > 1 else 0) <= self._spacing:
+            marks[-1] = step, np.maximum(marks[-1][1], level)
+            return
+        marks.append((step, level))
+        if len(marks) > _MOST_MARKS:  # half as many from here on, old and new ones alike
+            pairs = zip(marks[0::2], marks[1::2], strict=False)
+            tail = marks[-1:] if len(marks) % 2 else []
+            self._marks = [(b[0], np.maximum(a[1], b[1])) for a, b in pairs] + tail
+            self._spacing *= 2
+
+    def _stretch(self, z: Matrix) -> tuple[int, npt.NDArray[np.bool_]]:
+        """The shortest stretch of steps over which some values grew tenfold from quarter to quarter; which ones."""
+        for samples, stride in _SCALES:
+            if samples * stride > len(z):
+                break
+            tail = np.abs(z[::-stride][:samples])  # newest first; strides are odd, so that no alternation is missed
+            growing = _tenfold(tail.reshape(4, samples // 4, -1).max(axis=1)[::-1])
+            if growing.any():
+                return samples * stride, growing
+        steps, sizes = np.array([mark[0] for mark in self._marks]), np.array([mark[1] for mark in self._marks])
+        length = max(4 * _SHORTEST, len(z))
+        while length <= self._steps:
+            back = (self._steps - steps) * 4 // length
+            quarters = [sizes[back == k] for k in (3, 2, 1, 0)]
+            if all(len(q) for q in quarters):
+                growing = _tenfold(np.array([q.max(axis=0) for q in quarters]))
+                if growing.any():
+                    return length, growing
+            length += length // 2
+        return 0, np.zeros(z.shape[1], dtype=bool)
+
+    # -- whose growth is it? ---------------------------------------------------------------------------
+
+    def _judged(self, z: Matrix, m: int, length: int, failed: bool) -> Growth | None:
+        core = self._core
+        size, before = float(np.abs(z[-min(length, len(z)) :, m]).max()), self._size_before(z, m, length)
+        per_step = (size / before) ** (1.0 / (0.75 * length)) if before > 0.0 else np.inf
+        H = core.history.steps[0] if core.history.steps else core.windows.first_step
+        sure = _turns_round(z[-max(_SHORTEST, min(length, _SAMPLES)) :, m])
+        cause, stable = ("coupling" if sure else "unknown", np.nan) if failed else self._tried(H, sure)
+        if cause == "model":
+            self._alert = np.maximum(self._alert, 1e3 * np.abs(z[-1]))
+            return None
+        if cause == "unknown" and size < _ABSURD * self._scale:
+            return None
+        return self._growth(m, size, per_step, H, cause, stable)
+
+    def _size_before(self, z: Matrix, m: int, length: int) -> float:
+        """The largest value in the first quarter of that many steps."""
+        quarter = length // 4
+        if length <= len(z):
+            return float(np.abs(z[len(z) - length : len(z) - length + quarter, m]).max())
+        sizes = [mark[1][m] for mark in self._marks if 3 * quarter <= self._steps - mark[0] <= length]
+        return float(max(sizes, default=0.0))
+
+    def _tried(self, H: float, sure: bool) -> tuple[str, float]:
+        """Whose growth it is, from disturbed macro steps here: "coupling", "model" or "unknown"; a step that is stable.
+
+        Where it is `sure` that the coupling grows, only that step is asked for.
+        """
+        core, method = self._core, self._core.method
+        able = all(has_capability(s, "rollback") for s in core.plan.subsystems)
+        given_up = "coupling" if sure else "unknown", np.nan
+        if not able or method.chooses_step or self._trials >= _MOST_TRIALS or not np.isfinite(H):
+            return given_up
+        self._trials += 1
+        states = core.crew.save()
+        try:
+            trials = Trials(core.plan, method, point=Point(core.t, core.y, core.z, states))
+            here = None if sure else estimate(trials, H)
+            if here is not None and here.verdict != "unstable":
+                return ("unknown" if here.verdict == "cannot tell" else "model"), np.nan
+            for divisor in _DIVISORS:
+                fine = estimate(trials, H / divisor)
+                if fine.verdict == "stable":
+                    return "coupling", H / divisor
+            if here is None or fine.verdict == "cannot tell":
+                return given_up
+            same = log(fine.radius) * _DIVISORS[-1] > 0.5 * log(here.radius)
+            return ("model" if same else "coupling"), np.nan
+        except CosolveError:
+            return given_up
+        finally:
+            core.crew.restore(states)
+
+    def _growth(self, m: int, size: float, per_step: float, H: float, cause: str, stable: float = np.nan) -> Growth:
+        core, method = self._core, self._core.method
+        name = core.plan.z_labels[m * self._every]
+        what = (
+            f"values grow without bound: '{name}' has reached {size:.2g} at t = {core.t:.6g}, times {per_step:.4g} in "
+            f"every macro step"
+        )
+        step = f"a step of about {stable:.3g}" if stable == stable else f"a much smaller step than {H:.3g}"
+        stuck = [
+            n for n, s in zip(core.plan.names, core.plan.subsystems, strict=True) if not has_capability(s, "rollback")
+        ]
+        if not method.explicit:
+            other = "another degree"
+        elif stuck:
+            other = f"GaussSeidel in another order (SemiImplicit and Implicit need rollback, which '{stuck[0]}' lacks)"
+        else:
+            other = "SemiImplicit or Implicit"
+        if cause == "coupling":
+            text = f"{what}; {method.label} is unstable here: take {step}, or {other}"
+        else:
+            text = (
+                f"{what}; this is an unstable coupling by {method.label} or the model's own growth: run it again with "
+                f"half the step (growth of the model stays), or take {other}"
+            )
+        return Growth(core.t, name, size, per_step, text)
+
+
+def _tenfold(sizes: Matrix) -> npt.NDArray[np.bool_]:
+    """In which columns each of four rows is at least ten times the one before, the first not being nothing."""
+    rises: npt.NDArray[np.bool_] = (sizes[1:] >= _TENFOLD * sizes[:-1]).all(axis=0) & (sizes[0] > 0.0)
+    return rises
+
+
+def _turns_round(values: npt.NDArray[np.float64]) -> bool:
+    """True when a sequence turns round in every third step or more often: nothing that the steps resolve does."""
+    change = np.diff(values / np.abs(values).max())
+    turns = np.sign(change[1:]) * np.sign(change[:-1]) < 0.0
+    bend, travel = np.abs(np.diff(change)).sum(), (np.abs(change[1:]) + np.abs(change[:-1])).sum()
+    return bool(turns.mean() >= 0.25 and bend >= 0.5 * travel)

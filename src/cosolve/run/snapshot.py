@@ -1,0 +1,138 @@
+"""A saved run: everything that is needed to continue it bit for bit, in memory or in a file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.errors import SetupError
+from cosolve.interface import Plan
+from cosolve.method import Method
+from cosolve.method.startup import RisingDegree
+from cosolve.run.codec import from_bytes, read_tree, to_bytes, write_tree
+from cosolve.signal import History
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A run at one macro point: values, coupling history, step sequence, method memory, subsystem states."""
+
+    description: dict[str, Any]
+    t: float
+    t_start: float
+    y: Vector
+    z: Vector
+    history: History
+    constants: Vector
+    grid: tuple[Any, ...]
+    windows: dict[str, Any]
+    memory: Any
+    states: dict[str, tuple[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<Snapshot at t = {self.t:.9g} of {self.description['method']}>"
+
+    def refuse_other(self, here: dict[str, Any]) -> None:
+        """Raise when the state belongs to another system or method."""
+        there = self.description
+        if list(there["subsystems"]) != list(here["subsystems"]):
+            raise SetupError(
+                f"the saved state belongs to a system of {_listed(there['subsystems'])}, "
+                f"this one has {_listed(here['subsystems'])}; build the same system"
+            )
+        for name, ports in here["subsystems"].items():
+            if there["subsystems"][name] != ports:
+                raise SetupError(
+                    f"in the saved state '{name}' has the ports {there['subsystems'][name]}, here {ports}; build the "
+                    "same system"
+                )
+        for what in _SAID:
+            if there[what] != here[what]:
+                raise SetupError(f"the state was saved with {what} {there[what]}, here: {here[what]}; use the same")
+
+    def refuse_misfit(self, y: Vector, z: Vector, constants: Vector) -> None:
+        """Raise when the saved vectors are not as long as those of the run that is to go on from them."""
+        pairs = [("y", self.y, y), ("z", self.z, z), ("constants", self.constants, constants)]
+        for what, there, here in (*pairs, *(("history", value, z) for value in self.history.values)):
+            if np.shape(there) != here.shape or np.asarray(there).dtype.kind not in "fiu":
+                raise SetupError(
+                    f"the saved state does not fit this system: its {what} has {np.size(there)} numbers, not "
+                    f"{len(here)}; save the run again"
+                )
+
+    def _tree(self) -> dict[str, Any]:
+        tree = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "states"}
+        states = {f"the state of '{name}'": state for name, state in self.states.items()}
+        tree["the memory of the method"] = tree.pop("memory")
+        return tree | states
+
+    def write(self, path: Path) -> None:
+        """Write to a file; a refusal names the subsystem whose state cannot be written."""
+        write_tree(path, self._tree())
+
+    def to_bytes(self) -> bytes:
+        """The content of that file."""
+        return to_bytes(self._tree())
+
+    @staticmethod
+    def read(path: Path) -> Snapshot:
+        """Read what `write` wrote."""
+        return _from_tree(read_tree(path), f"'{path}'")
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Snapshot:
+        """The inverse of `to_bytes`."""
+        return _from_tree(from_bytes(data), "the data")
+
+
+_SAID = ("coupling variables", "method", "startup")
+
+
+def _from_tree(tree: dict[str, Any], where: str) -> Snapshot:
+    try:
+        said = tree["description"]
+        if not isinstance(said["subsystems"], dict) or not all(isinstance(said[key], str) for key in _SAID):
+            raise TypeError("its description is not one of a run")
+        states = {name: tree.pop(f"the state of '{name}'") for name in said["subsystems"]}
+        memory = tree.pop("the memory of the method")
+        made = Snapshot(**tree, memory=memory, states=states)
+        for field, kinds in _TYPES.items():
+            if not isinstance(getattr(made, field), kinds):
+                raise TypeError(f"its {field} is a {type(getattr(made, field)).__name__}")
+        for state in states.values():
+            if not (isinstance(state, tuple) and len(state) == 2 and isinstance(state[0], str)):
+                raise TypeError("a state in it is not one of a subsystem")
+    except (KeyError, TypeError) as error:
+        raise SetupError(f"{where} is not the saved state of a run ({error})") from None
+    return made
+
+
+#: what stands in a file could be anything; these are looked at before a run goes on from them
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("t", "t_start"), (int, float)),
+    **dict.fromkeys(("y", "z", "constants"), np.ndarray),
+    "history": History,
+    "grid": tuple,
+    "windows": dict,
+}
+
+
+def description(plan: Plan, method: Method, startup: RisingDegree) -> dict[str, Any]:
+    """What two runs must have in common for one to continue the other."""
+    ports = zip(plan.names, plan.input_ports, plan.output_ports, strict=True)
+    return {
+        "subsystems": {name: f"{', '.join(u.labels())} -> {', '.join(y.labels())}" for name, u, y in ports},
+        "coupling variables": ", ".join(plan.z_labels),
+        "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
+        "startup": type(startup).__name__,
+    }
+
+
+def _listed(names: Any) -> str:
+    names = list(names)
+    return ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,46 @@
+"""Subsystems that stand still: outputs that never change although the inputs do.
+
+That may be right (a controller in saturation), and it is what a solver does that hangs at its start, an FMU after a
+reset that it did not survive, say. So it is said at the end of a run, and no more. A subsystem is looked at only until
+its outputs have moved for the first time, so that a healthy run pays nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.run.core import Core
+
+_LEAST = 20  # macro steps after which standing still is worth a word
+
+
+class Stillness:
+    """Who has not moved since the start; `look` at any macro points, the last one among them."""
+
+    def __init__(self, core: Core) -> None:
+        self.plan, self._y, self._z = core.plan, core.y.copy(), core.z.copy()
+        self.waiting = [
+            i for i in range(self.plan.n_subsystems) if self.plan.output_ports[i].length and len(self.plan.reads(i))
+        ]
+        self._pushed: set[int] = set()  # those whose inputs have moved
+
+    def look(self, y: Vector, z: Vector) -> None:
+        """Outputs and coupling variables at a macro point."""
+        plan = self.plan
+        self.waiting = [i for i in self.waiting if np.array_equal(y[plan.y_slices[i]], self._y[plan.y_slices[i]])]
+        for i in self.waiting:
+            reads = plan.reads(i)
+            if i not in self._pushed and not np.array_equal(z[reads], self._z[reads]):
+                self._pushed.add(i)
+
+    def sentence(self, steps: int) -> str:
+        """What to say of a run of so many steps; empty where everybody moved or nobody was asked to."""
+        names = [f"'{self.plan.names[i]}'" for i in self.waiting if i in self._pushed]
+        if not names or steps < _LEAST:
+            return ""
+        many = len(names) > 1
+        return (
+            f"the outputs of {', '.join(names)} did not change in {steps} macro steps, although "
+            f"{'their' if many else 'its'} inputs did: saturated, or stuck? 'cosolve inspect --try' tries an FMU"
+        )

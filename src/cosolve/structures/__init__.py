@@ -1,0 +1,32 @@
+"""Structures `M q'' + D q' + p(q) = f(t) + B u` that cross a macro step with one implicit (or explicit) step.
+
+`structure.py` holds matrices and internal forces, `integrators.py` the time integration rules, `ports.py` where inputs
+act and outputs are measured, `balance.py` the discrete equation of motion of one step and its derivative, `checks.py`
+what is refused, `subsystem.py` the subsystem itself. Theory: interface-Jacobian spec 2.10 and 2.11.
+"""
+
+from cosolve.structures.integrators import (
+    Integrator,
+    backward_euler,
+    bdf2,
+    central_differences,
+    generalised_alpha,
+    hht,
+    trapezoidal,
+)
+from cosolve.structures.ports import At
+from cosolve.structures.structure import Structure
+from cosolve.structures.subsystem import SecondOrder
+
+__all__ = [
+    "At",
+    "Integrator",
+    "SecondOrder",
+    "Structure",
+    "backward_euler",
+    "bdf2",
+    "central_differences",
+    "generalised_alpha",
+    "hht",
+    "trapezoidal",
+]

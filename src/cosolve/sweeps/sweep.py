@@ -1,0 +1,344 @@
+"""`sweep`: one system in thousands of variants, under several methods and step sizes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.errors import SetupError
+from cosolve.interface import System
+from cosolve.method import Method
+from cosolve.result import Result
+from cosolve.run import Selection, channels
+from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
+from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
+from cosolve.sweeps.job import REDUCTIONS, Case, Item, Items, Job, Store
+from cosolve.sweeps.labelled import Failure, SweepResult
+from cosolve.sweeps.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
+from cosolve.sweeps.single_runs import compiled_flags, in_words
+
+Executor = Literal["auto", "serial", "processes", "dask"]
+
+_PROGRESS_EVERY = 0.1  # seconds
+
+
+def sweep(
+    build: Callable[..., System],
+    parameters: Mapping[str, npt.ArrayLike] | Sequence[Mapping[str, Any]] | Any,
+    *,
+    methods: Method | Sequence[Method] | Mapping[str, Method],
+    steps: float | Adaptive | Sequence[float],
+    t_end: float,
+    t_start: float = 0.0,
+    record: Sequence[str] | str | None = None,
+    reduce: Literal["end", "max", "min", "peak", "trajectory"] | Callable[[Result], Any] = "end",
+    every: int = 1,
+    matrices: Callable[..., Mapping[str, Mapping[str, Any]]] | None = None,
+    workers: int | None = None,
+    executor: Executor = "auto",
+    client: Any = None,
+    progress: Callable[[float], None] | bool | None = None,
+    compiled: bool | None = None,
+) -> SweepResult:
+    """Run `build(**values)` for every variant of the parameters, under every method and step size.
+
+    `parameters` is a dict of lists (every combination is a variant), or a list of dicts or a table with columns (every
+    row is one). Several `methods` or `steps` become further dimensions. `reduce` says what is kept of the recorded
+    quantities: their values at the end, the largest ("max"), smallest ("min") or largest magnitude ("peak") over the
+    recorded macro points (`every` so-many-th), whole trajectories, or what a function of the `Result` returns: a
+    number, a row, or a dict of numbers. A run that fails is NaN and listed in `result.errors`; the others go on.
+
+    Linear subsystems with plain connections run in blocks of variants, compiled, in `workers` threads; everything
+    else one by one, in processes where that pays (`build` must then be importable). `matrices(**columns)` may give the
+    matrices of all variants at once, `{"name": {"A": [[0, 1], [-c, -d]]}}` with arrays `c` and `d`, where building
+    thousands of systems would take longer than running them. `client` is a Dask client to run on
+    (`cosolve[cluster]`). `result.how` tells what was done and why; results do not depend on it.
+
+    >>> import cosolve as cs
+    >>> def tanks(k, level):
+    ...     tank = lambda h: cs.Linear([[-k]], [[k]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
+    ...     system = cs.System({"one": tank(level), "two": tank(0.0)})
+    ...     system.connect("one.h", "two.q")
+    ...     system.connect("two.h", "one.q")
+    ...     return system
+    >>> result = cs.sweep(tanks, {"k": [1.0, 2.0], "level": [1.0, 3.0]}, methods=cs.SemiImplicit(1), steps=0.1,
+    ...                   t_end=10, record=["one.h"])
+    >>> result.dims, result["one.h"].round(3).tolist()
+    (('k', 'level', 'quantity'), [[0.5, 1.5], [0.5, 1.5]])
+    """
+    began = perf_counter()
+    variants = make_variants(parameters)
+    refuse_unfit_function("build", build, "a System", variants.names)
+    if matrices is not None:
+        refuse_unfit_function("matrices", matrices, "{subsystem: {'A': ...}}", variants.names)
+    labels, chosen = _methods(methods)
+    several, lengths = _steps(steps, reduce)
+    refuse_bad_span(t_start, t_end)
+    _refuse_bad_choices(reduce, every, workers, executor)
+    workers = cores() if workers is None else int(workers)
+    kept = tuple([record] if isinstance(record, str) else record or ())
+    job = Job(build, tuple(chosen), tuple(lengths), t_start, t_end, kept, every, reduce, compiled, matrices)
+    pairs = tuple((m, s) for m in range(len(chosen)) for s in range(len(lengths)))
+    items = Items(np.arange(len(variants)), variants.table(), pairs)
+    first, failures = _first(job, items)
+    plan = first.plan()
+    for method in chosen:
+        method.refuse_unfit(plan)
+    for step in lengths:
+        if not isinstance(step, Adaptive) and step is not None:
+            UniformClock(t_start, t_end, step)
+    quantities: list[str] | None = None
+    if not callable(reduce):
+        kept = kept or tuple(name for name, c in channels(plan).items() if c.column == "y")
+        quantities = _labels(Selection(plan, kept), kept)
+    elif kept:
+        Selection(plan, kept)
+    job = replace(job, record=kept)
+    cell: tuple[int, ...] | None = None if quantities is None else (len(quantities),)
+    if reduce == "trajectory" and cell is not None:
+        cell = (*cell, max(job.rows(step) for step in lengths))
+    store = Store((len(variants), len(chosen), len(lengths)), cell)
+    for v, message in failures.items():
+        for m, s in pairs:
+            store.fail((v, m, s), message)
+    with _progress(progress, len(variants) * len(pairs)) as tick:
+        tick(len(failures) * len(pairs))
+        how, seconds = _run(job, items[len(failures) :], first, workers, executor, client, store, tick)
+    seconds["whole"] = perf_counter() - began
+    return _labelled(variants, job, labels, several, quantities, store, how, seconds)
+
+
+def _run(
+    job: Job,
+    items: Items,
+    first: System,
+    workers: int,
+    executor: str,
+    client: Any,
+    store: Store,
+    tick: Callable[[int], None],
+) -> tuple[str, dict[str, float]]:
+    """Run everything; how, and seconds by what they went into."""
+    if executor == "dask" or client is not None:
+        job = replace(job, flags=compiled_flags(job, items, first))
+        return run_on_dask(job, items, workers, client, store, tick), {}
+    total = len(items) * len(items.pairs)
+    left: Sequence[Item] = items
+    reasons: list[str] = []
+    seconds: dict[str, float] = {}
+    if job.compiled is not False:
+        from cosolve.sweeps.sorting import run_in_blocks
+
+        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, first)
+    else:
+        reasons = ["compiled=False"]
+    single = sum(len(pairs) for _, _, pairs in left)
+    told = []
+    if total > single:
+        told.append(f"{total - single} runs in compiled blocks of variants, {workers} threads")
+    if single:
+        began = perf_counter()
+        job = replace(job, flags=compiled_flags(job, items, first))
+        if executor == "processes":
+            reason = why_not_processes(job)
+            if reason is None:
+                where = run_in_processes(job, left, workers, store, tick)
+            else:
+                where = f"{run_here(job, left, store, tick)}: {reason}"
+        elif executor == "serial":
+            where = run_here(job, left, store, tick)
+        else:
+            where = run_anywhere(job, left, workers, store, tick)
+        looped = "through the compiled loop " if any(job.flags.values()) else ""
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        told.append(f"{single} runs one by one {looped}{where}, not in blocks{why}")
+        seconds["one by one"] = perf_counter() - began
+    return "; ".join(told), seconds
+
+
+# -- arguments ---------------------------------------------------------------------------------------------
+
+
+def _methods(given: Any) -> tuple[list[str] | None, list[Method]]:
+    """Labels (None for a single method) and methods."""
+    if isinstance(given, Method):
+        return None, [given]
+    if isinstance(given, Mapping):
+        labels, found = [str(label) for label in given], list(given.values())
+    else:
+        found = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        labels = [m.label if isinstance(m, Method) else "" for m in found]
+        if len(set(labels)) < len(labels):
+            labels = [repr(m) for m in found]
+    for method in found:
+        if not isinstance(method, Method):
+            raise SetupError(f"sweep: methods are coupling methods such as Jacobi(degree=1), not {method!r}")
+    if not found:
+        raise SetupError("sweep: no methods given, so there is nothing to run")
+    if len(set(labels)) < len(labels):
+        raise SetupError("sweep: the same method is given twice; name them, methods={'one': ..., 'other': ...}")
+    return labels, found
+
+
+def _steps(given: Any, reduce: object) -> tuple[bool, list[Any]]:
+    """Whether several steps are given, and the steps."""
+    listed = as_list(given, lambda g: isinstance(g, Adaptive))
+    found = [given] if listed is None else listed
+    if not found:
+        raise SetupError("sweep: no steps given, so there is nothing to run")
+    for k, step in enumerate(found):
+        if isinstance(step, Adaptive) or step is None:
+            if reduce == "trajectory":
+                raise SetupError(
+                    "sweep: whole trajectories need macro steps of one length; with others take a function, "
+                    "reduce=lambda result: numpy.interp(times, result.t, result['one.x'])"
+                )
+            continue
+        refuse_bad_step(step, "steps")
+        found[k] = float(step)
+    numbers = [step for step in found if isinstance(step, float)]
+    if len(set(numbers)) < len(numbers):
+        raise SetupError("sweep: the same step is given twice")
+    return listed is not None, found
+
+
+def _refuse_bad_choices(reduce: Any, every: Any, workers: Any, executor: Any) -> None:
+    if not callable(reduce) and reduce not in REDUCTIONS:
+        known = ", ".join(repr(r) for r in REDUCTIONS)
+        raise SetupError(f"sweep: reduce must be one of {known} or a function of the result, not {reduce!r}")
+    for name, value in (("every", every), ("workers", workers)):
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not (whole and value >= 1) and not (name == "workers" and value is None):
+            raise SetupError(f"sweep: {name} must be a whole number of at least 1, not {value!r}")
+    if executor not in ("auto", "serial", "processes", "dask"):
+        raise SetupError(f"sweep: executor must be 'auto', 'serial', 'processes' or 'dask', not {executor!r}")
+
+
+def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:
+    """The first variant that can be built, and what went wrong with those before it."""
+    failures: dict[int, str] = {}
+    for v, value, _ in items:
+        try:
+            system = job.system(value)
+            system.plan()
+        except Exception as error:
+            if isinstance(error, SetupError) and "not a System" in str(error):
+                raise SetupError(f"sweep: {error}") from None
+            failures[v] = in_words("build", error)
+        else:
+            return system, failures
+    raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
+
+
+def _labels(selection: Selection, record: tuple[str, ...]) -> list[str]:
+    out: list[str] = []
+    for name in record:
+        channel = selection.channels[name]
+        out += [name] if channel.scalar else [f"{name}[{k}]" for k in range(len(channel.part))]
+    return out
+
+
+# -- the result --------------------------------------------------------------------------------------------
+
+
+def _labelled(
+    variants: Variants,
+    job: Job,
+    labels: list[str] | None,
+    several: bool,
+    quantities: list[str] | None,
+    store: Store,
+    how: str,
+    seconds: dict[str, float],
+) -> SweepResult:
+    if store.values is None:  # a function of the user, and no run that reached it
+        store.values = np.full(store.shape, np.nan)
+    dims, coords, shape = list(variants.dims), dict(variants.coords), list(variants.shape)
+    names = labels or [job.methods[0].label]
+    if labels is not None:
+        dims.append("method")
+        coords["method"] = names
+        shape.append(len(names))
+    steps = np.array(job.steps) if all(isinstance(s, float) for s in job.steps) else [repr(s) for s in job.steps]
+    if several:
+        dims.append("step")
+        coords["step"] = steps
+        shape.append(len(steps))
+    cell = store.values.shape[3:]
+    times: dict[float, Any] = {}
+    if quantities is None and store.labels is not None:
+        quantities = list(store.labels)
+    if quantities is not None:
+        dims.append("quantity")
+        coords["quantity"] = quantities
+    elif cell:
+        dims.append("quantity")
+        coords["quantity"] = list(range(cell[0]))
+    if job.reduce == "trajectory":
+        times = {step: _recorded_times(job, step) for step in job.steps}
+        dims.append("point" if several and len(job.steps) > 1 else "t")
+        coords[dims[-1]] = np.arange(cell[1]) if dims[-1] == "point" else times[job.steps[0]]
+    errors, notes = (
+        [Failure(_at(case, variants, labels, names, several, steps), found[case]) for case in sorted(found)]
+        for found in (store.errors, store.notes)
+    )
+    values = store.values.reshape(*shape, *cell)
+    return SweepResult(tuple(dims), coords, values, dict(variants.columns), errors, how, seconds, times, notes)
+
+
+def _at(case: Case, variants: Variants, labels: Any, names: list[str], several: bool, steps: Any) -> dict[str, Any]:
+    v, m, s = case
+    place = np.unravel_index(v, variants.shape)
+    at: dict[str, Any] = {d: variants.coords[d][int(k)] for d, k in zip(variants.dims, place, strict=True)}
+    at |= {name: column[v] for name, column in variants.columns.items()}
+    if labels is not None:
+        at["method"] = names[m]
+    if several:
+        at["step"] = steps[s]
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in at.items()}
+
+
+def _recorded_times(job: Job, step: Any) -> Any:
+    clock = UniformClock(job.t_start, job.t_end, step)
+    points = np.arange(0, clock.count + 1, job.every)
+    if points[-1] != clock.count:
+        points = np.append(points, clock.count)
+    return clock.times(0, clock.count)[points]
+
+
+@contextmanager
+def _progress(given: Callable[[float], None] | bool | None, total: int) -> Iterator[Callable[[int], None]]:
+    """Counts runs; shows a bar on a terminal, or calls the user's function about ten times a second."""
+    if callable(given):
+        yield _counter(given, total)
+    elif given is False or (given is None and not sys.stderr.isatty()):
+        yield lambda count: None
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        with Progress(
+            BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+        ) as bar:
+            task = bar.add_task("sweep", total=total)
+            yield lambda count: bar.update(task, advance=count)
+
+
+def _counter(tell: Callable[[float], None], total: int) -> Callable[[int], None]:
+    done, shown = 0, -np.inf
+
+    def tick(count: int) -> None:
+        nonlocal done, shown
+        done += count
+        if count and (done == total or perf_counter() - shown > _PROGRESS_EVERY):
+            tell(done / total)
+            shown = perf_counter()
+
+    return tick
