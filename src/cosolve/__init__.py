@@ -84,11 +84,11 @@ from cosolve.method import (
     StabilisedIndex2,
     WeightedMultipliers,
 )
-from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.process.static_process import StaticProcess
 from cosolve.result import Result, load
 from cosolve.run import Pace, Snapshot, Stepper
 from cosolve.run.simulate import simulate
+from cosolve.run.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import (
     ApproximateJacobian,

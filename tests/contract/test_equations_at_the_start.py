@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.method import Crew
+from cosolve.engine.readable.crew import Crew
 
 METHODS = (cs.SemiImplicit, cs.Implicit)
 

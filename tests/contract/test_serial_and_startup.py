@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import cosolve as cs
+from cosolve.engine.readable.crew import Crew
+from cosolve.engine.readable.machine import bind
 from cosolve.engine.readable.serial import Serial
-from cosolve.method import Crew, Window
+from cosolve.method import Window
 from cosolve.signal import History
 
 
@@ -22,13 +24,12 @@ def test_a_variable_lags_when_it_is_read_before_its_source_has_run_or_by_its_sou
     system = cs.System({"a": tank(1.0), "b": tank(2.0)})
     system.law("a.u", lambda xa, xb: xa + xb, of=["a.x", "b.x"])
     system.connect("a.x", "b.u")
-    crew = Crew(system.plan())
     names = system.plan().z_labels
     for sequence, lagging in (((0, 1), {"a.u"}), ((1, 0), {"a.u", "a.x"})):
-        assert {names[m] for m in np.flatnonzero(Serial(crew, sequence).lagging)} == lagging
+        assert {names[m] for m in np.flatnonzero(Serial(system.plan(), sequence).lagging)} == lagging
     own = cs.System({"a": tank(1.0)})
     own.connect("a.x", "a.u")
-    assert Serial(Crew(own.plan()), (0,)).lagging.all()
+    assert Serial(own.plan(), (0,)).lagging.all()
 
 
 def test_a_subsystem_that_reads_its_own_output_is_iterated_in_a_serial_sweep():
@@ -51,7 +52,7 @@ def test_a_rejected_step_of_the_master_slave_start_leaves_no_trace(degree):
         crew, method = Crew(system.plan()), cs.Jacobi(degree)
         _, z = crew.start(0.0)
         history = History(z, depth=method.depth)
-        step = cs.MasterSlaveStart(master="a").wrap(crew, method, method.bind(crew))
+        step = cs.MasterSlaveStart(master="a").wrap(crew, method, bind(method, crew))
         history.push(step(history, Window(0.0, 0.05, 0.05)).z, 0.05)
         states = crew.save()
         for H in rejected:

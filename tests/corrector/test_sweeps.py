@@ -5,9 +5,9 @@ import pytest
 
 import cosolve as cs
 from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.engine.readable.serial import Serial
-from cosolve.engine.readable.trial import Trial
+from cosolve.engine.readable.crew import Crew
+from cosolve.engine.readable.machine import bind
+from cosolve.method import Window
 from cosolve.signal import History
 
 
@@ -61,17 +61,19 @@ def contraction(system, h, serial):
     """Spectral radius of `z -> z - r(z)`, measured on the engine's own trial crossings."""
     crew = Crew(system.plan())
     _, z = crew.start(0.0)
-    sweep = Serial(crew, [1, 0]) if serial else None
-    trial = Trial(crew, History(z, depth=1), Window(0.0, h, h), 0, serial=sweep)
-    active = np.arange(len(z)) if sweep is None else np.flatnonzero(sweep.lagging)
-    base = trial.residual(z)
+    sweep = "gauss-seidel" if serial else "jacobi"
+    method = cs.Implicit(degree=0, corrector=Relaxation(), sweep=sweep, order=["two", "one"])
+    machine = bind(method, crew)
+    machine.begin(History(z, depth=1), Window(0.0, h, h))
+    active = np.flatnonzero(machine.serial.lagging) if serial else np.arange(len(z))
+    base = machine.equations.residual(z[active])
     scale = 1.0 / h**2  # forces are larger than displacements by about this much
     H = np.empty((len(active), len(active)))
     for j, m in enumerate(active):
         step = scale if m == 0 else 1.0
         moved = z.copy()
         moved[m] += step
-        change = (trial.residual(moved) - base)[active] / step
+        change = (machine.equations.residual(moved[active]) - base) / step
         H[:, j] = -change
         H[j, j] += 1.0
     return H

@@ -129,8 +129,9 @@ def test_simplified_form_is_first_order_only(kind):
 def test_simplified_form_leaves_one_condition_that_reacts():
     """The copies are still there as variables, but no subsystem's step depends on them: G is the unit matrix but for
     the row of the law."""
-    from cosolve.engine.readable.crew import Crew, Window
+    from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
+    from cosolve.method import Window
     from cosolve.signal import History
 
     joint = cs.Joint(

@@ -113,8 +113,8 @@ def test_an_algebraic_loop_beside_a_long_chain_is_closed():
 
 
 def test_large_interfaces_use_sparse_jacobians_with_a_few_entries_per_row():
-    from cosolve.engine.readable.crew import Window
     from cosolve.engine.readable.trial import Trial
+    from cosolve.method import Window
     from cosolve.signal import History
 
     system = chain(400)

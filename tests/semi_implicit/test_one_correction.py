@@ -5,8 +5,9 @@ import pytest
 from examples.two_mass.model import lu, split
 
 import cosolve as cs
-from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.trial import Trial
+from cosolve.method import Window
 from cosolve.signal import History
 
 KINDS = ("F/F", "F/D", "D/F", "D/D")

@@ -11,10 +11,11 @@ from cosolve.analysis.black_box import estimate_stability, hides_state, limit_be
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import critical_step, macro_map
 from cosolve.analysis.structure import Structure, structure
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
-from cosolve.method import Crew, DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
+from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.run.disturbed import estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability

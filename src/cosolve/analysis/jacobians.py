@@ -16,10 +16,11 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
+from cosolve.engine.readable.crew import Crew
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
 from cosolve.interface.constraint import LEVELS, Combination
-from cosolve.method import Crew, Method, Window
+from cosolve.method import Method, Window
 from cosolve.signal import Polynomial, lagrange_weights
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability

@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from cosolve.analysis.black_box import estimate_stability, estimated_limit, hides_state, trials_of
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.engine.readable.crew import Crew
+from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
-from cosolve.method import Crew, Method, Window
+from cosolve.method import Method, Window
 from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -237,7 +239,7 @@ class _Step:
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)
-        self.step = method.for_linearisation().bind(self.crew)
+        self.step = bind(method.for_linearisation(), self.crew)
         self.noise = max((s.noise for s in plan.subsystems), default=0.0)
         states = np.concatenate([s.get_state() for s in plan.subsystems])
         self.point = np.concatenate([states, np.tile(z, self.depth + 1)])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.loops import cycles, describe, reactions
 from cosolve.interface import Plan, System
-from cosolve.method import Crew
 from cosolve.subsystem.feedthrough import feedthrough
 
 

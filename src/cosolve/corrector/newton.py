@@ -46,7 +46,11 @@ class Newton(Corrector):
         if self.refresh != "run":
             self._factors = None
 
-    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+    def solve(self, r: Vector, problem: InterfaceProblem) -> Vector:
+        """`dz` with `G dz = r`."""
         if self._factors is None or self.refresh == "iteration":
             self._factors = Factorised(problem.jacobian(), self._labels)
-        return z - self._factors.solve(r)
+        return self._factors.solve(r)
+
+    def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
+        return z - self.solve(r, problem)

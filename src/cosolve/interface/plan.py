@@ -318,6 +318,10 @@ class Plan:
         rounded: Vector = np.finfo(np.float64).eps * size
         return rounded
 
+    def next_knot(self, t: float) -> float:
+        """The first time after `t` where a driven input is known not to be smooth."""
+        return min((one.drive.next_knot(t) for one in self.driven), default=np.inf)
+
     def owners(self, block: Block) -> set[int]:
         """The subsystems whose outputs a block reads."""
         return {int(i) for i in self.y_owner[block.y_index]}

@@ -24,7 +24,7 @@ from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
 from cosolve.method import ConstraintTreatment, Method
-from cosolve.method.startup import KnownHistory, MasterSlaveStart, RisingDegree
+from cosolve.run.startup import KnownHistory, MasterSlaveStart, RisingDegree
 from cosolve.stepsize import Adaptive
 
 Given = str | Mapping[str, Any]

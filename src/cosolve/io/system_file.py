@@ -71,11 +71,11 @@ from cosolve.io.schema import (
 )
 from cosolve.io.toml_text import TomlFile, suggest
 from cosolve.method import Method
-from cosolve.method.startup import RisingDegree
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
 from cosolve.run.simulate import simulate
+from cosolve.run.startup import RisingDegree
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem import Linear, Port, Subsystem
 

@@ -1,17 +1,16 @@
 """The macro step itself: one file per family of coupling methods. Theory: docs/theory.md."""
 
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.method.base import Method, Outcome
+from cosolve.method.base import Method, Script
 from cosolve.method.constraint import Baumgarte, ConstraintTreatment, StabilisedIndex2, WeightedMultipliers
 from cosolve.method.dynamic_static import DynamicStatic
 from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
 from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
+from cosolve.method.step import Outcome, Window
 
 __all__ = [
     "Baumgarte",
     "ConstraintTreatment",
-    "Crew",
     "DynamicStatic",
     "GaussSeidel",
     "Implicit",
@@ -19,6 +18,7 @@ __all__ = [
     "MasterSlave",
     "Method",
     "Outcome",
+    "Script",
     "SemiImplicit",
     "StabilisedIndex2",
     "WeightedMultipliers",

@@ -1,112 +1,82 @@
-"""What a coupling method is: a degree, the capabilities it needs, and a function that crosses one macro step."""
+"""What a coupling method is: options, the capabilities it needs, and a script that engines carry out.
+
+A new method is one file: a text in the verbs of `verbs.py`, and a subclass of `Method` that names it.
+
+    def twice(m, o):                                 # predictor, and one repetition with what it asked for
+        sweep(m, extrapolated(m, o.degree))
+        z = asked(m)
+        rewind(m)
+        sweep(m, ending_in(m, z))
+        return asked(m)
+
+    @dataclass(frozen=True)
+    class Twice(Method):
+        needs = ("rollback",)
+        text = twice
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType
-from typing import Any, ClassVar
+from inspect import getattr_static
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
-from cosolve.engine.readable.crew import Crew, Window
+from cosolve.corrector.base import Corrector
 from cosolve.errors import CapabilityError, SetupError
 from cosolve.interface.plan import Plan
-from cosolve.signal import History
+from cosolve.method.constraint import ConstraintTreatment
 from cosolve.subsystem.base import CAPABILITIES, has_capability
 
+#: A macro step in verbs: `text(m, o)` with the machine and the method.
+Text: TypeAlias = Callable[[Any, Any], Any]
 
-@dataclass(slots=True)
-class Outcome:
-    """What a macro step leaves behind.
+#: Where interface Jacobians come from: exact where subsystems have them and differences elsewhere, or differences only.
+JacobianSource = Literal["auto", "difference"]
 
-    `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
-    there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
-    and length of the step, which a method sets where it chose them itself; `norms`: the residual norm of every iterate;
-    `error`: the estimate in units of the tolerance, for the step control to set.
+#: How far subsystems solve their own equations in a crossing, see `Implicit`.
+Local = Literal["converged", "one step", "output equation"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """The text of a macro step, and what engines must know besides.
+
+    `guess` is the degree of the first guess, whose distance to the result is the free error estimate; `order` that of
+    serial sweeps; `corrector` solves the interface equations (None: there are none to solve), by Jacobians from
+    `jacobian` with increments `increment`. `constraints` and `local`: see `Implicit`; residuals are measured against 1
+    where `absolute`, and never against less than `atol / tol`.
     """
 
-    y: Vector
-    z: Vector
-    predicted: Vector
-    degree: int
-    iterations: int = 0
-    residual: float = np.nan
-    converged: bool = True
-    rejected: int = 0
-    t1: float | None = None
-    H: float | None = None
-    norms: Sequence[float] = ()
-    error: float = np.nan
-
-
-MacroStep = Callable[[History, Window], Outcome]
-
-
-class Remembering:
-    """A macro step with what it remembers from one step to the next, so that a run can be saved and continued.
-
-    `parts` hold the memory: objects whose attributes are all of it, or with a `memory` of their own (to read and set).
-    A macro step that remembers nothing is a plain function.
-
-    >>> from types import SimpleNamespace
-    >>> held = SimpleNamespace(count=0)
-    >>> def step(history, window):
-    ...     held.count += 1
-    >>> counting = Remembering(step, held)
-    >>> saved = counting.memory
-    >>> counting(None, None)
-    >>> counting.memory = saved
-    >>> held.count
-    0
-    """
-
-    def __init__(self, step: MacroStep, *parts: object) -> None:
-        self._step, self.parts = step, parts
-
-    def __call__(self, history: History, window: Window) -> Outcome:
-        return self._step(history, window)
-
-    @property
-    def memory(self) -> list[Any]:
-        """Independent copies of what the parts hold."""
-        return [memory_of(part) for part in self.parts]
-
-    @memory.setter
-    def memory(self, saved: list[Any]) -> None:
-        for part, held in zip(self.parts, saved, strict=True):
-            set_memory(part, held)
-
-
-def memory_of(part: Any) -> Any:
-    """What `part` remembers, as a copy; None for a plain function."""
-    if hasattr(type(part), "memory"):
-        return part.memory
-    return None if isinstance(part, FunctionType) else deepcopy(vars(part))
-
-
-def set_memory(part: Any, saved: Any) -> None:
-    """Let `part` remember what it did when `saved` was taken."""
-    if hasattr(type(part), "memory"):
-        part.memory = saved
-    elif saved is not None:
-        vars(part).clear()
-        vars(part).update(deepcopy(saved))
+    text: Text
+    guess: int
+    order: Sequence[str] = ()
+    corrector: Corrector | None = None
+    jacobian: JacobianSource = "auto"
+    increment: float = 1e-5
+    constraints: ConstraintTreatment | None = None
+    local: Local = "converged"
+    tol: float = 1.0
+    atol: float | Mapping[str, float] = 0.0
+    absolute: bool = False
 
 
 @dataclass(frozen=True)
 class Method:
-    """Base of all coupling methods. A subclass sets `needs` and defines `bind`.
+    """Base of all coupling methods. A subclass sets `needs` and names its `text`, or makes a `script` of its own.
 
-    `bind(crew)` is called once per run and returns the function that crosses a macro step: it may read the history
-    (never change it), run subsystems through the crew, and returns an `Outcome`. On return every subsystem stands at
-    the end of the step. What it carries from step to step is kept in the parts of a `Remembering`.
+    A method that cannot be written in the verbs defines `bind(crew)` instead, which is called once per run and returns
+    the function that crosses a macro step: it may read the history (never change it), run subsystems through the crew,
+    and returns an `Outcome`. On return every subsystem stands at the end of the step. What it carries from step to step
+    is kept in the parts of a `Remembering`. Such methods run in the readable engine only.
     """
 
     degree: int = 1
 
+    #: the macro step, in verbs
+    text: ClassVar[Text | None] = None
     #: capabilities that every subsystem must have
     needs: ClassVar[tuple[str, ...]] = ()
     #: what to use instead when a capability is missing
@@ -120,6 +90,9 @@ class Method:
     #: True when the method itself chooses how long a macro step is
     chooses_step: ClassVar[bool] = False
 
+    #: for methods that are not written in verbs: `bind(crew)` gives the function that crosses a macro step
+    bind: ClassVar[Any] = None
+
     def __post_init__(self) -> None:
         self.refuse_bad_degree(self.degree, "degree")
 
@@ -129,6 +102,12 @@ class Method:
             raise SetupError(f"{self.name}: {what} must be 0, 1, 2, ..., not {degree!r}")
 
     @property
+    def script(self) -> Script | None:
+        """What engines carry out; None for methods that are not written in verbs."""
+        text = getattr_static(type(self), "text")  # a plain function of the class, which must not be bound
+        return None if text is None else Script(getattr(text, "__func__", text), self.degree)
+
+    @property
     def name(self) -> str:
         """Name for people."""
         return type(self).__name__
@@ -136,7 +115,8 @@ class Method:
     @property
     def depth(self) -> int:
         """How many macro points before the newest one it looks back at."""
-        return max(self.degree, 1)
+        script = self.script
+        return max(self.degree, 1 if script is None else script.guess, 1)
 
     @property
     def label(self) -> str:
@@ -146,10 +126,6 @@ class Method:
     def for_linearisation(self) -> Method:
         """The method whose macro step is differenced by the stability analysis: free of differences of its own."""
         return self
-
-    def bind(self, crew: Crew) -> MacroStep:
-        """The macro step of this method for the given crew."""
-        raise NotImplementedError
 
     def refuse_unfit(self, plan: Plan) -> None:
         """Raise when the system lacks what this method needs."""

@@ -16,22 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.engine.readable.driving import next_knot
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.bdf import Bdf, consistent_slope, forward_differences
 from cosolve.integrator.bdf_control import PATTERN, BdfControl
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome, Remembering
+from cosolve.method.base import Method
 from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
+from cosolve.method.step import MacroStep, Outcome, Remembering, Window
 from cosolve.signal import History
 from cosolve.subsystem.feedthrough import feedthrough
+
+if TYPE_CHECKING:
+    from cosolve.engine.readable.crew import Crew
 
 Variant = Literal["A", "B", "C", "fully implicit", "last corrector", "predictor"]
 
@@ -160,7 +162,7 @@ class DynamicStatic(Method):
 
         def step(history: History, limit: Window) -> Outcome:
             run.resume(history.newest, limit.t0)
-            return run.step(min(limit.t1, next_knot(crew.plan, limit.t0)))
+            return run.step(min(limit.t1, crew.plan.next_knot(limit.t0)))
 
         return Remembering(step, run)
 

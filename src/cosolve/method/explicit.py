@@ -9,16 +9,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from cosolve.basics.arrays import Vector
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.engine.readable.serial import Serial, checked_order, in_order, listed, unknown_in_order
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome
-from cosolve.signal import History
+from cosolve.method.base import Method, Script, Text
+from cosolve.method.order import checked_order, listed, unknown_in_order
+from cosolve.method.verbs import asked, cross, end_known, extrapolated, lead, open_signal, places, settled, sweep
 from cosolve.subsystem.base import has_capability
+
+# -- the macro steps -------------------------------------------------------------------------------------------------
+
+
+def jacobi(m: Any, o: Jacobi) -> Any:
+    """All subsystems at the same time, with extrapolated inputs."""
+    sweep(m, extrapolated(m, o.degree))
+    return asked(m)
+
+
+def gauss_seidel(m: Any, o: GaussSeidel | MasterSlave) -> Any:
+    """One subsystem after the other, with extrapolated inputs where nothing better is known."""
+    serial_sweep(m, extrapolated(m, o.degree))
+    return asked(m)
+
+
+def serial_sweep(m: Any, given: Any) -> None:
+    """Whoever comes later gets interpolated inputs from those that have crossed the step."""
+    signal = open_signal(m, given)
+    for place in places(m):
+        cross(m, place, signal)
+        end_known(m, place, signal)
+
+
+def leader_follower(m: Any, o: MasterSlave) -> Any:
+    """The leader goes first, as far as its own step takes it; the others follow with inputs interpolated from it."""
+    lead(m, o.degree)
+    return gauss_seidel(m, o)
+
+
+def exchanged(text: Text) -> Text:
+    """The same macro step with outputs evaluated again after the exchange."""
+
+    def step(m: Any, o: Any) -> Any:
+        return settled(m, text(m, o))
+
+    return step
+
+
+# -- the methods -----------------------------------------------------------------------------------------------------
 
 OutputMode = Literal["as used", "exchanged"]
 
@@ -46,9 +84,8 @@ class _Explicit(Method):
                 )
         return found
 
-    def _finish(self, crew: Crew, window: Window, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        z = crew.plan.evaluate(y, z)
-        return crew.settle(window.t1, y, z) if self.outputs == "exchanged" else (y, z)
+    def _script(self, text: Text, order: Sequence[str] = ()) -> Script:
+        return Script(exchanged(text) if self.outputs == "exchanged" else text, self.degree, order)
 
 
 @dataclass(frozen=True)
@@ -62,14 +99,9 @@ class Jacobi(_Explicit):
 
     stops_at_events: ClassVar[bool] = True
 
-    def bind(self, crew: Crew) -> MacroStep:
-        def step(history: History, window: Window) -> Outcome:
-            coefficients, predicted = history.predict(self.degree, window.H)
-            y = crew.sweep(window, coefficients)
-            y, z = self._finish(crew, window, y, predicted)
-            return Outcome(y, z, predicted, len(coefficients) - 1)
-
-        return step
+    @property
+    def script(self) -> Script:
+        return self._script(jacobi)
 
 
 @dataclass(frozen=True)
@@ -94,16 +126,9 @@ class GaussSeidel(_Explicit):
     def complaints(self, plan: Plan) -> list[str]:
         return unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
-    def bind(self, crew: Crew) -> MacroStep:
-        serial = Serial(crew, in_order(crew.plan, self.order))
-
-        def step(history: History, window: Window) -> Outcome:
-            coefficients, predicted = history.predict(self.degree, window.H)
-            y, z = serial.run(window, coefficients, *history.interpolation(self.degree, window.H))
-            y, z = self._finish(crew, window, y, z)
-            return Outcome(y, z, predicted, len(coefficients) - 1)
-
-        return step
+    @property
+    def script(self) -> Script:
+        return self._script(gauss_seidel, self.order)
 
 
 @dataclass(frozen=True)
@@ -144,24 +169,6 @@ class MasterSlave(_Explicit):
             ]
         return super().complaints(plan)
 
-    def bind(self, crew: Crew) -> MacroStep:
-        plan = crew.plan
-        sequence = in_order(plan, (self.master, *self.order))
-        first = sequence[0]
-        serial = Serial(crew, sequence)
-
-        def step(history: History, limit: Window) -> Outcome:
-            degree = history.extrapolation_degree(self.degree)
-            usual = history.steps[0] if history.steps else limit.H  # a length to measure time in
-            ahead = Window(limit.t0, limit.t1, usual)
-            t1, y_master = crew.own_step(first, ahead, history.extrapolate(degree, usual))
-            H = t1 - limit.t0
-            H = usual if abs(H - usual) < 1e-9 * usual else H  # equal steps stay equal, whatever the rounding of times
-            window = Window(limit.t0, t1, H)
-            coefficients, predicted = history.predict(degree, window.H)
-            nodes = history.interpolation(self.degree, window.H)
-            y, z = serial.run(window, coefficients, *nodes, {first: y_master})
-            y, z = self._finish(crew, window, y, z)
-            return Outcome(y, z, predicted, degree, t1=t1, H=H)
-
-        return step
+    @property
+    def script(self) -> Script:
+        return self._script(leader_follower, (self.master, *self.order))

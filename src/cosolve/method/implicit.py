@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
 from cosolve.corrector import Corrector, Newton
-from cosolve.corrector.algebra.linear_solve import Factorised
-from cosolve.engine.readable.crew import Crew, Local, Window
-from cosolve.engine.readable.reduced import Reduced
-from cosolve.engine.readable.serial import Serial, checked_order, in_order, unknown_in_order
-from cosolve.engine.readable.trial import JacobianSource, Trial
-from cosolve.errors import ConvergenceError, SetupError
+from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome, Remembering
-from cosolve.method.constraint import (
-    ConstraintTreatment,
-    refuse_no_treatment,
-    treatment_for,
-    variants,
-    weighted_mean,
-)
+from cosolve.method.base import JacobianSource, Local, Method, Script
+from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
+from cosolve.method.explicit import serial_sweep
+from cosolve.method.order import checked_order, unknown_in_order
 from cosolve.method.semi_implicit import refuse_bad_differencing
-from cosolve.signal import History, end_values
+from cosolve.method.verbs import (
+    accept,
+    agreed,
+    another_problem,
+    asked,
+    corrected,
+    ending_in,
+    met,
+    note_residual,
+    predicted,
+    remember,
+    residual,
+    rewind,
+    sweep,
+    tried,
+    used,
+)
 from cosolve.subsystem.base import has_capability
 
-#: Residuals within so many rounding errors of their own evaluation are as good as zero.
-_ROUNDINGS = 16.0
 
-#: See `_Measure`.
-_GROWTH, _LOST = 1e6, 1e12
+def implicit(m: Any, o: Implicit) -> Any:
+    """The macro step: from the first guess on, correct and cross again until the residual meets its tolerance."""
+    guess = predicted(m, o.guess)
+    while another_problem(m):
+        z = attempt(m, o, guess)
+        r = residual(m, z)
+        while not met(m, z, r, o.tol, o.max_iterations, o.accept_unconverged):
+            z = attempt(m, o, corrected(m, z, r))
+            r = residual(m, z)
+        accept(m, z)
+    z = attempt(m, o, agreed(m))
+    remember(m, z)
+    note_residual(m, residual(m, z))
+    return asked(m)
+
+
+def attempt(m: Any, o: Implicit, z: Any) -> Any:
+    """All subsystems cross the step with signals that end in `z`; the values in which they really ended."""
+    if not tried(m, z):
+        rewind(m)
+        if o.serial:
+            serial_sweep(m, ending_in(m, z))
+            return used(m, z)
+        sweep(m, ending_in(m, z))
+    return z
 
 
 @dataclass(frozen=True)
@@ -122,169 +146,27 @@ class Implicit(Method):
         return unknown_in_order(self.name, self.order, plan) or super().complaints(plan)
 
     @property
-    def depth(self) -> int:
-        return max(self.degree, self.predictor or 0, 1)
-
-    def bind(self, crew: Crew) -> MacroStep:
-        plan = crew.plan
-        treatment = treatment_for(plan, self.constraints)
-        serial = Serial(crew, in_order(plan, self.order)) if self.sweep == "gauss-seidel" else None
-        active = None if serial is None else np.flatnonzero(serial.lagging)
-        measure = _Measure(plan, self.absolute, _absolute_tolerances(plan, self.atol) / self.tol)
-        guess_degree = self.degree if self.predictor is None else self.predictor
-        correctors = [deepcopy(self.corrector) for _ in variants(plan, treatment, 1.0)]
-        for corrector in correctors:
-            corrector.start_run(plan.z_labels if active is None else [plan.z_labels[m] for m in active])
-        parts: Sequence[tuple[float, Plan]] = ()  # the interface problems, made for steps of size H
-        H = np.nan
-
-        def step(history: History, window: Window) -> Outcome:
-            nonlocal parts, H
-            if window.H != H:
-                if treatment is not None and not parts:
-                    treatment.refuse_unstable(self.degree, window.H)
-                parts, H = variants(plan, treatment, window.H), window.H
-            trial = Trial(
-                *(crew, history, window, self.degree, self.jacobian, self.increment, measure.size, serial, self.local)
-            )
-            z_p = end_values(history.extrapolate(guess_degree, window.H))
-            solutions, norms, converged = [], [], True
-            for corrector, (_, combined) in zip(correctors, parts, strict=True):
-                trial.plan = combined
-                r, found, good = self._iterate(trial, Reduced(trial, active), corrector, measure, z_p)
-                solutions.append(trial.z)
-                norms += found
-                converged &= good
-            z = solutions[0] if len(parts) == 1 else weighted_mean(parts, solutions)
-            if treatment is not None:
-                z = treatment.relax(plan, z, history.newest)
-            if len(norms) > len(parts):
-                measure.judged = plan.explicit
-            elif not measure.judged and self.corrector.uses_jacobian and self.local == "converged":
-                self._refuse_undetermined(trial, [combined for _, combined in parts])
-                measure.judged = True
-            if z is not trial.z:  # an average or a relaxed value: nothing has crossed the step with it yet
-                r = parts[0][1].residual(z, trial.run(z))
-            measure.remember(trial.z)
-            return Outcome(
-                trial.y,
-                plan.evaluate(trial.y, trial.z),
-                z_p,
-                history.extrapolation_degree(guess_degree),
-                iterations=len(norms) - len(parts),
-                residual=float(np.abs(r).max(initial=0.0)),
-                converged=converged,
-                norms=norms,
-            )
-
-        return Remembering(step, *correctors, measure)
-
-    def _iterate(
-        self, trial: Trial, problem: Reduced, corrector: Corrector, measure: _Measure, z: Vector
-    ) -> tuple[Vector, list[float], bool]:
-        """Correct from `z` on until the tolerance is met; the last residual, all norms, and whether it was met."""
-        plan = trial.plan
-        corrector.start_step()
-        r = trial.residual(z)
-        measure.begin(trial.z, r)
-        norms, lost = [max(measure(r, trial.z), trial.inside)], False
-        while not norms[-1] <= self.tol or lost:
-            stuck = len(norms) > 1 and norms[-1] > 0.5 * norms[-2]
-            if stuck and not lost and self._is_rounding(plan, trial, r, measure):
-                break
-            if lost or len(norms) > self.max_iterations or not norms[-1] < 1e6 * max(norms[0], 1.0):
-                if self.accept_unconverged and np.isfinite(norms[-1]):
-                    break
-                raise self._not_converged(plan, trial.window, r, norms, measure)
-            r = problem.full_residual(corrector.correct(problem.of(trial.z), problem.of(r), problem))
-            norms.append(max(measure(r, trial.z), trial.inside))
-            lost = measure.lost(trial.z)
-        corrector.accept(problem.of(trial.z), problem.of(r))
-        good = not lost and (norms[-1] <= self.tol or self._is_rounding(plan, trial, r, measure))
-        return r, norms, good
-
-    def _refuse_undetermined(self, trial: Trial, problems: Sequence[Plan]) -> None:
-        """Raise when residuals that vanish at the first guess would vanish at others as well (0 = 0, gain 1).
-
-        Corrections would find out; steps that need none are looked at once, and once more after each time that there
-        were corrections where equations are involved, since these may change their mind in mid-run.
-        """
-        z = trial.z
-        for trial.plan in problems:
-            if trial.plan.n_z:
-                Factorised(trial.jacobian(), trial.plan.z_labels)
-        trial.run(z)
-
-    def _is_rounding(self, plan: Plan, trial: Trial, r: Vector, measure: _Measure) -> bool:
-        """True when every residual that misses the tolerance is rounding of its own evaluation."""
-        if trial.inside > self.tol:
-            return False
-        floor = _ROUNDINGS * plan.rounding(trial.z, trial.y)
-        return bool((np.abs(r) <= np.maximum(self.tol * measure.rows(trial.z), floor)).all())
-
-    def _not_converged(
-        self, plan: Plan, window: Window, r: Vector, norms: list[float], measure: _Measure
-    ) -> ConvergenceError:
-        worst = int(np.argmax(np.abs(r) / measure.row_size))
-        trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
-        return ConvergenceError(
-            f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
-            f"after {len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
-            f"(tol {self.tol:g}, last norms {trend}); try a smaller step, Newton(refresh='iteration'), "
-            "or looser tol if the norms stand still",
-            time=window.t0,
-        )
-
-
-def _absolute_tolerances(plan: Plan, atol: float | Mapping[str, float]) -> Vector:
-    """The absolute tolerance of every row."""
-    if not isinstance(atol, Mapping):
-        return np.full(plan.n_z, float(atol))
-    allowed = np.zeros(plan.n_z)
-    for name, value in atol.items():
-        if name not in plan.z_ports:
-            known = ", ".join(f"'{n}'" for n in list(plan.z_ports)[:8])
-            raise SetupError(f"Implicit: atol names '{name}', which is no coupling variable; there are {known}")
-        allowed[plan.z_ports[name][0]] = value
-    return allowed
-
-
-class _Measure:
-    """The residual norm: the largest row, each in units of its coupling variable.
-
-    A variable that runs away must not excuse its residual by its own size: beyond `_GROWTH` times what the step began
-    with, size no longer counts, and beyond `_LOST` times there is no use in going on.
-    """
-
-    judged = False  # whether steps without corrections are known to have one solution
-
-    def __init__(self, plan: Plan, absolute: bool, least: Vector) -> None:
-        self.size = plan.z_nominal.copy()
-        self.least = least  # sizes at which the absolute tolerance takes over
-        self.plain = np.full(plan.n_z, absolute)  # rows measured against 1
-        for block in plan.blocks:
-            if block.implicit:
-                self.plain[block.rows] = True
-        self._start = 1.0
+    def guess(self) -> int:
+        """The degree of the first guess."""
+        return self.degree if self.predictor is None else self.predictor
 
     @property
-    def row_size(self) -> Vector:
-        """What a residual of each row is measured against, at least."""
-        return np.where(self.plain, 1.0, self.size)
+    def serial(self) -> bool:
+        """Whether the subsystems cross the step one after the other."""
+        return self.sweep == "gauss-seidel"
 
-    def begin(self, z: Vector, r: Vector) -> None:
-        """Take note of what the step begins with."""
-        self._start = float(sum(np.abs(v).max(initial=0.0) for v in (self.size, z, r)))
-
-    def lost(self, z: Vector) -> bool:
-        return bool(np.abs(z).max(initial=0.0) > _LOST * self._start)
-
-    def rows(self, z: Vector) -> Vector:
-        size = np.maximum(self.size, np.minimum(np.abs(z), _GROWTH * self._start))
-        return np.maximum(np.where(self.plain, 1.0, size), self.least)
-
-    def __call__(self, r: Vector, z: Vector) -> float:
-        return float((np.abs(r) / self.rows(z)).max(initial=0.0))
-
-    def remember(self, z: Vector) -> None:
-        np.maximum(self.size, np.abs(z), out=self.size)
+    @property
+    def script(self) -> Script:
+        return Script(
+            implicit,
+            self.guess,
+            order=self.order,
+            corrector=self.corrector,
+            jacobian=self.jacobian,
+            increment=self.increment,
+            constraints=self.constraints,
+            local=self.local,
+            tol=self.tol,
+            atol=self.atol,
+            absolute=self.absolute,
+        )

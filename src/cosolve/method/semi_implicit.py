@@ -6,28 +6,43 @@ Newton step, one corrected run. For linear systems that equals the fully implici
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
-from typing import ClassVar, Literal
-
-import numpy as np
+from typing import Any, ClassVar, Literal
 
 from cosolve.basics.checks import is_number
 from cosolve.corrector import Newton
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.engine.readable.trial import JacobianSource, Trial
 from cosolve.errors import SetupError
-from cosolve.interface.plan import Plan
-from cosolve.method.base import MacroStep, Method, Outcome, Remembering
-from cosolve.method.constraint import (
-    ConstraintTreatment,
-    refuse_no_treatment,
-    treatment_for,
-    variants,
-    weighted_mean,
+from cosolve.method.base import JacobianSource, Method, Script
+from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
+from cosolve.method.verbs import (
+    accept,
+    agreed,
+    another_problem,
+    asked,
+    ending_in,
+    minus,
+    note_residual,
+    predicted,
+    remember,
+    residual,
+    rewind,
+    solved,
+    sweep,
 )
-from cosolve.signal import History, end_values
+
+
+def semi_implicit(m: Any, o: SemiImplicit) -> Any:
+    """The macro step: predictor, one Newton step, corrector."""
+    z_p = predicted(m, o.guess)
+    sweep(m, ending_in(m, z_p))  # on the corrector's nodes, so that perturbed runs share them
+    while another_problem(m):
+        accept(m, minus(m, z_p, solved(m, residual(m, z_p))))
+    z = agreed(m)
+    rewind(m)
+    sweep(m, ending_in(m, z))
+    remember(m, z)
+    note_residual(m, residual(m, z))
+    return asked(m) if o.final_update else z
 
 
 @dataclass(frozen=True)
@@ -71,57 +86,20 @@ class SemiImplicit(Method):
         return replace(self, refresh="run")
 
     @property
-    def depth(self) -> int:
-        return max(self.degree, self.predictor or 0, 1)
+    def guess(self) -> int:
+        """The degree of the first guess."""
+        return self.degree if self.predictor is None else self.predictor
 
-    def bind(self, crew: Crew) -> MacroStep:
-        plan = crew.plan
-        treatment = treatment_for(plan, self.constraints)
-        newtons = [Newton(self.refresh) for _ in variants(plan, treatment, 1.0)]
-        # largest magnitudes so far; step and degree for which the Jacobian was made
-        held = SimpleNamespace(size=plan.z_nominal.copy(), shape=None)
-        guess_degree = self.degree if self.predictor is None else self.predictor
-        parts: Sequence[tuple[float, Plan]] = ()  # the interface problems for the present step size
-
-        def step(history: History, window: Window) -> Outcome:
-            nonlocal parts
-            # 1 predictor: extrapolated end values, on the corrector's nodes so that perturbed runs share them
-            trial = Trial(crew, history, window, self.degree, self.jacobian, self.increment, held.size)
-            z_p = end_values(history.extrapolate(guess_degree, window.H))
-            shape = (window.H, len(trial.weight))
-            if held.shape != shape or not parts:
-                parts = variants(plan, treatment, window.H)
-                if treatment is not None and held.shape is None:
-                    treatment.refuse_unstable(self.degree, window.H)
-            # 2 corrected coupling variables: one Newton step (the mean of several for weighted multipliers)
-            y_p = trial.run(z_p)
-            corrected = []
-            for newton, (_, combined) in zip(newtons, parts, strict=True):
-                if held.shape != shape:
-                    newton.start_run(plan.z_labels)
-                newton.start_step()
-                trial.plan = combined
-                corrected.append(newton.correct(z_p, combined.residual(z_p, y_p), trial) if plan.n_z else z_p)
-            held.shape = shape
-            z = corrected[0] if len(parts) == 1 else weighted_mean(parts, corrected)
-            if treatment is not None:
-                z = treatment.relax(plan, z, history.newest)
-            # 3 corrector: the same step again
-            y = trial.run(z)
-            np.maximum(held.size, np.abs(z), out=held.size)
-            residual = parts[0][1].residual(z, y)
-            if self.final_update:
-                z = plan.evaluate(y, z)
-            return Outcome(
-                y,
-                z,
-                z_p,
-                history.extrapolation_degree(guess_degree),
-                iterations=1,
-                residual=float(np.abs(residual).max(initial=0.0)),
-            )
-
-        return Remembering(step, *newtons, held)
+    @property
+    def script(self) -> Script:
+        return Script(
+            semi_implicit,
+            self.guess,
+            corrector=Newton(self.refresh),
+            jacobian=self.jacobian,
+            increment=self.increment,
+            constraints=self.constraints,
+        )
 
 
 def refuse_bad_differencing(name: str, jacobian: str, increment: float) -> None:

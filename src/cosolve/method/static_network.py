@@ -14,15 +14,17 @@ from concurrent.futures import wait
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosolve.basics.arrays import Index, Matrix, Vector
-from cosolve.engine.readable.crew import Crew
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem, has_capability
+
+if TYPE_CHECKING:
+    from cosolve.engine.readable.crew import Crew
 
 
 @dataclass(frozen=True)

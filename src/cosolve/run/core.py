@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.engine.readable.crew import CLOSE, Window
+from cosolve.engine.measure import Measure
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
+from cosolve.engine.readable.machine import Machine, bind
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
-from cosolve.method import Crew, Method, Outcome
-from cosolve.method.base import MacroStep, Remembering, memory_of, set_memory
-from cosolve.method.startup import MasterSlaveStart, RisingDegree
+from cosolve.method import Method, Outcome
+from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.snapshot import Snapshot, description
+from cosolve.run.startup import RisingDegree
 from cosolve.signal import History
 from cosolve.stepsize.sequence import Uniform, Windows
 from cosolve.subsystem.base import has_capability
@@ -67,8 +69,8 @@ class Core:
                 f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
-        if isinstance(self.startup, MasterSlaveStart):
-            raise SetupError("stop_at_events: MasterSlaveStart steps across events; take another startup")
+        if self.startup.own_steps:
+            raise SetupError(f"stop_at_events: {type(self.startup).__name__} steps across events; take another startup")
 
     @property
     def t(self) -> float:
@@ -91,7 +93,7 @@ class Core:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
-        self._step = self.startup.wrap(self.crew, self.method, self.method.bind(self.crew))
+        self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -222,9 +224,10 @@ class Core:
         return self.plan.subsystems[self.plan.names.index(name)]
 
     @property
-    def remembered(self) -> Any:
-        """The books that the method itself keeps from step to step (see `Remembering`); None where it keeps none."""
-        return self._step.parts[-1] if isinstance(self._step, Remembering) else None
+    def measure(self) -> Measure:
+        """The sizes of the coupling variables so far, as the readable engine keeps them."""
+        assert isinstance(self._step, Machine)
+        return self._step.measure
 
     def skip(self, times: Vector, y: Vector, values: list[Vector]) -> None:
         """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.engine.readable.crew import Crew
+from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError
 from cosolve.interface import Plan
-from cosolve.method import Crew, Method, Window
+from cosolve.method import Method, Window
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 
@@ -89,7 +91,7 @@ class Trials:
         Fewer of them when a step fails, or when values leave `bound` (lowest and highest by step).
         """
         _, z = self._begin()
-        step = self.method.bind(self.crew)
+        step = bind(self.method, self.crew)
         history = History(z, depth=self.method.depth)
         rows: list[Vector] = []
         try:

@@ -14,7 +14,6 @@ from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.method import Method, Outcome
-from cosolve.method.startup import RisingDegree
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.run import (
     Core,
@@ -32,6 +31,7 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
+from cosolve.run.startup import RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem.signatures import keywords_only
 

@@ -13,8 +13,8 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import Method
-from cosolve.method.startup import RisingDegree
 from cosolve.run.codec import from_bytes, read_tree, to_bytes, write_tree
+from cosolve.run.startup import RisingDegree
 from cosolve.signal import History
 
 

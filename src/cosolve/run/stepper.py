@@ -16,13 +16,13 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
-from cosolve.method.startup import RisingDegree
 from cosolve.result import Channel, Result, find_channel
 from cosolve.run.channels import channels
 from cosolve.run.core import Core
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import Recording, about_run
 from cosolve.run.snapshot import Snapshot
+from cosolve.run.startup import RisingDegree
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.stepsize.sequence import make_windows
 

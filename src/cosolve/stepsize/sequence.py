@@ -15,10 +15,10 @@ import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
-from cosolve.engine.readable.crew import CLOSE
 from cosolve.errors import SetupError, StepSizeError
 from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
+from cosolve.method.step import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem.base import has_capability
 

@@ -20,12 +20,12 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector import Newton
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import Wiring, obstacle, wire
-from cosolve.engine.readable.serial import in_order
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
-from cosolve.method.startup import RisingDegree
+from cosolve.method.order import in_order
 from cosolve.run import Core
+from cosolve.run.startup import RisingDegree
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Controlled, Uniform
 from cosolve.subsystem.base import has_capability
@@ -268,7 +268,7 @@ class Chunks:
 
     def _memory(self) -> Any:
         """What the readable method remembers: its largest magnitudes live there."""
-        return self.core.remembered
+        return self.core.measure
 
     def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> bool:
         """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""

@@ -78,7 +78,7 @@ class ControlledChunks:
         values = np.array(history.values[: method.depth + 1])
         steps = np.array(history.steps[: method.depth])
         implicit = isinstance(method, Implicit)
-        books: Any = core.remembered
+        books: Any = core.measure
         size = books.size if isinstance(method, (SemiImplicit, Implicit)) else np.zeros(plan.n_z)
         plain, least = (books.plain, books.least) if implicit else (np.zeros(plan.n_z, bool), np.zeros(plan.n_z))
         most = int(self._settings[3]) + 2 if implicit else 0

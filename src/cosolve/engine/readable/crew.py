@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,28 +24,15 @@ from cosolve.engine.readable.kept_states import FirstStates
 from cosolve.engine.readable.settlement import Settlement
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Plan
+from cosolve.method.base import Local
+from cosolve.method.step import CLOSE, Window
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
 
 _DOUBLE = np.dtype(np.float64)
 
-#: How far subsystems solve their own equations in a crossing, see `Implicit`.
-Local = Literal["converged", "one step", "output equation"]
-
-#: A point closer than this fraction of a macro step is reached.
-CLOSE = 1e-9
-
 #: Entries up to which a sparse Jacobian is unfolded (240 MB).
 _LARGEST_JACOBIAN = 30_000_000
-
-
-@dataclass(slots=True)
-class Window:
-    """One macro step `[t0, t1]`; `H` is its exact nominal length (`t1 - t0` up to rounding)."""
-
-    t0: float
-    t1: float
-    H: float
 
 
 def _finite_doubles(numbers: Sequence[float] | Vector) -> Vector | None:

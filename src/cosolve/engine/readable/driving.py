@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -97,8 +96,3 @@ def driven_inputs(plan: Plan) -> list[DrivenInputs | None]:
         groups = [(one.entries - part.start, one) for one in mine]
         found.append(DrivenInputs(subsystem, groups) if groups else None)
     return found
-
-
-def next_knot(plan: Plan, t: float) -> float:
-    """The first time after `t` where a driven input is known not to be smooth."""
-    return min((one.drive.next_knot(t) for one in plan.driven), default=inf)

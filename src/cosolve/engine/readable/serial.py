@@ -1,29 +1,25 @@
-"""Serial sweeps: subsystems cross the step one after the other (Gauss-Seidel), each with the newest values."""
+"""Serial sweeps: which coupling variables become known after each subsystem, and which are read before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
-from cosolve.engine.readable.crew import Crew, Window
-from cosolve.errors import SetupError
+from cosolve.basics.arrays import Index, Vector
 from cosolve.interface.plan import Block, Plan
-from cosolve.signal import end_values
 
 
 class Serial:
-    """Runs subsystems in `sequence`; whatever is known at the end of the step is interpolated for those that follow.
+    """Subsystems cross the step in `sequence`.
 
     `lagging` marks the coupling variables that somebody reads before they are known: only their residual can be
     different from zero after a sweep.
     """
 
-    def __init__(self, crew: Crew, sequence: Sequence[int]) -> None:
-        self.crew, self.sequence = crew, tuple(sequence)
-        plan = crew.plan
+    def __init__(self, plan: Plan, sequence: Sequence[int]) -> None:
+        self.plan, self.sequence = plan, tuple(sequence)
         place = {i: k for k, i in enumerate(sequence)}
         # after each subsystem: the connections and laws whose sources have then all run
         copies_at = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], dtype=np.intp)
@@ -43,59 +39,12 @@ class Serial:
             first_read[plan.reads(i)] = np.minimum(first_read[plan.reads(i)], place[i])
         self.lagging = first_read <= known_at
 
-    def run(
-        self,
-        window: Window,
-        given: Matrix,
-        base: Matrix,
-        weight: Vector,
-        ready: Mapping[int, Vector] | None = None,
-    ) -> tuple[Vector, Vector]:
-        """Outputs and coupling variables at the end of the step.
-
-        `given` holds the signals to start with; a variable that becomes known is replaced by the polynomial that ends
-        in it, `base + weight * value`. `ready` holds outputs that are there already.
-        """
-        plan = self.crew.plan
-        coefficients = np.zeros((max(len(base), len(given)), plan.n_z))
-        coefficients[: len(given)] = given
-        y, z = np.empty(plan.n_y), end_values(given)
-        for k, i in enumerate(self.sequence):
-            known = None if ready is None else ready.get(i)
-            y[plan.y_slices[i]] = self.crew.advance(i, window, coefficients) if known is None else known
-            rows = plan.copy_rows[self._copies[k]]
-            z[rows] = y[plan.copy_from[self._copies[k]]]
-            for block in self._laws[k]:
-                z[block.rows] = block.call(z[block.rows], y[block.y_index])
-                rows = np.concatenate([rows, block.rows])
-            if len(rows):
-                coefficients[:, rows] = 0.0
-                coefficients[: len(base), rows] = base[:, rows] + weight[:, np.newaxis] * z[rows]
-        return y, z
-
-
-def in_order(plan: Plan, names: Sequence[str]) -> list[int]:
-    """Indices of the named subsystems, then of all others in the order of the system."""
-    place = {name: i for i, name in enumerate(plan.names)}
-    return [place[name] for name in dict.fromkeys((*names, *place))]
-
-
-def checked_order(method: str, order: Sequence[str]) -> tuple[str, ...]:
-    """`order` as a tuple of distinct names."""
-    if isinstance(order, str):
-        raise SetupError(f"{method}: order is a list of subsystem names; write order=[{order!r}]")
-    if len(set(order)) != len(order):
-        raise SetupError(f"{method}: order {list(order)} names a subsystem twice")
-    return tuple(order)
-
-
-def unknown_in_order(method: str, order: Sequence[str], plan: Plan) -> list[str]:
-    """A sentence for every name in `order` that is no subsystem."""
-    known = set(plan.names)
-    unknown = [name for name in order if name not in known]
-    return [f"{method}: order names {name!r}, but the subsystems are {listed(plan.names)}" for name in unknown]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for a message, not too many."""
-    return ", ".join(f"'{n}'" for n in names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
+    def know(self, place: int, y: Vector, z: Vector) -> Index:
+        """Write into `z` what the outputs `y` make known once this place has crossed; the rows."""
+        plan, copies = self.plan, self._copies[place]
+        rows = plan.copy_rows[copies]
+        z[rows] = y[plan.copy_from[copies]]
+        for block in self._laws[place]:
+            z[block.rows] = block.call(z[block.rows], y[block.y_index])
+            rows = np.concatenate([rows, block.rows])
+        return rows

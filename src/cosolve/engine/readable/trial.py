@@ -2,25 +2,22 @@
 
 The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (spec:
 applied-force 2.1, "polynomial identity"). `Trial` repeats the step by rollback and differences it: it is the interface
-problem that correctors see.
+problem that methods correct.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.products import product
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM, InterfaceMatrix
-from cosolve.engine.readable.crew import Crew, Local, Window
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly
-from cosolve.engine.readable.serial import Serial
+from cosolve.method.base import JacobianSource
+from cosolve.method.step import Window
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
-
-JacobianSource = Literal["auto", "difference"]
 
 
 class Trial:
@@ -35,15 +32,12 @@ class Trial:
         source: JacobianSource = "auto",
         increment: float = 1e-5,
         size: Vector | None = None,
-        serial: Serial | None = None,
-        local: Local = "converged",
     ) -> None:
         self.crew, self.window = crew, window
         self.plan = crew.plan  # whose residual counts; constraints are solved in several combinations
         self.base, self.weight = history.interpolation(degree, window.H)
         self.source, self.increment = source, increment
         self.size = crew.plan.z_nominal if size is None else size
-        self._serial, self.local = serial, local
         self._states = crew.save()
         self._fresh = True
         self.z = self.y = np.zeros(0)  # of the last crossing
@@ -53,37 +47,21 @@ class Trial:
         """Coefficients of the signal that ends in `z`."""
         return self.base + self.weight[:, np.newaxis] * z
 
+    def rewind(self) -> None:
+        """All subsystems back to the start of the step."""
+        self.crew.restore(self._states)
+
+    def stand_at(self, z: Vector, y: Vector) -> None:
+        """The last crossing ended in `z` and gave the outputs `y`."""
+        self._fresh, self._responses = False, None
+        self.z, self.y = z, y
+
     def run(self, z: Vector) -> Vector:
         """All outputs at the end of the step when the coupling variables end in `z`."""
-        local = self.local
         if not self._fresh:
-            self.crew.restore(self._states)
-        elif local == "output equation":  # needs a crossing to begin at
-            local = "converged"
-        self._fresh, self._responses = False, None
-        self.z, self.y = z, self.crew.sweep(self.window, self.coefficients(z), local)
+            self.rewind()
+        self.stand_at(z, self.crew.sweep(self.window, self.coefficients(z)))
         return self.y
-
-    @property
-    def inside(self) -> float:
-        """What the last crossing left of the subsystems' own equations, where the method answers for that."""
-        return self.crew.internal_residual() if self.local == "one step" else 0.0
-
-    def residual(self, z: Vector) -> Vector:
-        """`r(z)` after one more crossing, parallel or serial.
-
-        A serial sweep replaces what it knows before it is read, so `self.z` may differ from `z` afterwards; those rows
-        have no residual.
-        """
-        plan = self.plan
-        if self._serial is None:
-            return plan.residual(z, self.run(z))
-        if not self._fresh:
-            self.crew.restore(self._states)
-        self._fresh, self._responses = False, None
-        self.y, new = self._serial.run(self.window, self.coefficients(z), self.base, self.weight)
-        self.z = np.where(self._serial.lagging, z, new)
-        return np.where(self._serial.lagging, plan.residual(z, self.y), 0.0)
 
     def jacobian(self) -> InterfaceMatrix:
         """`G = dr/dz + dr/dy dy/dz` at the values of the last crossing.

@@ -27,8 +27,8 @@ from cosolve.io.system_file import Description, load_system
 from cosolve.io.tables import method_table, step_table
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi, Method
-from cosolve.method.startup import RisingDegree
 from cosolve.run import Stepper
+from cosolve.run.startup import RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 

@@ -16,7 +16,7 @@ from cosolve.io.ssp.document import ANNOTATION, Component, Document, read_docume
 from cosolve.io.ssp.flatten import Flat, Node
 from cosolve.io.system_file import Description
 from cosolve.method import Jacobi, Method, SemiImplicit
-from cosolve.method.startup import RisingDegree
+from cosolve.run.startup import RisingDegree
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 from cosolve.subsystem.base import has_capability

@@ -9,23 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.engine.readable.crew import Crew, Window
+from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import Instant, left_open, roundings, solve
+from cosolve.engine.readable.machine import bind
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
-from cosolve.method.base import MacroStep, Method, Outcome, Remembering
+from cosolve.method.base import Method
 from cosolve.method.explicit import MasterSlave
+from cosolve.method.step import MacroStep, Outcome, Remembering, Window
 from cosolve.signal import History
 
 
 @dataclass(frozen=True)
 class RisingDegree:
     """Use the degree that the macro points so far allow: 0, 1, 2, ... (the default)."""
+
+    #: True when it takes macro steps of its own, or knows a past that compiled code does not
+    own_steps: ClassVar[bool] = False
+    known_past: ClassVar[bool] = False
 
     def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
         """Nothing is known about the past."""
@@ -52,6 +58,8 @@ class KnownHistory(RisingDegree):
     >>> cs.simulate(system, t_end=0.2, method=cs.Jacobi(degree=1), step=0.1, startup=past)["hold.y"]
     array([0. , 0.1, 0.2])
     """
+
+    known_past: ClassVar[bool] = True
 
     outputs: Callable[[float], Mapping[str, Any]] = lambda t: {}
     spacing: float | None = None
@@ -121,13 +129,15 @@ class MasterSlaveStart(RisingDegree):
     'one'
     """
 
+    own_steps: ClassVar[bool] = True
+
     master: str = ""
 
     def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
         """Small steps first, then the method's own."""
         starter = MasterSlave(degree=method.degree, master=self.master)
         starter.refuse_unfit(crew.plan)
-        small_step = starter.bind(crew)
+        small_step = bind(starter, crew)
         # the history of small steps, and what it was at the start of this macro step, should it be repeated
         held = SimpleNamespace(fine=None, before=None, macro_steps=0, t_last=-np.inf)
 

@@ -1,0 +1,74 @@
+"""How large coupling variables have been so far, and what their residuals are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.errors import SetupError
+from cosolve.interface.plan import Plan
+from cosolve.method.base import Script
+
+#: A variable that runs away must not excuse its residual by its own size: beyond `GROWTH` times what the step began
+#: with, size no longer counts, and beyond `LOST` times there is no use in going on.
+GROWTH, LOST = 1e6, 1e12
+
+#: An iteration whose norm grows by this factor is given up.
+DIVERGED = 1e6
+
+
+class Measure:
+    """The books of a run: `size` holds the largest magnitude of every coupling variable, at least its nominal value.
+
+    `plain` marks rows that are measured against 1, `least` holds the sizes at which absolute tolerances take over.
+    """
+
+    def __init__(self, plan: Plan, script: Script) -> None:
+        self.size = plan.z_nominal.copy()
+        self.least = absolute_tolerances(plan, script.atol) / script.tol
+        self.plain = np.full(plan.n_z, script.absolute)
+        for block in plan.blocks:
+            if block.implicit:
+                self.plain[block.rows] = True
+        self._start = 1.0
+
+    @property
+    def row_size(self) -> Vector:
+        """What a residual of each row is measured against, at least."""
+        return np.where(self.plain, 1.0, self.size)
+
+    def begin(self, z: Vector, r: Vector) -> None:
+        """Take note of what the step begins with."""
+        self._start = float(sum(np.abs(v).max(initial=0.0) for v in (self.size, z, r)))
+
+    def lost(self, z: Vector) -> bool:
+        """True when there is no way back."""
+        return bool(np.abs(z).max(initial=0.0) > LOST * self._start)
+
+    def rows(self, z: Vector) -> Vector:
+        """What a residual of each row at `z` is measured against."""
+        size = np.maximum(self.size, np.minimum(np.abs(z), GROWTH * self._start))
+        return np.maximum(np.where(self.plain, 1.0, size), self.least)
+
+    def norm(self, r: Vector, z: Vector) -> float:
+        """The largest residual, each row in its own unit."""
+        return float((np.abs(r) / self.rows(z)).max(initial=0.0))
+
+    def remember(self, z: Vector) -> None:
+        """Let the sizes grow."""
+        np.maximum(self.size, np.abs(z), out=self.size)
+
+
+def absolute_tolerances(plan: Plan, atol: float | Mapping[str, float]) -> Vector:
+    """The absolute tolerance of every row."""
+    if not isinstance(atol, Mapping):
+        return np.full(plan.n_z, float(atol))
+    allowed = np.zeros(plan.n_z)
+    for name, value in atol.items():
+        if name not in plan.z_ports:
+            known = ", ".join(f"'{n}'" for n in list(plan.z_ports)[:8])
+            raise SetupError(f"Implicit: atol names '{name}', which is no coupling variable; there are {known}")
+        allowed[plan.z_ports[name][0]] = value
+    return allowed

@@ -1,0 +1,380 @@
+"""The readable engine: the verbs of `method/verbs.py` as calls into subsystems from Python, failures in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.corrector.algebra.linear_solve import Factorised
+from cosolve.corrector.base import Corrector
+from cosolve.engine.measure import DIVERGED, Measure
+from cosolve.engine.readable.crew import Crew
+from cosolve.engine.readable.interface_problem import InterfaceEquations
+from cosolve.engine.readable.serial import Serial
+from cosolve.engine.readable.trial import Trial
+from cosolve.errors import ConvergenceError
+from cosolve.interface.plan import Plan
+from cosolve.method.base import Method, Script
+from cosolve.method.constraint import treatment_for, variants, weighted_mean
+from cosolve.method.order import in_order
+from cosolve.method.step import MacroStep, Outcome, Window, memory_of, set_memory
+from cosolve.signal import History, end_values
+
+#: Residuals within so many rounding errors of their own evaluation are as good as zero.
+_ROUNDINGS = 16.0
+
+_NOWHERE = np.full(1, np.nan)
+_ANY = (0.0, 0)  # a shape of steps that nobody looks at
+
+
+def bind(method: Method, crew: Crew) -> MacroStep:
+    """The macro step of a method for the subsystems of a crew.
+
+    >>> import cosolve as cs
+    >>> from cosolve.engine.readable.crew import Crew
+    >>> tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> bind(cs.Jacobi(degree=2), Crew(cs.System({"tank": tank}).plan()))
+    <the macro step of Jacobi(2)>
+    """
+    if method.bind is not None:
+        own: MacroStep = method.bind(crew)
+        return own
+    script = method.script
+    if script is None:
+        raise NotImplementedError(f"{type(method).__name__} must name its text, or define bind(crew)")
+    return Machine(method, script, crew)
+
+
+class Machine:
+    """Crosses macro steps by carrying out the text of a method, verb by verb."""
+
+    def __init__(self, method: Method, script: Script, crew: Crew) -> None:
+        self.method, self.script, self.crew, self.plan = method, script, crew, crew.plan
+        plan = self.plan
+        self._text, self._repeats = script.text, "rollback" in method.needs
+        self._treatment = treatment_for(plan, script.constraints)
+        self.measure = Measure(plan, script)
+        self.history: History
+        self.window: Window
+        self.y = self.z = np.zeros(0)  # outputs of the last crossing, and what its signals ended in
+        #: interface problems for steps of the present size, each with its weight in the result, and who solves them
+        self._problems: Sequence[tuple[float, Plan]] = ()
+        self._correctors: list[Corrector] = []
+        if script.corrector is not None:
+            self._correctors = [deepcopy(script.corrector) for _ in variants(plan, self._treatment, 1.0)]
+        self._shape: tuple[float, int] | None = None  # step and number of nodes for which Jacobians were made
+        self._H = np.nan
+        self._judged = False  # whether steps without corrections are known to have one solution
+        self._serial: Serial | None = None
+        self._equations: InterfaceEquations | None = None
+        self._begin_books()
+
+    def __repr__(self) -> str:
+        return f"<the macro step of {self.method.label}>"
+
+    def _begin_books(self) -> None:
+        """Nothing has happened in this step yet."""
+        self._trial: Trial | None = None
+        self._states: list[Any] | None = None
+        self._moved, self._ended = False, _NOWHERE
+        self._ready: dict[int, Vector] = {}  # outputs that are there before a serial sweep
+        self._predicted: tuple[int, Vector] | None = None
+        self._problem = -1
+        self._solutions: list[Vector] = []
+        self._norms: list[float] = []
+        self._first = 0  # of the norms that belong to the problem at hand
+        self._sweeps, self._converged, self._lost = 0, True, False
+        self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
+        self._residual = np.nan
+
+    def __call__(self, history: History, window: Window) -> Outcome:
+        self.begin(history, window)
+        limit = window
+        z = self._text(self, self.method)
+        window = self.window
+        if self._predicted is None:
+            self.extrapolated(self.script.guess)
+        assert self._predicted is not None
+        degree, predicted = self._predicted
+        iterations = len(self._norms) - len(self._problems) if self._norms else max(self._sweeps - 1, 0)
+        outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
+        if window is not limit:
+            outcome.t1, outcome.H = window.t1, window.H
+        return outcome
+
+    def begin(self, history: History, window: Window) -> None:
+        """A macro step is about to be crossed."""
+        self.history, self.window, self.z = history, window, history.newest
+        self._begin_books()
+        if self._repeats:
+            self._begin_trial()
+
+    @property
+    def trial(self) -> Trial:
+        """The step that can be crossed again, where the method does so."""
+        assert self._trial is not None, "a method that corrects its inputs needs rollback; say so in its needs"
+        return self._trial
+
+    def _begin_trial(self) -> None:
+        script, window, plan = self.script, self.window, self.plan
+        self._trial = Trial(
+            self.crew, self.history, window, self.method.degree, script.jacobian, script.increment, self.measure.size
+        )
+        if script.corrector is None:
+            return
+        if not self._problems or window.H != self._H:
+            if self._treatment is not None and not self._problems:
+                self._treatment.refuse_unstable(self.method.degree, window.H)
+            self._problems, self._H = variants(plan, self._treatment, window.H), window.H
+
+    # -- signals -----------------------------------------------------------------------------------------------------
+
+    def extrapolated(self, degree: int) -> Matrix:
+        coefficients, end = self.history.predict(degree, self.window.H)
+        if degree == self.script.guess:
+            self._predicted = len(coefficients) - 1, end
+        return coefficients
+
+    def predicted(self, degree: int) -> Vector:
+        end = end_values(self.history.extrapolate(degree, self.window.H))
+        if degree == self.script.guess:
+            self._predicted = self.history.extrapolation_degree(degree), end
+        return end
+
+    def ending_in(self, z: Vector) -> Matrix:
+        self.z = z
+        return self.trial.coefficients(z)
+
+    # -- crossing the step -------------------------------------------------------------------------------------------
+
+    def sweep(self, signal: Matrix) -> None:
+        local = self.script.local
+        if local == "output equation" and not self._moved:  # needs a crossing to begin at
+            local = "converged"
+        self._moved, self._sweeps, self._left = True, self._sweeps + 1, None
+        self.y = self.crew.sweep(self.window, signal, local)
+        if self._trial is not None:
+            self._ended = self.z
+            self._trial.stand_at(self.z, self.y)
+
+    def keep_end(self) -> None:
+        """Remember where the last crossing ended, whatever a corrector does with its arrays."""
+        self._ended = self.z.copy()
+
+    def rewind(self) -> None:
+        if self._moved:
+            self.trial.rewind()
+
+    @property
+    def serial(self) -> Serial:
+        """The order of serial sweeps, and what becomes known in it."""
+        if self._serial is None:
+            self._serial = Serial(self.plan, in_order(self.plan, self.script.order))
+        return self._serial
+
+    def places(self) -> range:
+        return range(self.plan.n_subsystems)
+
+    def open_signal(self, signal: Matrix) -> Matrix:
+        base, weight = self.history.interpolation(self.method.degree, self.window.H)
+        opened = np.zeros((max(len(base), len(signal)), self.plan.n_z))
+        opened[: len(signal)] = signal
+        self._nodes = base, weight
+        self.y, self._new = np.empty(self.plan.n_y), end_values(signal)
+        self._moved, self._sweeps, self._left = True, self._sweeps + 1, None
+        return opened
+
+    def cross(self, place: int, signal: Matrix) -> None:
+        i = self.serial.sequence[place]
+        ready = self._ready.get(i)
+        self.y[self.plan.y_slices[i]] = self.crew.advance(i, self.window, signal) if ready is None else ready
+
+    def end_known(self, place: int, signal: Matrix) -> None:
+        rows = self.serial.know(place, self.y, self._new)
+        if len(rows):
+            base, weight = self._nodes
+            signal[:, rows] = 0.0
+            signal[: len(base), rows] = base[:, rows] + weight[:, np.newaxis] * self._new[rows]
+
+    def used(self, z: Vector) -> Vector:
+        self.z = self._ended = np.where(self.serial.lagging, z, self._new)
+        return self.z
+
+    def lead(self, degree: int) -> None:
+        history, limit, leader = self.history, self.window, self.serial.sequence[0]
+        usual = history.steps[0] if history.steps else limit.H  # a length to measure time in
+        ahead = Window(limit.t0, limit.t1, usual)
+        t1, outputs = self.crew.own_step(leader, ahead, history.extrapolate(degree, usual))
+        H = t1 - limit.t0
+        H = usual if abs(H - usual) < 1e-9 * usual else H  # equal steps stay equal, whatever the rounding of times
+        self.window, self._ready = Window(limit.t0, t1, H), {leader: outputs}
+
+    # -- coupling variables and their equations ----------------------------------------------------------------------
+
+    def asked(self) -> Vector:
+        return self.plan.evaluate(self.y, self.z)
+
+    def settled(self, z: Vector) -> Vector:
+        self.y, z = self.crew.settle(self.window.t1, self.y, z)
+        return z
+
+    def residual(self, z: Vector) -> Vector:
+        plan = self.plan if self._problem < 0 else self._problems[self._problem][1]
+        if self._left is not None and self._left[0] is z and self._left[1] is plan:
+            return self._left[2]
+        r = plan.residual(z, self.y)
+        if self._serial is not None:
+            r = np.where(self._serial.lagging, r, 0.0)
+        self._left = z, plan, r
+        return r
+
+    def solved(self, r: Vector) -> Vector:
+        newton: Any = self._correctors[self._problem]
+        if not self.plan.n_z:
+            return r
+        shape = (self.window.H, len(self.trial.weight))
+        if self._shape != shape:
+            self._start_correctors(shape)
+        dz: Vector = newton.solve(r, self.equations)
+        return dz
+
+    def minus(self, a: Vector, b: Vector) -> Vector:
+        return a - b
+
+    # -- iterations --------------------------------------------------------------------------------------------------
+
+    @property
+    def equations(self) -> InterfaceEquations:
+        """The problem at hand as a corrector sees it."""
+        if self._equations is None:
+            active = None if self._serial is None else np.flatnonzero(self._serial.lagging)
+            self._equations = InterfaceEquations(self, active)
+        return self._equations
+
+    def another_problem(self) -> bool:
+        self._problem += 1
+        if self._problem == len(self._problems):
+            self._problem = 0  # whose residual stands in the result
+            return False
+        self.trial.plan = self._problems[self._problem][1]
+        self._correctors[self._problem].start_step()
+        self._first, self._lost = len(self._norms), False
+        return True
+
+    def _start_correctors(self, shape: tuple[float, int]) -> None:
+        """Let the correctors forget everything."""
+        for corrector in self._correctors:
+            corrector.start_run(self.equations.of_labels(self.plan.z_labels))
+            corrector.start_step()
+        self._shape = shape
+
+    def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
+        plan, measure = self._problems[self._problem][1], self.measure
+        inside = self.crew.internal_residual() if self.script.local == "one step" else 0.0
+        norms = self._norms
+        if len(norms) == self._first:
+            measure.begin(z, r)
+            if self._shape is None:
+                self._start_correctors(_ANY)
+        norms.append(max(measure.norm(r, z), inside))
+        count = len(norms) - self._first
+        lost = count > 1 and measure.lost(z)
+        self._lost = lost
+        if norms[-1] <= tol and not lost:
+            return True
+        stuck = count > 1 and norms[-1] > 0.5 * norms[-2]
+        if stuck and not lost and self._is_rounding(plan, r, z, tol, inside):
+            return True
+        if lost or count > max_iterations or not norms[-1] < DIVERGED * max(norms[self._first], 1.0):
+            if accept_unconverged and np.isfinite(norms[-1]):
+                self._converged &= not lost and self._is_rounding(plan, r, z, tol, inside)
+                return True
+            raise self._not_converged(plan, r, norms[self._first :], tol)
+        return False
+
+    def corrected(self, z: Vector, r: Vector) -> Vector:
+        equations = self.equations
+        return equations.whole(self._correctors[self._problem].correct(equations.of(z), equations.of(r), equations))
+
+    def tried(self, z: Vector) -> bool:
+        return z is self._ended or np.array_equal(z, self._ended)
+
+    def accept(self, z: Vector) -> None:
+        self._solutions.append(z)
+        if len(self._norms) > self._first:
+            of = self.equations.of
+            self._correctors[self._problem].accept(of(z), of(self.residual(z)))
+
+    def agreed(self) -> Vector:
+        if self._norms:
+            self._judge()
+        z = self._solutions[0] if len(self._problems) == 1 else weighted_mean(self._problems, self._solutions)
+        return z if self._treatment is None else self._treatment.relax(self.plan, z, self.history.newest)
+
+    def _judge(self) -> None:
+        """Raise when residuals that vanish at the first guess would vanish at others as well (0 = 0, gain 1).
+
+        Corrections would find out; steps that need none are looked at once, and once more after each time that there
+        were corrections where equations are involved, since these may change their mind in mid-run.
+        """
+        script = self.script
+        if len(self._norms) > len(self._problems):
+            self._judged = self.plan.explicit
+        elif not self._judged and script.corrector is not None and script.corrector.uses_jacobian:
+            if script.local == "converged" and self.plan.n_z:
+                for _, problem in self._problems:
+                    self.trial.plan = problem
+                    Factorised(self.jacobian(), self.plan.z_labels)
+            self._judged = script.local == "converged"
+
+    def jacobian(self) -> Any:
+        """The interface Jacobian of the problem at hand; subsystems do not stay where they were."""
+        self._ended = _NOWHERE
+        return self.trial.jacobian()
+
+    def _is_rounding(self, plan: Plan, r: Vector, z: Vector, tol: float, inside: float) -> bool:
+        """True when every residual that misses the tolerance is rounding of its own evaluation."""
+        if inside > tol:
+            return False
+        floor = _ROUNDINGS * plan.rounding(z, self.y)
+        return bool((np.abs(r) <= np.maximum(tol * self.measure.rows(z), floor)).all())
+
+    def _not_converged(self, plan: Plan, r: Vector, norms: list[float], tol: float) -> ConvergenceError:
+        window, worst = self.window, int(np.argmax(np.abs(r) / self.measure.row_size))
+        trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
+        return ConvergenceError(
+            f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
+            f"after {len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
+            f"(tol {tol:g}, last norms {trend}); try a smaller step, Newton(refresh='iteration'), "
+            "or looser tol if the norms stand still",
+            time=window.t0,
+        )
+
+    # -- books -------------------------------------------------------------------------------------------------------
+
+    def remember(self, z: Vector) -> None:
+        self.measure.remember(z)
+
+    def note_residual(self, r: Vector) -> None:
+        self._residual = float(np.abs(r).max(initial=0.0))
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is carried from step to step, as copies."""
+        return {
+            "correctors": [memory_of(corrector) for corrector in self._correctors],
+            "measure": memory_of(self.measure),
+            "shape": self._shape,
+            "judged": self._judged,
+        }
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        for corrector, held in zip(self._correctors, saved["correctors"], strict=True):
+            set_memory(corrector, held)
+        set_memory(self.measure, saved["measure"])
+        self._shape, self._judged = saved["shape"], saved["judged"]
