@@ -7,8 +7,8 @@ per macro step, `start_step`; then `correct` once per iteration; and `accept` wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from cosolve.basics.arrays import Vector
 from cosolve.corrector.algebra.linear_solve import InterfaceMatrix
@@ -31,6 +31,10 @@ class Corrector:
 
     #: True when `correct` asks for the Jacobian, which only parallel (Jacobi) sweeps have
     uses_jacobian: bool = False
+    #: `correct` in the verbs of `verbs.py`, `text(m, z, r)`, where it can be said so; compiled engines need it
+    text: Callable[..., Any] | None = None
+    #: how long a Jacobian is used, see `Newton`
+    refresh: str = "iteration"
 
     def start_run(self, labels: Sequence[str]) -> None:
         """Forget everything; `labels` name the coupling variables."""

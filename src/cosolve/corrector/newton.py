@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from cosolve.basics.arrays import Vector
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError
+from cosolve.verbs import minus, solved
 
 Refresh = Literal["iteration", "step", "run"]
+
+
+def newton(m: Any, z: Any, r: Any) -> Any:
+    """One correction, in verbs."""
+    return minus(m, z, solved(m, r))
 
 
 class Newton(Corrector):
@@ -28,6 +34,7 @@ class Newton(Corrector):
     """
 
     uses_jacobian: bool = True
+    text = staticmethod(newton)
 
     def __init__(self, refresh: Refresh = "iteration") -> None:
         if refresh not in ("iteration", "step", "run"):

@@ -15,8 +15,8 @@ from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script, Text
 from cosolve.method.order import checked_order, listed, unknown_in_order
-from cosolve.method.verbs import asked, cross, end_known, extrapolated, lead, open_signal, places, settled, sweep
 from cosolve.subsystem.base import has_capability
+from cosolve.verbs import asked, cross, end_known, extrapolated, lead, open_signal, places, settled, sweep
 
 # -- the macro steps -------------------------------------------------------------------------------------------------
 

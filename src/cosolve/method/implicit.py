@@ -15,7 +15,8 @@ from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
 from cosolve.method.explicit import serial_sweep
 from cosolve.method.order import checked_order, unknown_in_order
 from cosolve.method.semi_implicit import refuse_bad_differencing
-from cosolve.method.verbs import (
+from cosolve.subsystem.base import has_capability
+from cosolve.verbs import (
     accept,
     agreed,
     another_problem,
@@ -32,7 +33,6 @@ from cosolve.method.verbs import (
     tried,
     used,
 )
-from cosolve.subsystem.base import has_capability
 
 
 def implicit(m: Any, o: Implicit) -> Any:

@@ -14,7 +14,7 @@ from cosolve.corrector import Newton
 from cosolve.errors import SetupError
 from cosolve.method.base import JacobianSource, Method, Script
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
-from cosolve.method.verbs import (
+from cosolve.verbs import (
     accept,
     agreed,
     another_problem,

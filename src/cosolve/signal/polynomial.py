@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -54,18 +54,34 @@ def lagrange_weights(nodes: tuple[float, ...]) -> Matrix:
            [ 1., -1.]])
     """
     n = len(nodes)
-    weights = np.zeros((n, n))
-    for j, node in enumerate(nodes):
-        basis = np.array([1.0])
-        for other in (*nodes[:j], *nodes[j + 1 :]):
-            grown = np.zeros(len(basis) + 1)
-            grown[1:] = basis
-            grown[:-1] -= other * basis
-            basis = grown / (node - other)
-        weights[:, j] = basis
-    weights += 0.0  # no negative zeros
+    flat = [0.0] * (n * n)
+    fill_weights(nodes, n, flat, [0.0] * (n + 1), [0.0] * (n + 1))
+    weights = np.array(flat).reshape(n, n)
     weights.flags.writeable = False  # shared through the cache
     return weights
+
+
+def fill_weights(nodes: Any, count: int, out: Any, basis: Any, grown: Any) -> None:
+    """The matrix of `lagrange_weights`, row by row into `out`; with `count + 1` places to work in, twice.
+
+    Plain numbers in, plain numbers out: compiled engines run it too.
+    """
+    for j in range(count):
+        basis[0] = 1.0
+        length = 1
+        for other in range(count):
+            if other == j:
+                continue
+            grown[0] = 0.0
+            for k in range(length):
+                grown[k + 1] = basis[k]
+            for k in range(length):
+                grown[k] -= nodes[other] * basis[k]
+            length += 1
+            for k in range(length):
+                basis[k] = grown[k] / (nodes[j] - nodes[other])
+        for k in range(count):
+            out[k * count + j] = basis[k] + 0.0  # no negative zeros
 
 
 def end_values(coefficients: Matrix) -> Vector:

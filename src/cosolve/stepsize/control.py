@@ -7,6 +7,7 @@ Explicit methods use it for the next step only; where every subsystem can go bac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 from cosolve.stepsize.clock import refuse_bad_step
 
-_TINY = 1e-300
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,37 @@ class Adaptive:
             return 0.0
         atol = self.rtol if self.atol is None else self.atol
         weight = atol * nominal + self.rtol * np.maximum(np.abs(z), np.abs(predicted))
-        squares = ((z - predicted) / np.maximum(weight, _TINY)) ** 2
+        squares = ((z - predicted) / np.maximum(weight, TINY)) ** 2
         return float(np.sqrt(squares.cumsum()[-1] / len(z)))  # added in order, as the compiled loop does
 
     def next_step(self, H: float, error: float, previous: float | None, degree: int) -> float:
         """Length of the step after one of length `H` with this estimate (`previous`: that of the step before)."""
-        error = max(error, _TINY)
-        order = degree + 1
-        if self.controller == "I" or previous is None:
-            power = 1.0 if self.controller == "I" else self.alpha
-            proposal: float = H * error ** (-power / order)
-        else:
-            proposal = H * error ** (-self.alpha / order) * max(previous, _TINY) ** (self.beta / order)
-        return min(float(self.H_max), self.q_max * H, max(self.H_min, self.q_min * H, self.q * proposal))
+        return next_length(H, error, np.nan if previous is None else previous, degree + 1, self.numbers)
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
         """Length of the repetition of a rejected step."""
-        shrink: float = max(self.q_min, self.q * error ** (-1.0 / (degree + 1)))
-        return max(self.H_min, H * shrink)
+        return shorter_length(H, error, degree + 1, self.numbers)
+
+    @cached_property
+    def numbers(self) -> tuple[float, ...]:
+        """The settings as plain numbers, for `next_length` and for compiled engines."""
+        alpha, beta = (self.alpha, self.beta) if self.controller == "PI" else (1.0, 0.0)
+        limits = float(self.H_min), float(self.H_max), self.q, self.q_min, self.q_max
+        return (*(float(number) for number in (*limits, alpha, beta)), float(self.controller == "PI"))
+
+
+def next_length(H: float, error: float, previous: float, order: int, numbers: tuple[float, ...]) -> float:
+    """Length of the step after one of length `H` with this error (`previous`: of the step before; NaN: none)."""
+    H_min, H_max, q, q_min, q_max, alpha, beta, pi = numbers
+    error = max(error, TINY)
+    if pi == 0.0 or previous != previous:
+        proposal = H * error ** (-alpha / order)
+    else:
+        proposal = H * error ** (-alpha / order) * max(previous, TINY) ** (beta / order)
+    return min(H_max, q_max * H, max(H_min, q_min * H, q * proposal))
+
+
+def shorter_length(H: float, error: float, order: int, numbers: tuple[float, ...]) -> float:
+    """Length of the repetition of a rejected step."""
+    H_min, _, q, q_min, _, _, _, _ = numbers
+    return max(H_min, H * max(q_min, q * error ** (-1.0 / order)))

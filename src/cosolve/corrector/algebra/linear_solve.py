@@ -15,7 +15,8 @@ SPARSE_FROM = 100
 
 InterfaceMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSC array
 
-_RCOND = 1e-14
+#: Interface Jacobians that are worse conditioned count as singular.
+RCOND = 1e-14
 
 #: Up to this size a singular sparse Jacobian is looked at again as a dense one, to name the variables.
 _NAMED_UP_TO = 3000
@@ -84,7 +85,7 @@ class Factorised:
         norm = np.abs(scaled).sum(axis=0).max()
         self._lu, self._pivots, info = getrf(scaled)
         rcond = 0.0 if info > 0 else gecon(self._lu, norm)[0]
-        if not rcond > _RCOND:
+        if not rcond > RCOND:
             null = np.abs(np.linalg.svd(scaled)[2][-1]) if np.isfinite(scaled).all() else np.ones(len(rows))
             involved = [self.labels[m] for m in np.argsort(-null) if null[m] > 0.1 * null.max()][:4]
             raise self._singular(
@@ -101,7 +102,7 @@ class Factorised:
         try:
             self._splu = splu(scaled)
             pivots = np.abs(self._splu.U.diagonal())
-            singular = not pivots.min() > _RCOND * pivots.max()
+            singular = not pivots.min() > RCOND * pivots.max()
         except RuntimeError:
             singular = True
         if singular and len(rows) > _NAMED_UP_TO:

@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.corrector import Newton
+from cosolve.engine.native.binding import text_obstacle
 from cosolve.engine.native.laws import law_addresses
-from cosolve.engine.native.wiring import Wiring, obstacle, wire
+from cosolve.engine.native.wiring import FLAGS, JACOBIAN_KNOWN, NORMS_PER_STEP, NOTED, Wiring, obstacle, wire
+from cosolve.engine.native.wiring import VERBS as _VERBS
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
-from cosolve.method import GaussSeidel, Implicit, Jacobi, Method, SemiImplicit
+from cosolve.method import Method, Script
 from cosolve.method.order import in_order
 from cosolve.run import Core
-from cosolve.run.startup import RisingDegree
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Controlled, Uniform
 from cosolve.subsystem.base import has_capability
@@ -103,18 +103,20 @@ def step_obstacle(plan: Plan, natives: list[Native]) -> str | None:
 
 
 def _method_obstacle(method: Method) -> str | None:
-    """Why there is no compiled loop for this method."""
-    if isinstance(method, (Jacobi, GaussSeidel)):
-        return None if method.outputs == "as used" else f"{method.name} with outputs='exchanged' is not compiled"
-    if isinstance(method, SemiImplicit):
-        return None if method.refresh == "step" else "Jacobians that are kept for a run belong to the readable engine"
-    if isinstance(method, Implicit):
-        if not isinstance(method.corrector, Newton) or method.corrector.refresh == "run":
-            return f"{method.corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
-        if method.sweep != "jacobi" or method.local != "converged" or method.accept_unconverged:
-            return "serial sweeps, approximate crossings and accepted unconverged steps run in the readable engine"
-        return None
-    return f"{method.name} is not compiled"
+    """Why the macro step of this method is not compiled."""
+    script = method.script
+    if script is None:
+        return f"{method.name} is not written in verbs"
+    corrector = script.corrector
+    known = _VERBS if corrector is None or corrector.text is None else _VERBS | {"corrected"}
+    found = text_obstacle(script, known)
+    if found is not None and corrector is not None and corrector.text is None:
+        return f"{corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
+    if found is not None:
+        return f"{method!r}: {found}, which the readable engine knows alone"
+    if corrector is not None and corrector.refresh == "run":
+        return "Jacobians that are kept for a run belong to the readable engine"
+    return None if script.local == "converged" else "approximate crossings belong to the readable engine"
 
 
 def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
@@ -138,7 +140,7 @@ class Chunks:
             self.reason = "macro steps that end at events are crossed by the readable engine"
         if self.reason is None and type(windows) not in (Uniform, Controlled):
             self.reason = "the method chooses its own steps"
-        if self.reason is None and type(core.startup) is not RisingDegree:
+        if self.reason is None and (core.startup.own_steps or core.startup.known_past):
             self.reason = "the run has a start of its own"
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
@@ -170,6 +172,9 @@ class Chunks:
         if self._loop is None:
             if not self._prepare(windows.H) or self.reason is not None:
                 return None
+            from cosolve.engine.native.loops import loop
+
+            self._loop = loop("equal_steps", self.bound)
             self._cross(times[:1], None)  # compiles, or reads from the cache
         self.loading = perf_counter() - began
         return self._timed(self._cross, times, room)
@@ -215,68 +220,61 @@ class Chunks:
         if isinstance(natives, str):
             self.reason = natives
             return False
+        script = method.script
+        assert script is not None
+        solves = script.corrector is not None
         try:
-            corrected = isinstance(method, (SemiImplicit, Implicit))
-            laws = [law_addresses(block, partials=corrected) for block in plan.blocks]
+            laws = [law_addresses(block, partials=solves) for block in plan.blocks]
         except Exception as error:  # numba's own kinds, many
             first = str(error).strip().splitlines()[0]
             self.reason = f"numba cannot compile a law: {first}"
             return False
-        order = in_order(plan, method.order) if isinstance(method, GaussSeidel) else list(range(plan.n_subsystems))
-        self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree + 1)
-        # an explicit step is undone where that is cheap, or where the readable engine may have to take it again
-        explicit, back = isinstance(method, (Jacobi, GaussSeidel)), [n.hands_back for n in natives]
-        self.may_retry = not explicit or any(back) or all(len(n.state) for n in natives)
+        order = in_order(plan, script.order)
+        self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree, method.depth)
+        # a step is undone where the method does so anyway, where that is cheap, or where the readable engine may have
+        # to take it again
+        repeats, back = "rollback" in method.needs, [n.hands_back for n in natives]
+        self.may_retry = repeats or any(back) or all(len(n.state) for n in natives)
         stuck = [name for name, n in zip(plan.names, natives, strict=True) if not (n.save or len(n.state))]
-        if explicit and any(back) and stuck:
+        if not repeats and any(back) and stuck:
             self.reason = f"'{plan.names[back.index(True)]}' may hand a step back, and '{stuck[0]}' cannot be set back"
             return False
-        past = tuple(-float(j) for j in range(method.degree + 1))
-        W = np.array(lagrange_weights(past))  # arrays of one kind, so that one compilation serves all
-        V = np.ones((1, 1)) if method.degree == 0 else np.array(lagrange_weights((1.0, *past[:-1])))
-        self._H, self._loop = H, self._bound(method, H, W, V)
+        self._H = H
+        return self._bind(script)
+
+    def _bind(self, script: Script) -> bool:
+        """The loop around the text of the method; False (with the reason) where Jacobians may change by themselves."""
+        from cosolve.engine.native.binding import bind_text
+        from cosolve.engine.native.loops import compiled_text
+        from cosolve.engine.native.verbs import VERBS
+
+        wiring, core = self.wiring, self.core
+        if script.corrector is not None:
+            weights = lagrange_weights((1.0, *(-float(j) for j in range(core.method.degree))))
+            if not self._set_responses(wiring, script, weights[:, 0]):
+                return False
+            self._lapack = lapack_addresses()
+            steady = bool(wiring.exact.all()) and not len(wiring.laws)
+            wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
+            wiring.put(KEEP=JACOBIAN_KNOWN if steady else 0, INCREMENT=float(script.increment))
+        self.bound = bind_text(core.method, script, VERBS, compiled_text)
         return True
 
-    def _bound(self, method: Method, H: float, W: Matrix, V: Matrix) -> Callable[..., int]:
-        """The loop of this method as a function of (values, times, Y, Z, R, N, norms)."""
-        from cosolve.engine.native import corrected, explicit
+    def put_books(self, values: Matrix, norms: Vector) -> Any:
+        """Let compiled code see the history, the sizes and room for norms; the result keeps them in memory."""
+        measure = self.core.measure
+        plain = measure.plain.astype(np.int64)
+        self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
+        self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, COUNT=0, PROBLEM=0, RESIDUAL=np.nan, FLAGS=0)
+        return plain
 
-        w, undo = self.wiring.address, self.may_retry
-        if isinstance(method, Jacobi):
-            return lambda values, times, Y, Z, *rest: explicit.jacobi(w, W, values, times, H, undo, Y, Z)
-        if isinstance(method, GaussSeidel):
-            return lambda values, times, Y, Z, *rest: explicit.gauss_seidel(w, W, V, values, times, H, undo, Y, Z)
-        assert isinstance(method, (SemiImplicit, Implicit))
-        if not self._set_responses(self.wiring, method, V[:, 0]):
-            return lambda *rest: 0
-        guess = method.degree if method.predictor is None else method.predictor
-        P = np.array(lagrange_weights(tuple(-float(j) for j in range(guess + 1))))
-        lapack = lapack_addresses()
-        steady = bool(self.wiring.exact.all()) and not len(self.wiring.laws)
-        memory = self._memory
-        if isinstance(method, SemiImplicit):
-            return lambda values, times, Y, Z, R, *rest: corrected.semi_implicit(
-                *(w, lapack, P, V, values, memory().size, method.increment, method.final_update, steady),
-                *(times, H, Y, Z, R),
-            )
-        assert isinstance(method.corrector, Newton)
-        every = method.corrector.refresh == "iteration"
-        return lambda values, times, Y, Z, R, N, norms: corrected.implicit(
-            *(w, lapack, P, V, values, memory().size, method.increment, memory().plain, memory().least),
-            *(method.tol, int(method.max_iterations), every, steady, times, H, Y, Z, R, N, norms),
-        )
-
-    def _memory(self) -> Any:
-        """What the readable method remembers: its largest magnitudes live there."""
-        return self.core.measure
-
-    def _set_responses(self, w: Wiring, method: SemiImplicit | Implicit, weight: Vector) -> bool:
+    def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
         """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""
         from cosolve.basics.products import product
 
         plan = self.core.plan
         for i, native in enumerate(self.natives):
-            if method.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
+            if script.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
             if native.jacobian is None:
                 own = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
@@ -291,33 +289,49 @@ class Chunks:
         core, method = self.core, self.core.method
         count = len(times) - 1
         rows = self._scratch(count) if room is None or not count else room(count)
-        Y, Z, R = rows["y"], rows["z"], rows["residual"]
-        most = int(method.max_iterations) + 2 if isinstance(method, Implicit) else 0
-        N, norms = np.zeros(count if most else 0, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
+        Y, Z, R, counts = rows["y"], rows["z"], rows["residual"], np.zeros((count, 4), np.int64)
+        norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         values = np.array(core.history.values[: method.depth + 1])
+        kept = self.put_books(values, norms)
         for native in self.natives:
             native.enter()
         assert self._loop is not None
         try:
-            done = int(self._loop(values, times, Y, Z, R, N, norms))
+            done = int(
+                self._loop(
+                    *(self.wiring.address, self.bound.options, values, times, self._H, self.may_retry, Y, Z, R, counts)
+                )
+            )
         finally:
             for native in self.natives:
                 native.leave()
+        del kept
         self.note_failure(not done and count > 0)
         failure = None if self.may_retry or done == count else self._failed(float(times[done]))
         if not done:
             if failure is not None:
                 raise failure
             return None
-        explicit = isinstance(method, (Jacobi, GaussSeidel))
-        iterations: Any = (N[:done] - 1).astype(np.int32) if most else 0 if explicit else 1
-        residual = np.nan if explicit else R[:done]
-        calls = self._account(done, iterations)
-        chunk = Chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, iterations, residual, calls, 0, np.nan)
+        chunk = self.chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, R, counts, norms)
         chunk.failure = failure
-        if most:
-            chunk.norms, chunk.counts = norms[: int(N[:done].sum())], N[:done]
         core.skip(chunk.t, chunk.y[-1].copy(), list(values))
+        return chunk
+
+    def chunk(self, t: Vector, Y: Matrix, Z: Matrix, H: Any, R: Vector, counts: Any, norms: Vector) -> Chunk:
+        """The rows of these steps; what is the same in all of them is said once."""
+        counts = counts[: len(t)]
+        if (counts == counts[0]).all():
+            sweeps, renewed = counts[0, :2]
+        else:
+            sweeps, renewed = counts.T[:2]
+        iterations = (counts[:, 2] if counts[0, 2] else counts[:, 3]).astype(np.int32) - 1
+        noted = bool(self.wiring.plan[FLAGS] & NOTED)
+        chunk = Chunk(
+            *(t, Y, Z, H, iterations if np.ndim(sweeps) or counts[0, 2] else int(iterations[0])),
+            *(R[: len(t)] if noted else np.nan, self.count(len(t), sweeps, renewed), 0, np.nan),
+        )
+        if counts[0, 2]:
+            chunk.norms, chunk.counts = norms[: int(counts[:, 2].sum())], counts[:, 2].copy()
         return chunk
 
     def note_failure(self, failed: bool) -> None:
@@ -348,19 +362,6 @@ class Chunks:
         """Room for rows that are only passing through."""
         plan = self.core.plan
         return {"y": np.empty((count, plan.n_y)), "z": np.empty((count, plan.n_z)), "residual": np.empty(count)}
-
-    def _account(self, steps: int, iterations: Any) -> npt.NDArray[np.int64]:
-        """Calls per step and subsystem, and Jacobians, counted as the readable engine counts them."""
-        method = self.core.method
-        if isinstance(method, (Jacobi, GaussSeidel)):
-            return self.count(steps, np.int64(1), np.int64(0))
-        if isinstance(method, SemiImplicit):
-            return self.count(steps, np.int64(2), np.int64(1))
-        assert isinstance(method, Implicit)
-        assert isinstance(method.corrector, Newton)
-        every = method.corrector.refresh == "iteration"
-        renewed = iterations if every else iterations > 0
-        return self.count(steps, iterations.astype(np.int64) + 1, renewed.astype(np.int64))
 
     def count(self, steps: int, sweeps: Any, renewed: Any) -> npt.NDArray[np.int64]:
         """Calls per subsystem (and step) for so many sweeps and interface Jacobians; the crew's books are kept."""

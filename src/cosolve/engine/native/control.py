@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosolve.corrector import Newton
-from cosolve.method import GaussSeidel, Implicit, Jacobi, SemiImplicit
+from cosolve.engine.native.wiring import NORMS_PER_STEP
 from cosolve.stepsize import TickClock
 from cosolve.stepsize.sequence import Controlled
 from cosolve.subsystem.base import has_capability
@@ -15,34 +14,16 @@ from cosolve.subsystem.base import has_capability
 if TYPE_CHECKING:
     from cosolve.engine.native.chunks import Chunk, Chunks
 
-_KINDS = (Jacobi, GaussSeidel, SemiImplicit, Implicit)
-
 
 class ControlledChunks:
     """The compiled side of one error-controlled run."""
 
     def __init__(self, chunks: Chunks, windows: Controlled) -> None:
         self.chunks, self.windows = chunks, windows
-        control, method = windows.control, chunks.core.method
+        control = windows.control
         atol = control.rtol if control.atol is None else control.atol
-        pi = control.controller == "PI"
-        self._control = np.array(
-            [
-                *(control.rtol, atol, control.H_min, control.H_max, control.q, control.q_min, control.q_max),
-                *(control.alpha if pi else 1.0, control.alpha, control.beta, float(pi)),
-            ]
-        )
-        self._kind = next(k for k, kind in enumerate(_KINDS) if isinstance(method, kind))
-        self._guess = method.degree
-        self._settings = np.zeros(5)
-        if isinstance(method, (SemiImplicit, Implicit)):
-            self._guess = method.degree if method.predictor is None else method.predictor
-            self._settings[0] = method.increment
-        if isinstance(method, SemiImplicit):
-            self._settings[1] = method.final_update
-        if isinstance(method, Implicit):
-            assert isinstance(method.corrector, Newton)
-            self._settings[2:] = method.tol, method.max_iterations, method.corrector.refresh == "iteration"
+        self._tolerances = np.array([control.rtol, atol])
+        self._numbers = control.numbers
         if not isinstance(windows.clock, TickClock):
             chunks.reason = "a run without an end takes its controlled steps in the readable engine"
 
@@ -51,22 +32,25 @@ class ControlledChunks:
         from cosolve.engine.native.chunks import step_obstacle
 
         chunks = self.chunks
-        plan, method = chunks.core.plan, chunks.core.method
+        plan, script = chunks.core.plan, chunks.core.method.script
+        assert script is not None
         chunks.reason = step_obstacle(plan, chunks.natives)
-        if isinstance(method, (SemiImplicit, Implicit)) and method.jacobian == "auto":
+        if script.corrector is not None and script.jacobian == "auto":
             own = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if has_capability(s, "jacobian")]
             if own and chunks.reason is None:
                 changes = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
                 chunks.reason = f"{changes}; runs with jacobian='difference' are compiled"
         chunks.wiring.exact[:] = 0
+        chunks.wiring.put(KEEP=0)
+        if script.corrector is not None:
+            chunks.wiring.put(EVERY=int(script.corrector.refresh == "iteration"))
         if not all(native.save or len(native.state) for native in chunks.natives) and chunks.reason is None:
             chunks.reason = "steps of changing length are compiled only where they can be undone"
         return chunks.reason is None
 
     def take(self, count: int) -> Chunk | None:
         """Cross at most `count` steps."""
-        from cosolve.engine.native import controlled
-        from cosolve.engine.native.chunks import Chunk, lapack_addresses
+        from cosolve.engine.native.loops import loop
 
         chunks, windows = self.chunks, self.windows
         core = chunks.core
@@ -77,50 +61,33 @@ class ControlledChunks:
         state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous])
         values = np.array(history.values[: method.depth + 1])
         steps = np.array(history.steps[: method.depth])
-        implicit = isinstance(method, Implicit)
-        books: Any = core.measure
-        size = books.size if isinstance(method, (SemiImplicit, Implicit)) else np.zeros(plan.n_z)
-        plain, least = (books.plain, books.least) if implicit else (np.zeros(plan.n_z, bool), np.zeros(plan.n_z))
-        most = int(self._settings[3]) + 2 if implicit else 0
-        rows, Y, Z = np.zeros((count, 6)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
-        R, N, norms = np.empty(count), np.zeros(count, np.int64), np.zeros(max(most, min(count * most, 1 << 16)))
+        rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
+        R, counts = np.empty(count), np.zeros((count, 4), np.int64)
+        norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
+        kept = chunks.put_books(values, norms)
         rejected_before = core.rejected
         for native in chunks.natives:
             native.enter()
+        assert method.script is not None
         try:
-            done, filled = controlled.run(
-                *(
-                    self._kind,
-                    chunks.wiring.address,
-                    method.degree,
-                    self._guess,
-                    values,
-                    steps,
-                    state,
-                    self._control,
-                ),
-                *(plan.z_nominal, windows.may_reject, lapack_addresses(), size, self._settings),
-                *(plain, least, rows, Y, Z, R, N, norms),
+            done = int(
+                loop("controlled_steps", chunks.bound)(
+                    *(chunks.wiring.address, chunks.bound.options, method.script.guess, values, steps, state),
+                    *(self._tolerances, self._numbers, plan.z_nominal, windows.may_reject, rows, Y, Z, R, counts),
+                )
             )
         finally:
             for native in chunks.natives:
                 native.leave()
+        del kept
         if not done:
             chunks.note_failure(count > 0)
             return None
         chunks.note_failure(False)
-        rows, sweeps, renewed = rows[:done], rows[:done, 4].astype(np.int64), rows[:done, 5].astype(np.int64)
-        calls, rejected = chunks.count(done, sweeps, renewed), rows[:, 3].astype(np.int64)
-        corrected = isinstance(method, (SemiImplicit, Implicit))
-        iterations: Any = (N[:done] - 1).astype(np.int32) if implicit else int(corrected)
-        residual = R[:done] if corrected else np.nan
-        chunk = Chunk(
-            *(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), iterations, residual, calls, rejected),
-            rows[:, 2].copy(),
-        )
-        if implicit:
-            chunk.norms, chunk.counts = norms[:filled], N[:done]
-        core.rejected = rejected_before + int(rejected.sum())
+        rows = rows[:done]
+        chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
+        chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
+        core.rejected = rejected_before + int(chunk.total("rejected"))
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
         core.stand(chunk.y[-1].copy(), list(values), list(steps))
         return chunk

@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from cosolve.corrector.algebra.linear_solve import RCOND
+from cosolve.engine.measure import GROWTH
 from cosolve.engine.native.parts import (
     FAILED,
     GOOD,
     bare,
     begin,
-    combine,
-    evaluate,
     finish,
     law,
     law_failed,
@@ -23,29 +21,50 @@ from cosolve.engine.native.parts import (
 )
 from cosolve.engine.native.wiring import (
     ARGUMENTS,
+    BASE,
+    COLUMNS,
     COPIES,
+    DR_DY,
+    ENDS,
     EXACT,
     FIRST,
+    INCREMENT,
+    INTEGERS,
+    INTERPOLATION,
+    LAPACK,
     LAW_NOMINAL,
     LAW_READS,
     LAW_ROWS,
+    LEAST,
     N_COPIES,
     N_LAW_READS,
     N_LAW_ROWS,
     N_LAWS,
+    N_NODES,
     N_READS,
     N_SUBSYSTEMS,
+    N_Y,
+    N_Z,
     NOISE,
     OUTPUTS,
     OUTPUTS_MOVED,
     PARTIALS,
+    PIVOTS,
+    PLAIN,
+    RATES,
     READS,
     RESPONSE,
+    ROWS,
+    SCALED,
+    SIGNAL,
     SIZE,
+    SIZES,
     SLOPES,
+    START,
     VALUES,
+    WORK,
+    G,
 )
-from cosolve.jit import njit
 from cosolve.jit.calls import (
     call_nine,
     call_partials,
@@ -53,57 +72,11 @@ from cosolve.jit.calls import (
     double_at,
     finite,
     put_double_at,
+    put_word_at,
     short_loop,
     word_at,
 )
 from cosolve.subsystem.native import REPLAY
-
-_RCOND = 1e-14  # as in corrector/algebra/linear_solve.py
-_GROWTH = 1e6  # as in method/implicit.py
-
-
-@part
-def end_in(base, weight, z, coefficients):
-    """Coefficients of the signal that ends in `z`."""
-    for j in range(len(weight)):
-        for q in range(len(z)):
-            short_loop()
-            coefficients[j, q] = base[j, q] + weight[j] * z[q]
-
-
-@part
-def predict(P, V, values, base, guess, z):
-    """The first guess `z` (weights `P`), and the part of the signals that does not depend on their end (`V`)."""
-    n = V.shape[0]
-    if n > 1:
-        combine(V[:, 1:], values[: n - 1], base)
-    if P.shape[0] > 1:
-        combine(P, values[: P.shape[1]], guess)
-    for q in range(len(z)):
-        total = guess[0, q] if P.shape[0] > 1 else values[0, q]
-        for j in range(1, P.shape[0]):
-            short_loop()
-            total += guess[j, q]
-        z[q] = total
-
-
-@njit(cache=True)
-def workspace(n_y, n_z):
-    """Room for `dr/dy`, the interface Jacobian, and what its factorisation needs."""
-    scaling = np.empty(n_z), np.empty(n_z), np.empty((n_z, n_z))
-    integers = np.empty(n_z, np.int32), np.zeros(4 + n_z, np.int32)
-    return (np.empty((n_z, n_y)), np.empty((n_z, n_z))), scaling, integers, (np.empty(4 * n_z), np.empty(2))
-
-
-@part
-def residual(w, z, asked, r):
-    """`z - f(y)`; `asked` gets `f(y)`, the values that the outputs ask for."""
-    if evaluate(w, asked) != GOOD:
-        return FAILED
-    for q in range(len(z)):
-        short_loop()
-        r[q] = z[q] - asked[q]
-    return GOOD
 
 
 @part
@@ -119,10 +92,10 @@ def _add(at, index, value):
 
 
 @part
-def output_partials(w, dr_dy):
+def output_partials(w):
     """`dr/dy`: -1 for connections, minus central differences for laws."""
-    into, n_y = dr_dy.ctypes.data, dr_dy.shape[1]
-    _clear(into, dr_dy.size)
+    into, n_y = word_at(w, DR_DY), word_at(w, N_Y)
+    _clear(into, word_at(w, N_Z) * n_y)
     for k in range(word_at(w, N_COPIES)):
         short_loop()
         pair = word_at(w, COPIES) + 16 * k
@@ -145,24 +118,21 @@ def output_partials(w, dr_dy):
 
 
 @part
-def jacobian(w, z, base, weight, size, increment, t0, t1, H, coefficients, dr_dy, G):
+def jacobian(w):
     """`G = dr/dz + dr/dy dy/dz`, by constant responses where there are some and by differences elsewhere."""
-    n_z, n_y = dr_dy.shape
+    n_z, n_y = word_at(w, N_Z), word_at(w, N_Y)
     most = 0
     for i in range(word_at(w, N_SUBSYSTEMS)):
         short_loop()
         most = max(most, _columns(w, i))
     for k in range(most):  # one column of each subsystem at a time, so that they may work side by side
         for i in range(word_at(w, N_SUBSYSTEMS)):
-            if (
-                k < _columns(w, i)
-                and _shift(w, i, k, z, base, weight, size, increment, t0, t1, H, coefficients) != GOOD
-            ):
+            if k < _columns(w, i) and _shift(w, i, k) != GOOD:
                 return FAILED
         for i in range(word_at(w, N_SUBSYSTEMS)):
-            if k < _columns(w, i) and _differ(w, i, k, z, size, increment, t0, t1, H, len(weight)) != GOOD:
+            if k < _columns(w, i) and _differ(w, i, k) != GOOD:
                 return FAILED
-    into, of = G.ctypes.data, dr_dy.ctypes.data
+    into, of = word_at(w, G), word_at(w, DR_DY)
     _clear(into, n_z * n_z)
     for m in range(n_z):
         short_loop()
@@ -189,38 +159,38 @@ def _columns(w, i):
 
 
 @part
-def _shifted(s, k, z, size, increment):
+def _shifted(w, s, k):
     """The coupling variable that column `k` of the subsystem at `s` is about, moved a little."""
     m = word_at(word_at(s, READS), k)
-    known, largest = double_at(z.ctypes.data, m), double_at(size.ctypes.data, m)
-    return known + max(increment, double_at(s, NOISE)) * max(largest, abs(known))
+    known, size = double_at(word_at(w, ENDS), m), double_at(word_at(w, SIZES), m)
+    return known + max(double_at(w, INCREMENT), double_at(s, NOISE)) * max(size, abs(known))
 
 
 @part
-def _shift(w, i, k, z, base, weight, size, increment, t0, t1, H, coefficients):
+def _shift(w, i, k):
     """Give subsystem `i`, back at the start of the step, its inputs with the moved variable of column `k`."""
     s = subsystem(w, i)
-    m, n_z = word_at(word_at(s, READS), k), len(z)
-    _end_one(base, weight, m, _shifted(s, k, z, size, increment), coefficients)
+    m = word_at(word_at(s, READS), k)
+    _end_one(w, m, _shifted(w, s, k))
     if restore(w, i) != 0:
         return FAILED
-    status = begin(w, i, REPLAY, t0, t1, H, len(weight), coefficients.ctypes.data, n_z)
-    _end_one(base, weight, m, double_at(z.ctypes.data, m), coefficients)
+    status = begin(w, i, REPLAY, word_at(w, N_NODES), word_at(w, SIGNAL))
+    _end_one(w, m, double_at(word_at(w, ENDS), m))
     return status
 
 
 @part
-def _end_one(base, weight, m, value, coefficients):
+def _end_one(w, m, value):
     """The signal of coupling variable `m` ends in `value`."""
-    n_z = base.shape[1]
-    for j in range(len(weight)):
+    n, n_z, weights = word_at(w, N_NODES), word_at(w, N_Z), word_at(w, INTERPOLATION)
+    for j in range(n):
         short_loop()
         at = j * n_z + m
-        put_double_at(coefficients.ctypes.data, at, double_at(base.ctypes.data, at) + weight[j] * value)
+        put_double_at(word_at(w, SIGNAL), at, double_at(word_at(w, BASE), at) + double_at(weights, j * n) * value)
 
 
 @part
-def _differ(w, i, k, z, size, increment, t0, t1, H, n):
+def _differ(w, i, k):
     """How the outputs of subsystem `i` respond to that."""
     s = subsystem(w, i)
     y, moved, response, width = (
@@ -229,9 +199,9 @@ def _differ(w, i, k, z, size, increment, t0, t1, H, n):
         word_at(s, RESPONSE),
         word_at(s, N_READS),
     )
-    if finish(w, i, REPLAY, t0, t1, H, n, moved) != GOOD:
+    if finish(w, i, REPLAY, word_at(w, N_NODES), moved) != GOOD:
         return FAILED
-    by = _shifted(s, k, z, size, increment) - double_at(z.ctypes.data, word_at(word_at(s, READS), k))
+    by = _shifted(w, s, k) - double_at(word_at(w, ENDS), word_at(word_at(s, READS), k))
     for q in range(word_at(s, SIZE)):
         short_loop()
         put_double_at(response, q * width + k, (double_at(moved, q) - double_at(y, q)) / by)
@@ -239,127 +209,101 @@ def _differ(w, i, k, z, size, increment, t0, t1, H, n):
 
 
 @part
-def factorise(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
+def factorise(w):
     """Make `solve` know `G`."""
-    if len(G) > 1:
-        return _factors(lapack, G, rows, columns, scaled, pivots, integers, work, rates)
-    scaled[0, 0] = G[0, 0]  # one unknown: nothing to scale
-    return GOOD if finite(G[0, 0]) and G[0, 0] != 0.0 else FAILED
+    if word_at(w, N_Z) > 1:
+        return _factors(w)
+    value = double_at(word_at(w, G), 0)  # one unknown: nothing to scale
+    put_double_at(word_at(w, SCALED), 0, value)
+    return GOOD if finite(value) and value != 0.0 else FAILED
 
 
 @bare
-def _factors(lapack, G, rows, columns, scaled, pivots, integers, work, rates):
+def _factors(w):
     """LU factors of `G`, scaled by columns and then by rows (`corrector/algebra/linear_solve.py`)."""
-    n = len(G)
+    n, of = word_at(w, N_Z), word_at(w, G)
+    rows, columns, scaled = word_at(w, ROWS), word_at(w, COLUMNS), word_at(w, SCALED)
     for q in range(n):
-        largest = 0.0
+        found = 0.0
         for p in range(n):
             short_loop()
-            if not finite(G[p, q]):
+            value = double_at(of, p * n + q)
+            if not finite(value):
                 return FAILED
-            largest = max(largest, abs(G[p, q]))
-        columns[q] = largest
-        if largest == 0.0:
+            found = max(found, abs(value))
+        put_double_at(columns, q, found)
+        if found == 0.0:
             return FAILED
-    norm = 0.0
     for p in range(n):
-        largest = 0.0
+        found = 0.0
         for q in range(n):
             short_loop()
-            largest = max(largest, abs(G[p, q]) / columns[q])
-        rows[p] = largest
-        if largest == 0.0:
+            found = max(found, abs(double_at(of, p * n + q)) / double_at(columns, q))
+        put_double_at(rows, p, found)
+        if found == 0.0:
             return FAILED
+    norm = 0.0
     for q in range(n):
         total = 0.0
         for p in range(n):
             short_loop()
-            scaled[q, p] = G[p, q] / rows[p] / columns[q]  # Fortran order
-            total += abs(scaled[q, p])
+            value = double_at(of, p * n + q) / double_at(rows, p) / double_at(columns, q)
+            put_double_at(scaled, q * n + p, value)  # Fortran order
+            total += abs(value)
         norm = max(norm, total)
-    size, info, letter = integers[0:1], integers[1:2], integers[2:3]
-    size[0] = n
-    call_six(
-        lapack[0],
-        size.ctypes.data,
-        size.ctypes.data,
-        scaled.ctypes.data,
-        size.ctypes.data,
-        pivots.ctypes.data,
-        info.ctypes.data,
-    )
-    if info[0] != 0:
+    lapack, pivots, integers, rates = word_at(w, LAPACK), word_at(w, PIVOTS), word_at(w, INTEGERS), word_at(w, RATES)
+    size, info, letter = integers, integers + 8, integers + 16
+    put_word_at(size, 0, n)
+    put_word_at(info, 0, 0)
+    call_six(word_at(lapack, 0), size, size, scaled, size, pivots, info)
+    if word_at(info, 0) != 0:
         return FAILED
-    rates[0] = norm
-    letter[0] = 49  # "1": the norm of the condition estimate
-    call_nine(
-        lapack[1],
-        letter.ctypes.data,
-        size.ctypes.data,
-        scaled.ctypes.data,
-        size.ctypes.data,
-        rates[0:1].ctypes.data,
-        rates[1:2].ctypes.data,
-        work.ctypes.data,
-        integers[4:].ctypes.data,
-        info.ctypes.data,
-    )
-    return GOOD if rates[1] > _RCOND else FAILED
+    put_double_at(rates, 0, norm)
+    put_word_at(letter, 0, 49)  # "1": the norm of the condition estimate
+    call_nine(word_at(lapack, 1), letter, size, scaled, size, rates, rates + 8, word_at(w, WORK), integers + 32, info)
+    return GOOD if double_at(rates, 1) > RCOND else FAILED
 
 
 @part
-def solve(lapack, scaled, pivots, rows, columns, integers, r, x):
+def solve(w, r, x):
     """`x = G^-1 r` after `factorise`."""
-    if len(r) > 1:
-        return _solve(lapack, scaled, pivots, rows, columns, integers, r, x)
-    x[0] = r[0] / scaled[0, 0]
-    return GOOD if finite(x[0]) else FAILED
+    if word_at(w, N_Z) > 1:
+        return _solve(w, r, x)
+    put_double_at(x, 0, double_at(r, 0) / double_at(word_at(w, SCALED), 0))
+    return GOOD if finite(double_at(x, 0)) else FAILED
 
 
 @bare
-def _solve(lapack, scaled, pivots, rows, columns, integers, r, x):
-    n = len(r)
+def _solve(w, r, x):
+    n, integers, columns = word_at(w, N_Z), word_at(w, INTEGERS), word_at(w, COLUMNS)
     for p in range(n):
         short_loop()
-        x[p] = r[p] / rows[p]
-    size, info, letter, one = integers[0:1], integers[1:2], integers[2:3], integers[3:4]
-    size[0], letter[0], one[0] = n, 78, 1  # "N": not transposed
+        put_double_at(x, p, double_at(r, p) / double_at(word_at(w, ROWS), p))
+    size, info, letter, one = integers, integers + 8, integers + 16, integers + 24
+    put_word_at(size, 0, n)
+    put_word_at(letter, 0, 78)  # "N": not transposed
+    put_word_at(one, 0, 1)
     call_nine(
-        lapack[2],
-        letter.ctypes.data,
-        size.ctypes.data,
-        one.ctypes.data,
-        scaled.ctypes.data,
-        size.ctypes.data,
-        pivots.ctypes.data,
-        x.ctypes.data,
-        size.ctypes.data,
-        info.ctypes.data,
+        word_at(word_at(w, LAPACK), 2), letter, size, one, word_at(w, SCALED), size, word_at(w, PIVOTS), x, size, info
     )
     for p in range(n):
         short_loop()
-        x[p] = x[p] / columns[p]
-        if not finite(x[p]):
+        value = double_at(x, p) / double_at(columns, p)
+        put_double_at(x, p, value)
+        if not finite(value):
             return FAILED
     return GOOD
 
 
 @part
-def largest(x):
-    """The largest magnitude."""
-    largest = 0.0
-    for q in range(len(x)):
-        short_loop()
-        largest = max(largest, abs(x[q]))
-    return largest
-
-
-@part
-def norm_of(z, r, size, plain, least, start):
+def norm_of(w, z, r):
     """The largest row, each in units of its coupling variable."""
+    sizes, plain, least, start = word_at(w, SIZES), word_at(w, PLAIN), word_at(w, LEAST), double_at(w, START)
     norm = 0.0
-    for q in range(len(z)):
+    for q in range(word_at(w, N_Z)):
         short_loop()
-        unit = 1.0 if plain[q] else max(size[q], min(abs(z[q]), _GROWTH * start))
-        norm = max(norm, abs(r[q]) / max(unit, least[q]))
+        unit = max(double_at(sizes, q), min(abs(double_at(z, q)), GROWTH * start))
+        if word_at(plain, q) != 0:
+            unit = 1.0
+        norm = max(norm, abs(double_at(r, q)) / max(unit, double_at(least, q)))
     return norm

@@ -11,23 +11,29 @@ from __future__ import annotations
 from typing import Any
 
 from cosolve.engine.native.wiring import (
+    ARENA,
+    ARENA_END,
     ARGUMENTS,
     BEGIN,
     COPIES,
     CROSS,
     DATA,
+    FLAGS,
     INPUTS,
     LAW,
     LAW_BYTES,
     LAW_READS,
     LAW_ROWS,
     LAWS,
+    LENGTH,
     N_COPIES,
     N_LAW_READS,
     N_LAW_ROWS,
     N_LAWS,
     N_STATE,
     N_SUBSYSTEMS,
+    N_Z,
+    NEXT,
     OUTPUTS,
     RESTORE,
     SAVE,
@@ -36,7 +42,10 @@ from cosolve.engine.native.wiring import (
     STATE,
     SUBSYSTEM_BYTES,
     SUBSYSTEMS,
+    T0,
+    T1,
     TROUBLE,
+    TROUBLED,
     VALUES,
     WIDTH,
     U,
@@ -54,7 +63,6 @@ from cosolve.jit.calls import (
     short_loop,
     word_at,
 )
-from cosolve.subsystem.native import ADVANCE
 
 GOOD, FAILED = 0, 1
 
@@ -66,16 +74,62 @@ bare: Any = njit(cache=True, _nrt=False)
 
 
 @part
-def combine(W, values, coefficients):
-    """`coefficients = W @ values`, row after row."""
-    for j in range(W.shape[0]):
-        for q in range(values.shape[1]):
+def has(w, flag):
+    """Whether a flag is set."""
+    return word_at(w, FLAGS) & flag != 0
+
+
+@part
+def put_flag(w, flag):
+    """Set a flag."""
+    put_word_at(w, FLAGS, word_at(w, FLAGS) | flag)
+
+
+@part
+def clear_flag(w, flag):
+    """Clear a flag."""
+    put_word_at(w, FLAGS, word_at(w, FLAGS) & ~flag)
+
+
+@part
+def trouble(w):
+    """The step is out of the ordinary: what follows does nothing, and at its end the step is taken back."""
+    put_flag(w, TROUBLED)
+
+
+@part
+def take(w, count):
+    """Room for so many doubles, until the end of the step."""
+    at = word_at(w, NEXT)
+    if at + 8 * count > word_at(w, ARENA_END):
+        trouble(w)
+        return word_at(w, ARENA)
+    put_word_at(w, NEXT, at + 8 * count)
+    return at
+
+
+@part
+def combine(weights, stride, first, count, rows, values, n_z, out):
+    """`rows` rows of sums of `count` vectors, with weights from column `first` on."""
+    for j in range(rows):
+        of = weights + 8 * (j * stride + first)
+        for q in range(n_z):
             short_loop()
-            total = W[j, 0] * values[0, q]
-            for k in range(1, W.shape[1]):
+            total = double_at(of, 0) * double_at(values, q)
+            for k in range(1, count):
                 short_loop()
-                total += W[j, k] * values[k, q]
-            coefficients[j, q] = total
+                total += double_at(of, k) * double_at(values, k * n_z + q)
+            put_double_at(out, j * n_z + q, total)
+
+
+@part
+def largest(at, count):
+    """The largest magnitude."""
+    found = 0.0
+    for q in range(count):
+        short_loop()
+        found = max(found, abs(double_at(at, q)))
+    return found
 
 
 @part
@@ -91,9 +145,9 @@ def law(w, b):
 
 
 @part
-def begin(w, i, mode, t0, t1, H, n, coefficients, n_z):
+def begin(w, i, mode, n, coefficients):
     """Give subsystem `i` its inputs; `coefficients` is where `n` rows of `n_z` numbers are."""
-    s = subsystem(w, i)
+    s, n_z = subsystem(w, i), word_at(w, N_Z)
     u, width, inputs = word_at(s, U), word_at(s, WIDTH), word_at(s, INPUTS)
     for j in range(n):
         row = coefficients + 8 * j * n_z
@@ -104,14 +158,16 @@ def begin(w, i, mode, t0, t1, H, n, coefficients, n_z):
             put_double_at(u, j * width + k, value + double_at(inputs, 3 * k + 2) if j == 0 else value)
     if word_at(s, BEGIN) == 0:
         return GOOD
+    t0, t1, H = double_at(w, T0), double_at(w, T1), double_at(w, LENGTH)
     status = call_cross(word_at(s, BEGIN), word_at(s, DATA), mode, t0, t1, H, n, u, word_at(s, OUTPUTS))
     return GOOD if status == 0 else _failed(w, i, status)
 
 
 @part
-def finish(w, i, mode, t0, t1, H, n, outputs):
+def finish(w, i, mode, n, outputs):
     """Subsystem `i` crosses the step with the inputs it has; `outputs` is where its outputs go."""
     s = subsystem(w, i)
+    t0, t1, H = double_at(w, T0), double_at(w, T1), double_at(w, LENGTH)
     status = call_cross(word_at(s, CROSS), word_at(s, DATA), mode, t0, t1, H, n, word_at(s, U), outputs)
     if status != 0:
         return _failed(w, i, status)
@@ -127,20 +183,8 @@ def _failed(w, i, status):
     """Note which subsystem failed (-1: a law)."""
     put_word_at(word_at(w, TROUBLE), 0, i)
     put_word_at(word_at(w, TROUBLE), 1, status)
+    trouble(w)
     return FAILED
-
-
-@part
-def sweep(w, t0, t1, H, n, coefficients, n_z):
-    """All subsystems cross the step; their outputs go to `Y`."""
-    for i in range(word_at(w, N_SUBSYSTEMS)):
-        if begin(w, i, ADVANCE, t0, t1, H, n, coefficients, n_z) != GOOD:
-            return FAILED
-    for i in range(word_at(w, N_SUBSYSTEMS)):
-        outputs = word_at(subsystem(w, i), OUTPUTS)
-        if finish(w, i, ADVANCE, t0, t1, H, n, outputs) != GOOD:
-            return FAILED
-    return GOOD
 
 
 @part
@@ -179,7 +223,7 @@ def evaluate_law(w, b, z):
         return FAILED
     for k in range(word_at(law(w, b), N_LAW_ROWS)):
         short_loop()
-        put_double_at(z.ctypes.data, word_at(rows, k), double_at(values, k))
+        put_double_at(z, word_at(rows, k), double_at(values, k))
     return GOOD
 
 
@@ -189,7 +233,7 @@ def evaluate(w, z):
     copies, y = word_at(w, COPIES), word_at(w, Y)
     for k in range(word_at(w, N_COPIES)):
         short_loop()
-        put_double_at(z.ctypes.data, word_at(copies, 2 * k), double_at(y, word_at(copies, 2 * k + 1)))
+        put_double_at(z, word_at(copies, 2 * k), double_at(y, word_at(copies, 2 * k + 1)))
     for b in range(word_at(w, N_LAWS)):
         if evaluate_law(w, b, z) != GOOD:
             return FAILED
@@ -202,7 +246,7 @@ def save(w, i):
     s = subsystem(w, i)
     if word_at(s, SAVE) != 0:
         return call_one(word_at(s, SAVE), word_at(s, DATA))
-    _copy(word_at(s, STATE), word_at(s, SLOT), word_at(s, N_STATE))
+    copy(word_at(s, STATE), word_at(s, SLOT), word_at(s, N_STATE))
     return 0
 
 
@@ -212,12 +256,13 @@ def restore(w, i):
     s = subsystem(w, i)
     if word_at(s, RESTORE) != 0:
         return call_one(word_at(s, RESTORE), word_at(s, DATA))
-    _copy(word_at(s, SLOT), word_at(s, STATE), word_at(s, N_STATE))
+    copy(word_at(s, SLOT), word_at(s, STATE), word_at(s, N_STATE))
     return 0
 
 
 @part
-def _copy(source, target, count):
+def copy(source, target, count):
+    """So many doubles."""
     for k in range(count):
         short_loop()
         put_double_at(target, k, double_at(source, k))
@@ -244,8 +289,8 @@ def restore_all(w):
 @part
 def record(w, z, Y_rows, Z_rows, s):
     """Write the row of step `s`."""
-    _copy(word_at(w, Y), Y_rows.ctypes.data + 8 * s * Y_rows.shape[1], Y_rows.shape[1])
-    _copy(z.ctypes.data, Z_rows.ctypes.data + 8 * s * Z_rows.shape[1], Z_rows.shape[1])
+    copy(word_at(w, Y), Y_rows.ctypes.data + 8 * s * Y_rows.shape[1], Y_rows.shape[1])
+    copy(z, Z_rows.ctypes.data + 8 * s * Z_rows.shape[1], Z_rows.shape[1])
 
 
 @part
@@ -255,4 +300,4 @@ def push(values, z):
     for k in range((values.shape[0] - 1) * n_z - 1, -1, -1):
         short_loop()
         put_double_at(at, k + n_z, double_at(at, k))
-    _copy(z.ctypes.data, at, n_z)
+    copy(z, at, n_z)

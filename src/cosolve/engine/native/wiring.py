@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.engine.readable.serial import Serial
 from cosolve.interface.plan import Plan
+from cosolve.signal.polynomial import lagrange_weights
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
 
@@ -20,7 +22,8 @@ Integers = npt.NDArray[np.int64]
 _LARGEST = 64
 
 
-# The words of the plan's own record, as compiled code reads them. Names in capitals are places; addresses unless said.
+# The words of the machine's own record, as compiled code reads them. Names in capitals are places; addresses unless
+# said.
 (
     N_SUBSYSTEMS,
     SUBSYSTEMS,
@@ -36,8 +39,85 @@ _LARGEST = 64
     ORDER,  # of a serial sweep
     KNOWN,  # the copies that are known after each place of it begin there; they, and the laws, come in this order
     LAWS_KNOWN,
-    _PLAN_WORDS,
-) = range(15)
+    LAGGING,  # 1 for coupling variables that are read before they are known in that order
+    N_Y,
+    N_Z,
+    # the step under way
+    T0,  # a double
+    T1,  # a double
+    LENGTH,  # a double
+    FLAGS,  # bits, see below
+    KEEP,  # those of them that stay from step to step
+    SWEEPS,
+    RENEWED,  # Jacobians
+    # signals
+    HISTORY,  # rows of values, the newest first
+    NODES,  # positions of these points
+    WEIGHTS_KNOWN,  # bit d: extrapolation of degree d; _INTERPOLATION: those below
+    EXTRAPOLATION,  # addresses, by degree
+    INTERPOLATION,
+    N_NODES,  # of an interpolation
+    BASE,  # of it: what does not depend on the end
+    SCRATCH,  # twice the number of nodes and more
+    # vectors: taken from here on, all given back at the end of a step
+    ARENA,
+    ARENA_END,
+    NEXT,
+    ENDS,  # what the last signals ended in
+    SIGNAL,  # of the last sweep
+    ASKED,
+    NEW,  # values as they become known in a serial sweep
+    ACCEPTED,
+    # the interface Jacobian
+    SIZES,
+    INCREMENT,  # a double
+    EVERY,  # 1: renewed in every iteration
+    DR_DY,
+    G,
+    ROWS,
+    COLUMNS,
+    SCALED,
+    PIVOTS,
+    INTEGERS,
+    WORK,
+    RATES,
+    LAPACK,
+    # the iteration
+    PROBLEM,
+    COUNT,  # of norms in this step
+    FILLED,  # norms before it
+    CAPACITY,
+    NORMS,
+    PLAIN,  # words
+    LEAST,
+    START,  # a double: how large things are
+    FIRST_NORM,  # a double
+    LAST_NORM,  # a double
+    RESIDUAL,  # a double
+    MACHINE_WORDS,
+) = range(65)
+
+#: Flags: the subsystems have left the start; the base is known; `ASKED` is; the last crossing still stands; the step is
+#: out of the ordinary; the Jacobian was made in this step; it is there at all; a residual was noted.
+MOVED, BASE_KNOWN, ASKED_KNOWN, CROSSED, TROUBLED, RENEWED_NOW, JACOBIAN_KNOWN, NOTED = (1 << k for k in range(8))
+
+#: Norms that must fit in at the beginning of a step.
+NORMS_PER_STEP = 64
+
+#: The verbs that `verbs.py` gives a meaning; written down here, since that module is loaded only to compile.
+VERBS = frozenset(
+    (
+        *("extrapolated", "predicted", "ending_in", "sweep", "rewind", "places", "open_signal", "cross", "end_known"),
+        *("used", "asked", "residual", "minus", "solved", "another_problem", "met", "tried", "accept", "agreed"),
+        *("remember", "note_residual"),
+    )
+)
+
+#: Vectors and signals that a step may use; one that needs more is left to the readable engine.
+ARENA_VECTORS = 256
+
+#: The bit of `WEIGHTS_KNOWN` for the interpolation.
+BIT_INTERPOLATION = 1 << 40
 
 # Of a subsystem's record.
 (
@@ -86,6 +166,17 @@ class Wiring:
     trouble: Integers  # the subsystem that failed last (-1: a law), and its status (0: an output that is not finite)
     keep: list[Any]
 
+    def put(self, **places: Any) -> None:
+        """Words of the machine's record: whole numbers, doubles, or arrays by their address."""
+        for name, value in places.items():
+            place = globals()[name]
+            if isinstance(value, float):
+                self.plan.view(np.float64)[place] = value
+            elif isinstance(value, np.ndarray):
+                self.plan[place] = value.ctypes.data
+            else:
+                self.plan[place] = value
+
     @property
     def address(self) -> int:
         """Of the plan's record."""
@@ -97,11 +188,14 @@ class Wiring:
         return self.subsystems[:, EXACT]
 
 
-def wire(plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], rows: int) -> Wiring:
-    """The records for subsystems and laws that have their addresses, with inputs of `rows` coefficients.
+def wire(
+    plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], degree: int, depth: int
+) -> Wiring:
+    """The records for subsystems and laws that have their addresses, with signals of this degree.
 
     Of a law: the address of the law, and of its partial derivatives (0 where nobody asks for them).
     """
+    rows = max(degree, depth) + 2
     keep: list[Any] = []
 
     def at(array: Any) -> int:
@@ -143,15 +237,31 @@ def wire(plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: 
         record[[LAW_READS, N_LAW_READS]] = words(block.y_index), len(block.y_index)
         record[[LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL]] = words(block.rows), len(block.rows), at(block.y_nominal)
     takes, gives = (max((len(getattr(b, name)) for b, _ in blocks), default=1) for name in ("y_index", "rows"))
-    trouble, head = np.zeros(2, np.int64), np.zeros(_PLAN_WORDS, np.int64)
+    trouble, head = np.zeros(2, np.int64), np.zeros(MACHINE_WORDS, np.int64)
     head[[N_SUBSYSTEMS, SUBSYSTEMS, N_LAWS, LAWS]] = count, at(records), len(blocks), at(of_laws)
     head[[N_COPIES, COPIES]] = len(copies), words(np.column_stack([plan.copy_rows, plan.copy_from])[copies])
     head[[Y, TROUBLE, ORDER]] = at(y), at(trouble), words(order)
+    head[LAGGING] = words(Serial(plan, order).lagging)
     sizes = takes, 2 * gives, takes * gives  # values of a law twice, for differences
     head[[ARGUMENTS, VALUES, SLOPES]] = [at(np.zeros(max(1, size))) for size in sizes]
     head[[KNOWN, LAWS_KNOWN]] = [
         words(np.searchsorted(np.sort(at_place), range(count + 1))) for at_place in (copied, found)
     ]
+    head[[N_Y, N_Z, N_NODES]] = plan.n_y, plan.n_z, degree + 1
+    n_z, doubles = plan.n_z, head.view(np.float64)
+    nodes = np.array([1.0, *(-float(j) for j in range(depth + 2))])
+    head[NODES], head[WEIGHTS_KNOWN] = at(nodes) + 8, -1
+    extrapolation = [np.array(lagrange_weights(tuple(nodes[1 : d + 2]))) for d in range(depth + 1)]
+    head[EXTRAPOLATION] = words([at(weights) for weights in extrapolation])
+    head[INTERPOLATION] = at(np.array(lagrange_weights(tuple(nodes[: degree + 1]))) if degree else np.ones((1, 1)))
+    head[BASE], head[SCRATCH] = at(np.zeros((degree + 1) * n_z)), at(np.zeros(2 * depth + 8))
+    arena = np.zeros(ARENA_VECTORS * (rows + 1) * n_z)
+    head[[ARENA, ARENA_END, NEXT]] = at(arena), at(arena) + arena.nbytes, at(arena)
+    head[[NEW, ENDS, SIGNAL, ASKED, ACCEPTED]] = at(np.zeros(n_z))
+    head[[DR_DY, G, SCALED]] = at(np.zeros(n_z * plan.n_y + 1)), at(np.zeros(n_z * n_z)), at(np.zeros(n_z * n_z))
+    head[[ROWS, COLUMNS, WORK, RATES]] = [at(np.zeros(size)) for size in (n_z, n_z, 4 * n_z, 2)]
+    head[[PIVOTS, INTEGERS]] = at(np.zeros(n_z, np.int64)), at(np.zeros(4 + n_z, np.int64))
+    doubles[[LAST_NORM, RESIDUAL]] = np.nan
     return Wiring(head, records, of_laws, responses, records[:, N_READS].copy(), trouble, keep)
 
 

@@ -1,4 +1,4 @@
-"""The readable engine: the verbs of `method/verbs.py` as calls into subsystems from Python, failures in sentences."""
+"""The readable engine: the verbs of `verbs.py` as calls into subsystems from Python, failures in sentences."""
 
 from __future__ import annotations
 

@@ -1,0 +1,103 @@
+"""Texts of methods bound to the native engine: the same code with machine code in place of the verbs.
+
+A text that uses a verb without a native meaning is refused, and the refusal says why a run is not compiled.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from cosolve import verbs
+from cosolve.basics.checks import is_number
+from cosolve.method import Method
+from cosolve.method.base import Script
+
+#: The names of all verbs.
+VOCABULARY = frozenset(
+    name for name, verb in vars(verbs).items() if isinstance(verb, FunctionType) and verb.__module__ == verbs.__name__
+)
+
+
+def texts_of(script: Script) -> Iterator[FunctionType]:
+    """The text of a script, the texts that it calls, and that of its corrector."""
+    waiting, seen = [script.text], set()
+    if script.corrector is not None and script.corrector.text is not None:
+        waiting.append(script.corrector.text)
+    while waiting:
+        text: Any = waiting.pop()
+        if text not in seen:
+            seen.add(text)
+            yield text
+            for name in text.__code__.co_names:
+                called = text.__globals__.get(name)
+                if isinstance(called, FunctionType) and name not in VOCABULARY:
+                    waiting.append(called)
+
+
+def text_obstacle(script: Script, known: frozenset[str]) -> str | None:
+    """Why an engine that knows these verbs cannot carry out a script; None when it can."""
+    for text in texts_of(script):
+        name = text.__name__
+        if text.__closure__ is not None:
+            return f"its macro step ({name}) is made at run time and no plain text"
+        for verb in text.__code__.co_names:
+            if verb in VOCABULARY and verb not in known:
+                return f"its macro step uses the verb '{verb}'"
+    return None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A text as machine code, and the options that it reads, as one record."""
+
+    step: Any
+    options: Any
+    cached: bool
+    name: str = field(default="")
+
+
+def bind_text(method: Method, script: Script, meanings: dict[str, Any], compiled: Callable[..., Any]) -> Bound:
+    """The text of a method with these meanings of the verbs; `compiled(function, cached)` makes machine code."""
+    read: dict[str, float] = {}
+    bound: dict[Any, Any] = {}
+    known = dict(meanings)
+
+    def bind(text: Any) -> Any:
+        if text in bound:
+            return bound[text]
+        space: dict[str, Any] = {"__name__": text.__module__, "__builtins__": builtins}
+        for name in text.__code__.co_names:
+            called = text.__globals__.get(name)
+            if name in known:
+                space[name] = known[name]
+            elif isinstance(called, FunctionType):
+                space[name] = bind(called)
+            elif called is not None and is_number(called):
+                space[name] = called
+            elif is_number(value := getattr(method, name, None)) or isinstance(value, bool):
+                read[name] = value  # type: ignore[assignment]
+        made = FunctionType(text.__code__, space, text.__name__, text.__defaults__)
+        made.__qualname__, made.__module__ = f"{text.__qualname__}_natively", text.__module__
+        bound[text] = compiled(made, _is_ours(text))
+        return bound[text]
+
+    if script.corrector is not None and script.corrector.text is not None:
+        known["corrected"] = bind(script.corrector.text)
+    step = bind(script.text)
+    kinds = [(name, np.int64 if isinstance(value, (bool, int)) else np.float64) for name, value in read.items()]
+    options = np.zeros(1, dtype=np.dtype(kinds or [("none", np.int64)]))
+    for name, value in read.items():
+        options[name] = value
+    ours = all(_is_ours(text) for text in texts_of(script))
+    return Bound(step, options[0], ours, "_".join(text.__name__ for text in texts_of(script)))
+
+
+def _is_ours(text: Any) -> bool:
+    """Texts of this package change only with it, so their machine code may be kept on disk."""
+    return str(text.__module__).startswith("cosolve.")

@@ -1,0 +1,210 @@
+"""The compiled loops over macro steps: equal ones, and error-controlled ones. `step` is the text of a method.
+
+A step that is out of the ordinary is taken back, and the loop returns: the readable engine takes that step.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated, attr-defined"
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from cosolve.engine.native.binding import Bound
+from cosolve.engine.native.parts import bare, part, push, record, restore_all, save_all
+from cosolve.engine.native.verbs import predicted
+from cosolve.engine.native.wiring import (
+    ARENA,
+    CAPACITY,
+    COUNT,
+    FILLED,
+    FLAGS,
+    KEEP,
+    LENGTH,
+    NEXT,
+    NODES,
+    NORMS_PER_STEP,
+    RENEWED,
+    RESIDUAL,
+    SWEEPS,
+    T0,
+    T1,
+    TROUBLED,
+    WEIGHTS_KNOWN,
+)
+from cosolve.jit import njit
+from cosolve.jit.calls import double_at, put_double_at, put_word_at, word_at
+from cosolve.stepsize.clock import TICKS, ticks_of, time_of
+from cosolve.stepsize.control import TINY, next_length, shorter_length
+from cosolve.stepsize.sequence import LEAST_TICKS
+
+_ticks_of: Any = njit(cache=True)(ticks_of)
+_time_of: Any = njit(cache=True)(time_of)
+_next_length: Any = njit(cache=True)(next_length)
+_shorter_length: Any = njit(cache=True)(shorter_length)
+
+
+def step(m, o):
+    """Stands for the text of a method."""
+
+
+@part
+def _begin(w, t0, t1, undo):
+    """A macro step begins; False where it must not."""
+    put_double_at(w, T0, t0)
+    put_double_at(w, T1, t1)
+    put_word_at(w, FLAGS, word_at(w, FLAGS) & word_at(w, KEEP))
+    put_word_at(w, NEXT, word_at(w, ARENA))
+    put_word_at(w, SWEEPS, 0)
+    put_word_at(w, RENEWED, 0)
+    if undo and save_all(w) != 0:
+        return False
+    return word_at(w, FILLED) + NORMS_PER_STEP <= word_at(w, CAPACITY)
+
+
+@part
+def _is_bad(w, undo):
+    """Whether the step was out of the ordinary; it is taken back then."""
+    bad = word_at(w, FLAGS) & TROUBLED != 0
+    if bad and undo:
+        restore_all(w)
+    return bad
+
+
+@part
+def _accept(w, z, values, Y, Z, R, counts, s, sweeps):
+    """The step is taken: write its row, move the history on; `sweeps` were its own, without rejected attempts."""
+    push(values, z)
+    record(w, z, Y, Z, s)
+    put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
+    at = counts.ctypes.data + 32 * s
+    put_word_at(at, 0, word_at(w, SWEEPS))
+    put_word_at(at, 1, word_at(w, RENEWED))
+    put_word_at(at, 2, word_at(w, COUNT))
+    put_word_at(at, 3, sweeps)
+    put_word_at(w, FILLED, word_at(w, FILLED) + word_at(w, COUNT))
+
+
+def equal_steps(w, o, values, times, H, undo, Y, Z, R, counts):
+    """Macro steps of equal length with a full history; returns how many were taken."""
+    put_double_at(w, LENGTH, H)
+    return _equal_steps(w, o, values, times, undo, Y, Z, R, counts)
+
+
+def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
+    for s in range(len(Y)):
+        if not _begin(w, times[s], times[s + 1], undo):
+            return s
+        z = step(w, o)
+        if _is_bad(w, undo):
+            return s
+        _accept(w, z, values, Y, Z, R, counts, s, word_at(w, SWEEPS))
+    return len(Y)
+
+
+@part
+def _estimate(z, predicted, nominal, rtol, atol):
+    """The error estimate, added up in order (`stepsize/control.py`)."""
+    total = 0.0
+    for q in range(len(nominal)):
+        of, by = double_at(z, q), double_at(predicted, q)
+        weight = atol * nominal[q] + rtol * max(abs(of), abs(by))
+        share = (of - by) / max(weight, TINY)
+        total = share * share if q == 0 else total + share * share
+    return np.sqrt(total / len(nominal))
+
+
+def controlled_steps(
+    w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+):
+    """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
+
+    `clock`: start, end, tick, proposed length, last error (NaN: none). `tolerances`: rtol, atol. `numbers`: those of
+    `Adaptive`. `rows`: time, length, error, rejections.
+    """
+    return _controlled_steps(
+        w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+    )
+
+
+def _controlled_steps(
+    w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+):
+    t_start, t_end = clock[0], clock[1]
+    span = t_end - t_start
+    tick, H, previous = int(clock[2]), clock[3], clock[4]
+    order, nodes = guess + 1, word_at(w, NODES)
+    s = 0
+    rejected = sweeps = renewed = 0
+    while s < len(Y) and tick < TICKS:
+        ticks = _ticks_of(H, span, tick)
+        t0, t1 = _time_of(tick, t_start, t_end, span), _time_of(tick + ticks, t_start, t_end, span)
+        length = span * (ticks / TICKS)
+        back = 0.0
+        for j in range(len(steps)):
+            back += steps[j]
+            put_double_at(nodes, j + 1, -back / length)
+        put_word_at(w, WEIGHTS_KNOWN, 0)
+        put_double_at(w, LENGTH, length)
+        if not _begin(w, t0, t1, True):
+            return s
+        z = step(w, o)
+        if _is_bad(w, True):
+            return s
+        sweeps += word_at(w, SWEEPS)
+        renewed += word_at(w, RENEWED)
+        error = _estimate(z, predicted(w, guess), nominal, tolerances[0], tolerances[1])
+        if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
+            restore_all(w)
+            shorter = _shorter_length(length, error, order, numbers)
+            if _ticks_of(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
+                return s  # the readable engine says what is wrong
+            H, previous = shorter, np.nan
+            rejected += 1
+            continue
+        tick += ticks
+        for j in range(len(steps) - 1, 0, -1):
+            steps[j] = steps[j - 1]
+        steps[0] = length
+        H, previous = _next_length(length, error, previous, order, numbers), error
+        own = word_at(w, SWEEPS)
+        put_word_at(w, SWEEPS, sweeps)
+        put_word_at(w, RENEWED, renewed)
+        _accept(w, z, values, Y, Z, R, counts, s, own)
+        rows[s, 0], rows[s, 1], rows[s, 2], rows[s, 3] = t1, length, error, rejected
+        rejected = sweeps = renewed = 0
+        clock[2], clock[3], clock[4] = tick, H, previous
+        s += 1
+    return s
+
+
+_made: dict[Any, Any] = {}
+
+
+def loop(kind: str, bound: Bound) -> Any:
+    """`equal_steps` or `controlled_steps` around the text of a method, as machine code."""
+    key = kind, bound.step
+    if key not in _made:
+        inner = _around(globals()[f"_{kind}"], {"step": bound.step}, bound)
+        outer = _around(globals()[kind], {f"_{kind}": bare(inner) if bound.cached else _uncached(inner)}, bound)
+        _made[key] = njit(cache=bound.cached)(outer)
+    return _made[key]
+
+
+def _around(template: Any, names: dict[str, Any], bound: Bound) -> Any:
+    made = FunctionType(template.__code__, {**globals(), **names}, template.__name__)
+    made.__qualname__ = f"{template.__name__}_{bound.name}"
+    return made
+
+
+def _uncached(function: Any) -> Any:
+    return njit(_nrt=False)(function)
+
+
+@cache
+def compiled_text(function: Any, cached: bool) -> Any:
+    """A text as a part of the loop around it."""
+    return part(function) if cached else njit(forceinline=True, _nrt=False)(function)

@@ -1,0 +1,404 @@
+"""The native engine: the verbs of `verbs.py` as machine code on one record of words (`wiring.py`).
+
+`m` is the address of the record. Vectors are addresses of doubles that live until the end of the step, signals are
+pairs of an address and a number of rows. A step that is out of the ordinary (a failed crossing, a NaN, a singular
+Jacobian, an iteration that stands still) is not decided here: it sets a flag, after which nothing more is called, and
+`loops.py` takes the step back for the readable engine. All numbers are formed as that engine forms them; tests hold the
+two to the same bits.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from typing import Any
+
+from cosolve.engine.measure import DIVERGED, LOST
+from cosolve.engine.native.interface import factorise, jacobian, norm_of, output_partials, solve
+from cosolve.engine.native.parts import (
+    GOOD,
+    begin,
+    clear_flag,
+    combine,
+    copy,
+    evaluate,
+    evaluate_law,
+    finish,
+    has,
+    largest,
+    law,
+    part,
+    put_flag,
+    restore_all,
+    subsystem,
+    take,
+    trouble,
+)
+from cosolve.engine.native.wiring import (
+    ACCEPTED,
+    ASKED,
+    ASKED_KNOWN,
+    BASE,
+    BASE_KNOWN,
+    BIT_INTERPOLATION,
+    CAPACITY,
+    COPIES,
+    COUNT,
+    CROSSED,
+    ENDS,
+    EVERY,
+    EXTRAPOLATION,
+    FILLED,
+    FIRST_NORM,
+    HISTORY,
+    INTERPOLATION,
+    JACOBIAN_KNOWN,
+    KEEP,
+    KNOWN,
+    LAGGING,
+    LAST_NORM,
+    LAW_ROWS,
+    LAWS_KNOWN,
+    MOVED,
+    N_LAW_ROWS,
+    N_NODES,
+    N_SUBSYSTEMS,
+    N_Z,
+    NEW,
+    NODES,
+    NORMS,
+    NOTED,
+    ORDER,
+    OUTPUTS,
+    PROBLEM,
+    RENEWED,
+    RENEWED_NOW,
+    RESIDUAL,
+    SCRATCH,
+    SIGNAL,
+    SIZES,
+    START,
+    SWEEPS,
+    TROUBLED,
+    WEIGHTS_KNOWN,
+    Y,
+)
+from cosolve.jit import njit
+from cosolve.jit.calls import double_at, doubles_at, put_double_at, put_word_at, short_loop, word_at
+from cosolve.signal.polynomial import fill_weights
+from cosolve.subsystem.native import ADVANCE
+
+_fill_weights: Any = njit(cache=True, _nrt=False)(fill_weights)
+
+# -- signals ---------------------------------------------------------------------------------------------------------
+
+
+@part
+def _weigh(m, known, nodes, count, out):
+    """Node weights for this step, unless they are there."""
+    if word_at(m, WEIGHTS_KNOWN) & known == 0:
+        scratch = word_at(m, SCRATCH)
+        room = doubles_at(scratch), doubles_at(scratch + 8 * (count + 1))
+        _fill_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1])
+        put_word_at(m, WEIGHTS_KNOWN, word_at(m, WEIGHTS_KNOWN) | known)
+
+
+@part
+def extrapolated(m, degree):
+    """Coefficients of the extrapolated signals; those of degree 0 are the newest values themselves."""
+    values, n_z = word_at(m, HISTORY), word_at(m, N_Z)
+    if degree == 0:
+        return values, 1
+    n, weights = degree + 1, word_at(word_at(m, EXTRAPOLATION), degree)
+    _weigh(m, 1 << degree, word_at(m, NODES), n, weights)
+    at = take(m, n * n_z)
+    combine(weights, n, 0, n, n, values, n_z, at)
+    return at, n
+
+
+@part
+def predicted(m, degree):
+    """The ends of those signals."""
+    at, n = extrapolated(m, degree)
+    n_z = word_at(m, N_Z)
+    z = take(m, n_z)
+    for q in range(n_z):
+        total = double_at(at, q)
+        for j in range(1, n):
+            short_loop()
+            total += double_at(at, j * n_z + q)
+        put_double_at(z, q, total)
+    return z
+
+
+@part
+def _make_base(m):
+    """The part of interpolated signals that does not depend on their end."""
+    n, n_z = word_at(m, N_NODES), word_at(m, N_Z)
+    if not has(m, BASE_KNOWN):
+        if n > 1:
+            weights = word_at(m, INTERPOLATION)
+            _weigh(m, BIT_INTERPOLATION, word_at(m, NODES) - 8, n, weights)  # the end of the step stands before them
+            combine(weights, n, 1, n - 1, n, word_at(m, HISTORY), n_z, word_at(m, BASE))
+        put_flag(m, BASE_KNOWN)
+
+
+@part
+def ending_in(m, z):
+    """Coefficients of the signals that end in `z`."""
+    _make_base(m)
+    n, n_z, base, weights = word_at(m, N_NODES), word_at(m, N_Z), word_at(m, BASE), word_at(m, INTERPOLATION)
+    at = take(m, n * n_z)
+    for j in range(n):
+        weight = double_at(weights, j * n)
+        for q in range(n_z):
+            short_loop()
+            put_double_at(at, j * n_z + q, double_at(base, j * n_z + q) + weight * double_at(z, q))
+    put_word_at(m, ENDS, z)
+    return at, n
+
+
+# -- crossing the step -----------------------------------------------------------------------------------------------
+
+
+@part
+def _leave_start(m):
+    put_flag(m, MOVED | CROSSED)
+    clear_flag(m, ASKED_KNOWN)
+    put_word_at(m, SWEEPS, word_at(m, SWEEPS) + 1)
+
+
+@part
+def sweep(m, signal):
+    """All subsystems cross the step; their outputs go to `Y`."""
+    at, n = signal
+    _leave_start(m)
+    put_word_at(m, SIGNAL, at)
+    if not has(m, TROUBLED):
+        count = word_at(m, N_SUBSYSTEMS)
+        good = True
+        for i in range(count):
+            if good and begin(m, i, ADVANCE, n, at) != GOOD:
+                good = False
+        for i in range(count):
+            if good and finish(m, i, ADVANCE, n, word_at(subsystem(m, i), OUTPUTS)) != GOOD:
+                good = False
+
+
+@part
+def rewind(m):
+    """Back to the start of the step."""
+    if has(m, MOVED) and not has(m, TROUBLED) and restore_all(m) != 0:
+        trouble(m)
+
+
+@part
+def places(m):
+    """The places of a serial sweep."""
+    return range(word_at(m, N_SUBSYSTEMS))
+
+
+@part
+def open_signal(m, signal):
+    """A copy with as many rows as an interpolation needs."""
+    given, n = signal
+    _leave_start(m)
+    _make_base(m)
+    n_z, rows = word_at(m, N_Z), max(n, word_at(m, N_NODES))
+    at = take(m, rows * n_z)
+    copy(given, at, n * n_z)
+    for k in range(n * n_z, rows * n_z):
+        short_loop()
+        put_double_at(at, k, 0.0)
+    return at, rows
+
+
+@part
+def cross(m, place, signal):
+    """The subsystem at this place of the order crosses."""
+    at, n = signal
+    if not has(m, TROUBLED):
+        i = word_at(word_at(m, ORDER), place)
+        if begin(m, i, ADVANCE, n, at) == GOOD:
+            finish(m, i, ADVANCE, n, word_at(subsystem(m, i), OUTPUTS))
+
+
+@part
+def end_known(m, place, signal):
+    """What it makes known replaces what was guessed."""
+    at, rows = signal
+    new = word_at(m, NEW)
+    if not has(m, TROUBLED):
+        for k in range(word_at(word_at(m, KNOWN), place), word_at(word_at(m, KNOWN), place + 1)):
+            row = word_at(word_at(m, COPIES), 2 * k)
+            put_double_at(new, row, double_at(word_at(m, Y), word_at(word_at(m, COPIES), 2 * k + 1)))
+            _end_in(m, at, rows, row, double_at(new, row))
+        for b in range(word_at(word_at(m, LAWS_KNOWN), place), word_at(word_at(m, LAWS_KNOWN), place + 1)):
+            if not has(m, TROUBLED) and evaluate_law(m, b, new) == GOOD:
+                for k in range(word_at(law(m, b), N_LAW_ROWS)):
+                    row = word_at(word_at(law(m, b), LAW_ROWS), k)
+                    _end_in(m, at, rows, row, double_at(new, row))
+
+
+@part
+def _end_in(m, at, rows, row, value):
+    """The signal of coupling variable `row` ends in `value`."""
+    n, n_z, base, weights = word_at(m, N_NODES), word_at(m, N_Z), word_at(m, BASE), word_at(m, INTERPOLATION)
+    for j in range(rows):
+        short_loop()
+        known = 0.0
+        if j < n:
+            known = double_at(base, j * n_z + row) + double_at(weights, j * n) * value
+        put_double_at(at, j * n_z + row, known)
+
+
+@part
+def used(m, z):
+    """Guessed values where they were read before they were known."""
+    n_z, new, lagging = word_at(m, N_Z), word_at(m, NEW), word_at(m, LAGGING)
+    at = take(m, n_z)
+    for q in range(n_z):
+        short_loop()
+        put_double_at(at, q, double_at(z, q) if word_at(lagging, q) != 0 else double_at(new, q))
+    put_word_at(m, ENDS, at)
+    return at
+
+
+# -- coupling variables and their equations --------------------------------------------------------------------------
+
+
+@part
+def asked(m):
+    """The coupling variables that the outputs ask for; evaluated once per crossing."""
+    if has(m, ASKED_KNOWN):
+        return word_at(m, ASKED)
+    at = take(m, word_at(m, N_Z))
+    if not has(m, TROUBLED):
+        evaluate(m, at)
+    put_word_at(m, ASKED, at)
+    put_flag(m, ASKED_KNOWN)
+    return at
+
+
+@part
+def residual(m, z):
+    """`z - f(y)`."""
+    return minus(m, z, asked(m))
+
+
+@part
+def minus(m, a, b):
+    """`a - b`."""
+    n_z = word_at(m, N_Z)
+    at = take(m, n_z)
+    for q in range(n_z):
+        short_loop()
+        put_double_at(at, q, double_at(a, q) - double_at(b, q))
+    return at
+
+
+@part
+def solved(m, r):
+    """`dz` with `G dz = r`; `G` is made anew as often as the corrector wants, unless it is always the same."""
+    dz = take(m, word_at(m, N_Z))
+    if not has(m, TROUBLED):
+        if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
+            put_word_at(m, RENEWED, word_at(m, RENEWED) + 1)
+            put_flag(m, RENEWED_NOW)
+            if not has(m, JACOBIAN_KNOWN):
+                clear_flag(m, CROSSED)
+                if output_partials(m) != GOOD or jacobian(m) != GOOD or factorise(m) != GOOD:
+                    trouble(m)
+                if word_at(m, EVERY) == 0 or word_at(m, KEEP) != 0:
+                    put_flag(m, JACOBIAN_KNOWN)
+        if not has(m, TROUBLED) and solve(m, r, dz) != GOOD:
+            trouble(m)
+    return dz
+
+
+# -- iterations ------------------------------------------------------------------------------------------------------
+
+
+@part
+def another_problem(m):
+    """True once."""
+    first = word_at(m, PROBLEM) == 0
+    put_word_at(m, PROBLEM, 1 if first else 0)
+    if first:
+        put_word_at(m, COUNT, 0)
+    return first
+
+
+@part
+def met(m, z, r, tol, max_iterations, accept_unconverged):
+    """True when the tolerance is met; also when the readable engine must find the words."""
+    n_z, count, filled = word_at(m, N_Z), word_at(m, COUNT), word_at(m, FILLED)
+    if count == 0:
+        start = largest(word_at(m, SIZES), n_z) + largest(z, n_z) + largest(r, n_z)
+        put_double_at(m, START, start)
+    norm = norm_of(m, z, r)
+    if count == 0:
+        put_double_at(m, FIRST_NORM, norm)
+    before = double_at(m, LAST_NORM)
+    if filled + count < word_at(m, CAPACITY):
+        put_double_at(word_at(m, NORMS), filled + count, norm)
+    else:
+        trouble(m)
+    put_double_at(m, LAST_NORM, norm)
+    put_word_at(m, COUNT, count + 1)
+    if count > 0 and largest(z, n_z) > LOST * double_at(m, START):
+        trouble(m)
+    if has(m, TROUBLED) or norm <= tol:
+        return True
+    hopeless = count + 1 > max_iterations or not norm < DIVERGED * max(double_at(m, FIRST_NORM), 1.0)
+    if hopeless or (count > 0 and norm > 0.5 * before):
+        trouble(m)
+        return True
+    return False
+
+
+@part
+def tried(m, z):
+    """Whether the last crossing ended in these values and nobody has moved since."""
+    return has(m, CROSSED) and word_at(m, ENDS) == z
+
+
+@part
+def accept(m, z):
+    """The answer to the only problem."""
+    put_word_at(m, ACCEPTED, z)
+
+
+@part
+def agreed(m):
+    """That answer."""
+    return word_at(m, ACCEPTED)
+
+
+# -- books -----------------------------------------------------------------------------------------------------------
+
+
+@part
+def remember(m, z):
+    """Let the sizes grow."""
+    sizes = word_at(m, SIZES)
+    for q in range(word_at(m, N_Z)):
+        short_loop()
+        put_double_at(sizes, q, max(double_at(sizes, q), abs(double_at(z, q))))
+
+
+@part
+def note_residual(m, r):
+    """The largest residual of the step."""
+    put_double_at(m, RESIDUAL, largest(r, word_at(m, N_Z)))
+    put_flag(m, NOTED)
+
+
+#: What this engine gives a meaning; correctors that it knows are added for each method.
+VERBS: dict[str, Any] = {
+    verb.__name__: verb
+    for verb in (
+        *(extrapolated, predicted, ending_in, sweep, rewind, places, open_signal, cross, end_known, used, asked),
+        *(residual, minus, solved, another_problem, met, tried, accept, agreed, remember, note_residual),
+    )
+}
