@@ -103,7 +103,7 @@ def next_length(H: float, error: float, previous: float, order: int, numbers: tu
     H_min, H_max, q, q_min, q_max, alpha, beta, pi = numbers
     error = max(error, TINY)
     if pi == 0.0 or previous != previous:
-        proposal = H * error ** (-alpha / order)
+        proposal: float = H * error ** (-alpha / order)
     else:
         proposal = H * error ** (-alpha / order) * max(previous, TINY) ** (beta / order)
     return min(H_max, q_max * H, max(H_min, q_min * H, q * proposal))
@@ -112,4 +112,5 @@ def next_length(H: float, error: float, previous: float, order: int, numbers: tu
 def shorter_length(H: float, error: float, order: int, numbers: tuple[float, ...]) -> float:
     """Length of the repetition of a rejected step."""
     H_min, _, q, q_min, _, _, _, _ = numbers
-    return max(H_min, H * max(q_min, q * error ** (-1.0 / order)))
+    shrink: float = max(q_min, q * error ** (-1.0 / order))
+    return max(H_min, H * shrink)

@@ -23,11 +23,11 @@ from cosolve.engine.blocks.program import (
     Table,
     end_weight,
     lay_out,
-    rows_of,
+    returns_asked,
 )
 from cosolve.engine.blocks.variants import Ensemble, settled
 from cosolve.interface import Plan
-from cosolve.method import Method, SemiImplicit
+from cosolve.method import Method
 from cosolve.result import find_channel
 from cosolve.run import channels
 from cosolve.stepsize import UniformClock
@@ -112,7 +112,9 @@ class BlockRun:
         if wanted.reduce == "end":
             kept[:-1] = False
         self.rows = int(kept.sum()) + 1 if wanted.reduce == "trajectory" else 1
-        layout = lay_out(plan, ensemble.parts, self.method)
+        assert wanted.method.script is not None
+        self.script = wanted.method.script
+        layout = lay_out(plan, ensemble.parts, returns_asked(self.method, self.script))
         self.start = self._start_rows(layout, z)
         self.table = Table(ensemble.count)
         ones = self.table.row(1.0)
@@ -122,11 +124,10 @@ class BlockRun:
     def _schedule(self, layout: Layout, sums: list[Observed], kept: Any, ones: int, reduce: str) -> None:
         """What the kernel does in every step."""
         plan, method, count = self.plan, self.method, self.clock.count
-        guess = method.predictor if isinstance(method, SemiImplicit) and method.predictor is not None else method.degree
-        back = max(method.degree, min(guess, max(method.degree, 1)))
+        back = max(method.degree, self.script.guess)
         registers = Registers(layout.width, back + 2, plan.n_y, len(sums))
         code = self.code = Code(registers)
-        self._degree = rows_of(plan, method, back + 1) - 1  # of input signals, at most
+        self._degree = method.degree if plan.n_z else 0  # of input signals
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
         written: dict[tuple[int, float], Any] = {}
         programs: dict[tuple[int, float, int, bool, bool], int] = {}
@@ -181,13 +182,11 @@ class BlockRun:
 
     def _ahead(self, points: int, H: float) -> Ahead:
         """A step of length `H` with so many past points."""
-        rows = rows_of(self.plan, self.method, points)
-        made = self._propagators(H, rows - 1)
         inverse = None
-        if isinstance(self.method, SemiImplicit):
+        if self.script.corrector is not None:
             weight = end_weight(self.method, points, self.clock.H, H)[:, 0]
-            inverse = self._inverse(made, weight)
-        return Ahead(points, H, self.clock.H, made, inverse)
+            inverse = self._inverse(self._propagators(H, len(weight) - 1), weight)
+        return Ahead(points, H, self.clock.H, lambda rows: self._propagators(H, rows - 1), inverse)
 
     def _propagators(self, H: float, degree: int) -> list[Matrix]:
         if (H, degree) not in self._made:
@@ -203,7 +202,8 @@ class BlockRun:
 
     def _series(self, ensemble: Ensemble, H: float, degree: int) -> list[Matrix]:
         """Propagators of a lower degree are the first columns of those of the highest one."""
-        if H not in self._summed:
+        if H not in self._summed or degree > self._degree:
+            self._degree = max(degree, self._degree)
             self._summed[H] = self._sums(ensemble, H, self._degree)
         widths = [m.A.shape[1] + m.B.shape[1] * (degree + 1) for m in ensemble.parts]
         return [P[:, :width] for P, width in zip(self._summed[H], widths, strict=True)]

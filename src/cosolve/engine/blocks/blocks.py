@@ -17,10 +17,11 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.products import IN_ORDER
 from cosolve.engine.blocks.block_run import BlockRun, Wanted, in_threads
-from cosolve.engine.blocks.program import Integers
+from cosolve.engine.blocks.program import VERBS, Integers
 from cosolve.engine.blocks.variants import Ensemble, gather, settled
+from cosolve.engine.texts import text_obstacle
 from cosolve.interface import Plan, System
-from cosolve.method import GaussSeidel, Jacobi, Method, SemiImplicit
+from cosolve.method import Method
 from cosolve.subsystem import Linear
 
 _LARGEST_INTERFACE = 64
@@ -33,11 +34,13 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
         return "what is kept is a function of a whole result"
     if isinstance(step, bool) or not isinstance(step, (int, float, np.integer, np.floating)):
         return "the macro steps are not all of one length"
-    if type(method) not in (Jacobi, GaussSeidel, SemiImplicit):
-        return f"{method.name} does not run in blocks (Jacobi, GaussSeidel and SemiImplicit do)"
-    if isinstance(method, (Jacobi, GaussSeidel)) and method.outputs != "as used":
-        return f"{method.name} with outputs='exchanged' does not run in blocks"
-    if isinstance(method, SemiImplicit) and method.jacobian != "auto":
+    script = method.script
+    if script is None:
+        return f"{method.name} is not written in verbs"
+    found = text_obstacle(script, VERBS)
+    if found is not None:
+        return f"{method.name} does not run in blocks: {found}, which has no meaning there"
+    if script.corrector is not None and script.jacobian != "auto":
         return "differenced Jacobians do not run in blocks"
     for name, subsystem in system.subsystems.items():
         if type(subsystem) is not Linear:

@@ -1,7 +1,7 @@
 """A macro step of linear subsystems written as dot products, for all variants alike.
 
-`StepWriter` follows the method through one step (`method/explicit.py`, `method/semi_implicit.py`) and notes every sum
-that it forms, in its order. What is copied is not computed, terms that are zero in all variants are left out, and so is
+`StepWriter` gives the verbs of `verbs.py` a meaning: it carries out the text of a method and notes every sum that is
+formed, in its order. What is copied is not computed, terms that are zero in all variants are left out, and so is
 everything that nobody reads. `assemble` turns the notes into the instructions of `kernel.py`.
 
 Values live in *registers*. States and coupling variables of the last macro points turn in `turns` banks of registers:
@@ -10,6 +10,7 @@ generation `g` of step `s` is bank `(s + g) % turns`, so that nothing has to be 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.interface import Plan
-from cosolve.method import GaussSeidel, Jacobi, Method, SemiImplicit
+from cosolve.method import Method, Script
 from cosolve.method.order import in_order
 from cosolve.signal.polynomial import lagrange_weights
 
@@ -100,11 +101,52 @@ class Layout:
         return ("live", generation, self.z_place[q])
 
 
-def lay_out(plan: Plan, parts: list[Matrices], method: Method) -> Layout:
-    """The bank of registers for these subsystems."""
+#: The verbs that have a meaning here.
+VERBS = frozenset(
+    (
+        *("extrapolated", "predicted", "ending_in", "sweep", "rewind", "places", "open_signal", "cross", "end_known"),
+        *("asked", "residual", "minus", "solved", "another_problem", "accept", "agreed", "remember", "note_residual"),
+    )
+)
+
+
+class _Listener:
+    """Follows a text without doing anything, to find out whether it returns what its last crossing asks for."""
+
+    def __init__(self) -> None:
+        self.sweeps, self._problems = 0, 0
+
+    def __getattr__(self, verb: str) -> Any:
+        return lambda *_: None
+
+    def sweep(self, *_: Any) -> None:
+        self.sweeps += 1
+
+    def open_signal(self, *_: Any) -> None:
+        self.sweeps += 1
+
+    def places(self) -> range:
+        return range(0)
+
+    def another_problem(self) -> bool:
+        self._problems += 1
+        return self._problems % 2 == 1
+
+    def asked(self) -> int:
+        return self.sweeps
+
+
+def returns_asked(method: Method, script: Script) -> bool:
+    """True when the coupling variables of a macro step are copies of its outputs."""
+    listener = _Listener()
+    returned = script.text(listener, method)
+    return returned is not None and returned == listener.sweeps
+
+
+def lay_out(plan: Plan, parts: list[Matrices], updated: bool) -> Layout:
+    """The bank of registers for these subsystems; `updated`: the coupling variables are copies of outputs."""
     starts = np.cumsum([0, *(len(m.A) for m in parts)])
     copied = {int(q): int(k) for q, k in zip(plan.copy_rows, plan.copy_from, strict=True)}
-    updated = not isinstance(method, SemiImplicit) or method.final_update
     places, width = [], int(starts[-1])
     for q in range(plan.n_z):
         i = int(plan.y_owner[copied[q]])
@@ -132,7 +174,7 @@ class Ahead:
     points: int
     H: float
     past: float
-    propagators: list[Matrix]
+    propagators: Callable[[int], list[Matrix]]  # for signals of so many rows
     inverse: Matrix | None = None  # of the interface Jacobian
 
 
@@ -145,18 +187,6 @@ def past_nodes(count: int, past: float, H: float) -> tuple[float, ...]:
     return tuple(nodes)
 
 
-def rows_of(plan: Plan, method: Method, points: int) -> int:
-    """Coefficients of the input signals in a step with so many past points (degree + 1)."""
-    if not plan.n_z:
-        return 1
-    extrapolated, interpolated = min(method.degree, points - 1), min(method.degree, points)
-    if isinstance(method, Jacobi):
-        return extrapolated + 1
-    if isinstance(method, GaussSeidel):
-        return max(extrapolated, interpolated) + 1
-    return interpolated + 1
-
-
 def end_weight(method: Method, points: int, past: float, H: float) -> Matrix:
     """Weights of (end value, past values) in an interpolating signal; its first column belongs to the end value."""
     degree = min(method.degree, points)
@@ -164,34 +194,40 @@ def end_weight(method: Method, points: int, past: float, H: float) -> Matrix:
 
 
 class StepWriter:
-    """Writes down one macro step."""
+    """Writes down one macro step: the machine of the block engine."""
 
     def __init__(
         self, plan: Plan, method: Method, layout: Layout, parts: list[Matrices], offsets: list[Any], table: Table
     ) -> None:
-        self.plan, self.method, self.layout, self.parts, self.table = plan, method, layout, parts, table
+        assert method.script is not None
+        self.plan, self.method, self.script, self.layout, self.parts = plan, method, method.script, layout, parts
+        self.table = table
         self.offsets = offsets  # per input: a number, or one per variant
         self._copied = {int(q): int(k) for q, k in zip(plan.copy_rows, plan.copy_from, strict=True)}
+        self._order = in_order(plan, self.script.order)
         self._notes = Notes()
         self._temps = 0
 
     def write(self, ahead: Ahead, observed: list[Observed]) -> Notes:
         """The step; `observed` are sums of (factors, "y", "z" or "one", index)."""
-        self._notes, self._temps = Notes(), 0
+        self._notes, self._temps, self._ahead = Notes(), 0, ahead
         notes, n_z = self._notes, self.plan.n_z
-        corrected: list[Value] | None = None
-        if isinstance(self.method, SemiImplicit):
-            notes.outputs, corrected = self._semi_implicit(self.method, ahead)
-        elif isinstance(self.method, GaussSeidel):
-            notes.outputs = self._gauss_seidel(self.method, ahead)
-        else:
-            signal = [self._extrapolated(q, self.method.degree, ahead) for q in range(n_z)]
-            notes.outputs = self._sweep(signal, ahead, keep=True)
-        z = [notes.outputs[self._copied[q]] if corrected is None else corrected[q] for q in range(n_z)]
+        self._x: list[list[Value]] = [[] for _ in self.parts]  # states after the last crossing
+        self._y: list[Value] = [None] * self.plan.n_y
+        self._V = end_weight(self.method, ahead.points, ahead.past, ahead.H)
+        self._bases: list[list[Value]] | None = None
+        self._problems = 0
+        z = self.script.text(self, self.method)
+        notes.outputs = self._y
+        states = [x for of_one in self._x for x in of_one]  # in the order of the bank
+        wanted = [*zip(states, range(len(states)), strict=True), *zip(z, self.layout.z_place, strict=True)]
         renamed: dict[Value, tuple[str, int, int]] = {}
-        for q in range(n_z):
-            place = ("live", 1, self.layout.z_place[q])
-            found = z[q]
+        placed: set[int] = set()
+        for found, row in wanted:
+            place = ("live", 1, row)
+            if row in placed:
+                continue  # a coupling variable that copies a state lies there with it
+            placed.add(row)
             if found is not None and found[0] == "temp" and found not in renamed:
                 renamed[found] = place  # computed where it is wanted
             elif found != place:
@@ -207,7 +243,73 @@ class StepWriter:
             notes.observed.append(self._sum([(factor, sources[kind][k]) for factor, kind, k in terms]))
         return notes
 
-    # -- methods ---------------------------------------------------------------------------------------
+    # -- verbs: values are lists, one entry per coupling variable, and signals lists of their coefficients ------------
+
+    def extrapolated(self, degree: int) -> list[list[Value]]:
+        return [self._extrapolated(q, degree, self._ahead) for q in range(self.plan.n_z)]
+
+    def predicted(self, degree: int) -> list[Value]:
+        return [self._sum([(1.0, c) for c in coefficients]) for coefficients in self.extrapolated(degree)]
+
+    def ending_in(self, z: list[Value]) -> list[list[Value]]:
+        return [self._ending(base, self._V, end) for base, end in zip(self._base_of_all(), z, strict=True)]
+
+    def sweep(self, signal: list[list[Value]]) -> None:
+        for i, part in enumerate(self.plan.y_slices):
+            self._y[part], self._x[i] = self._cross(i, signal)
+
+    def rewind(self) -> None:
+        """The states of the last macro point are still there."""
+
+    def places(self) -> range:
+        return range(self.plan.n_subsystems)
+
+    def open_signal(self, signal: list[list[Value]]) -> list[list[Value]]:
+        rows = max([len(self._V), *(len(c) for c in signal)])
+        return [c + [None] * (rows - len(c)) for c in signal]
+
+    def cross(self, place: int, signal: list[list[Value]]) -> None:
+        i = self._order[place]
+        self._y[self.plan.y_slices[i]], self._x[i] = self._cross(i, signal)
+
+    def end_known(self, place: int, signal: list[list[Value]]) -> None:
+        part = self.plan.y_slices[self._order[place]]
+        for q, k in self._copied.items():
+            if part.start <= k < part.stop:
+                c = self._ending(self._base_of_all()[q], self._V, self._y[k])
+                signal[q] = c + [None] * (len(signal[q]) - len(c))
+
+    def asked(self) -> list[Value]:
+        return [self._y[self._copied[q]] for q in range(self.plan.n_z)]
+
+    def residual(self, z: list[Value]) -> list[Value]:
+        return self.minus(z, self.asked())
+
+    def minus(self, a: list[Value], b: list[Value]) -> list[Value]:
+        return [self._sum([(1.0, x), (-1.0, y)]) for x, y in zip(a, b, strict=True)]
+
+    def solved(self, r: list[Value]) -> list[Value]:
+        inverse = self._ahead.inverse
+        assert inverse is not None
+        return [self._sum([(inverse[q, k], r[k]) for k in range(len(r))]) for q in range(len(r))]
+
+    def another_problem(self) -> bool:
+        self._problems += 1
+        return self._problems == 1
+
+    def accept(self, z: list[Value]) -> None:
+        self._accepted = z
+
+    def agreed(self) -> list[Value]:
+        return self._accepted
+
+    def remember(self, z: list[Value]) -> None:
+        """Nothing is measured here."""
+
+    def note_residual(self, r: list[Value]) -> None:
+        """Nothing is recorded of it."""
+
+    # -- signals -------------------------------------------------------------------------------------------------------
 
     def _extrapolated(self, q: int, degree: int, ahead: Ahead) -> list[Value]:
         """Coefficients of the extrapolated coupling variable `q`."""
@@ -218,6 +320,11 @@ class StepWriter:
         W = lagrange_weights(past_nodes(degree + 1, ahead.past, ahead.H))
         return [self._sum([(float(W[j, k]), past[k]) for k in range(degree + 1)]) for j in range(degree + 1)]
 
+    def _base_of_all(self) -> list[list[Value]]:
+        if self._bases is None:
+            self._bases = [self._base(q, self._V) for q in range(self.plan.n_z)]
+        return self._bases
+
     def _base(self, q: int, V: Matrix) -> list[Value]:
         """Coefficients of the interpolating signal without its end value."""
         past = [self.layout.z(q, -k) for k in range(V.shape[1] - 1)]
@@ -227,54 +334,19 @@ class StepWriter:
         """Coefficients of the signal that ends in `end`."""
         return [self._sum([(1.0, base[j]), (float(V[j, 0]), end)]) for j in range(len(V))]
 
-    def _gauss_seidel(self, method: GaussSeidel, ahead: Ahead) -> list[Value]:
-        plan, rows = self.plan, rows_of(self.plan, method, ahead.points)
-        signal = [self._extrapolated(q, method.degree, ahead) for q in range(plan.n_z)]
-        signal = [c + [None] * (rows - len(c)) for c in signal]
-        V = end_weight(method, ahead.points, ahead.past, ahead.H)
-        base = [self._base(q, V) for q in range(plan.n_z)]
-        y: list[Value] = [None] * plan.n_y
-        for i in in_order(plan, method.order):
-            part = plan.y_slices[i]
-            y[part] = self._cross(i, signal, ahead, keep=True)
-            for q, k in self._copied.items():
-                if part.start <= k < part.stop:
-                    c = self._ending(base[q], V, y[k])
-                    signal[q] = c + [None] * (rows - len(c))
-        return y
-
-    def _semi_implicit(self, method: SemiImplicit, ahead: Ahead) -> tuple[list[Value], list[Value] | None]:
-        n_z = self.plan.n_z
-        guess = method.degree if method.predictor is None else method.predictor
-        V = end_weight(method, ahead.points, ahead.past, ahead.H)
-        base = [self._base(q, V) for q in range(n_z)]
-        z_p = [self._sum([(1.0, c) for c in self._extrapolated(q, guess, ahead)]) for q in range(n_z)]
-        y_p = self._sweep([self._ending(base[q], V, z_p[q]) for q in range(n_z)], ahead, keep=False)
-        r = [self._sum([(1.0, z_p[q]), (-1.0, y_p[self._copied[q]])]) for q in range(n_z)]
-        assert ahead.inverse is not None
-        dz = [self._sum([(ahead.inverse[q, k], r[k]) for k in range(n_z)]) for q in range(n_z)]
-        z = [self._sum([(1.0, z_p[q]), (-1.0, dz[q])]) for q in range(n_z)]
-        y = self._sweep([self._ending(base[q], V, z[q]) for q in range(n_z)], ahead, keep=True)
-        return y, None if method.final_update else z
-
     # -- subsystems ------------------------------------------------------------------------------------
 
-    def _sweep(self, signal: list[list[Value]], ahead: Ahead, *, keep: bool) -> list[Value]:
-        return [y for i in range(self.plan.n_subsystems) for y in self._cross(i, signal, ahead, keep=keep)]
-
-    def _cross(self, i: int, signal: list[list[Value]], ahead: Ahead, *, keep: bool) -> list[Value]:
-        """Outputs of subsystem `i` at the end of the step (`subsystem/native_linear.py`); its new states if `keep`."""
-        plan, part, P = self.plan, self.parts[i], ahead.propagators[i]
+    def _cross(self, i: int, signal: list[list[Value]]) -> tuple[list[Value], list[Value]]:
+        """Outputs and states of subsystem `i` at the end of the step (`subsystem/native_linear.py`)."""
+        plan, part = self.plan, self.parts[i]
         n, start = len(part.A), self.layout.x_start[i]
         rows = len(signal[0]) if signal else 1
+        P = self._ahead.propagators(rows)[i]
         inputs = range(plan.u_slices[i].start, plan.u_slices[i].stop)
         u = [[self._input(k, j, signal) for k in inputs] for j in range(rows)]
         old: list[Value] = [("live", 0, start + k) for k in range(n)]
         read = old + [value for row in u for value in row]
-        new = []
-        for m in range(n):
-            into = ("live", 1, start + m) if keep else None
-            new.append(self._sum(list(zip(P[m], read, strict=True)), into))
+        new = [self._sum(list(zip(P[m], read, strict=True))) for m in range(n)]
         end: list[Value] | None = None
         outputs = []
         for m in range(len(part.C)):
@@ -284,7 +356,7 @@ class StepWriter:
                     end = [self._sum([(1.0, u[j][k]) for j in range(rows)]) for k in range(len(inputs))]
                 terms.append((1.0, self._sum(list(zip(part.D[m], end, strict=True)))))
             outputs.append(self._sum(terms))
-        return outputs
+        return outputs, new
 
     def _input(self, k: int, j: int, signal: list[list[Value]]) -> Value:
         source = int(self.plan.u_source[k])

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.engine.native.binding import text_obstacle
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import FLAGS, JACOBIAN_KNOWN, NORMS_PER_STEP, NOTED, Wiring, obstacle, wire
 from cosolve.engine.native.wiring import VERBS as _VERBS
+from cosolve.engine.texts import text_obstacle
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import Method, Script
@@ -113,7 +113,7 @@ def _method_obstacle(method: Method) -> str | None:
     if found is not None and corrector is not None and corrector.text is None:
         return f"{corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
     if found is not None:
-        return f"{method!r}: {found}, which the readable engine knows alone"
+        return f"{method.name} is not compiled: {found}, which only the readable engine knows"
     if corrector is not None and corrector.refresh == "run":
         return "Jacobians that are kept for a run belong to the readable engine"
     return None if script.local == "converged" else "approximate crossings belong to the readable engine"
@@ -244,9 +244,9 @@ class Chunks:
 
     def _bind(self, script: Script) -> bool:
         """The loop around the text of the method; False (with the reason) where Jacobians may change by themselves."""
-        from cosolve.engine.native.binding import bind_text
         from cosolve.engine.native.loops import compiled_text
         from cosolve.engine.native.verbs import VERBS
+        from cosolve.engine.texts import bind_text
 
         wiring, core = self.wiring, self.core
         if script.corrector is not None:

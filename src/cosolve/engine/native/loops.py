@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.engine.native.binding import Bound
 from cosolve.engine.native.parts import bare, part, push, record, restore_all, save_all
 from cosolve.engine.native.verbs import predicted
 from cosolve.engine.native.wiring import (
@@ -35,6 +34,7 @@ from cosolve.engine.native.wiring import (
     TROUBLED,
     WEIGHTS_KNOWN,
 )
+from cosolve.engine.texts import Bound
 from cosolve.jit import njit
 from cosolve.jit.calls import double_at, put_double_at, put_word_at, word_at
 from cosolve.stepsize.clock import TICKS, ticks_of, time_of

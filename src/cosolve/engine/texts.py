@@ -1,6 +1,6 @@
-"""Texts of methods bound to the native engine: the same code with machine code in place of the verbs.
+"""Texts of methods as engines look at them: which verbs they use, and the same code with other meanings of the verbs.
 
-A text that uses a verb without a native meaning is refused, and the refusal says why a run is not compiled.
+An engine refuses a text that uses a verb it does not know, and the refusal says why a run does not go through it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,11 @@ def texts_of(script: Script) -> Iterator[FunctionType]:
 def text_obstacle(script: Script, known: frozenset[str]) -> str | None:
     """Why an engine that knows these verbs cannot carry out a script; None when it can."""
     for text in texts_of(script):
-        name = text.__name__
-        if text.__closure__ is not None:
-            return f"its macro step ({name}) is made at run time and no plain text"
         for verb in text.__code__.co_names:
             if verb in VOCABULARY and verb not in known:
                 return f"its macro step uses the verb '{verb}'"
-    return None
+    made = [text.__name__ for text in texts_of(script) if text.__closure__ is not None]
+    return f"its macro step ({made[0]}) is made at run time and no plain text" if made else None
 
 
 @dataclass(frozen=True)
