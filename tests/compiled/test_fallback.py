@@ -16,10 +16,10 @@ def linear_pair() -> cs.System:
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (cs.Jacobi(1, outputs="exchanged"), "outputs='exchanged' is not compiled"),
+        (cs.Jacobi(1, outputs="exchanged"), "Jacobi is not compiled: its macro step uses the verb 'settled'"),
         (cs.SemiImplicit(1, refresh="run"), "kept for a run"),
         (cs.Implicit(1, corrector=cs.Aitken()), "Newton per step or iteration is compiled"),
-        (cs.Implicit(1, accept_unconverged=True), "accepted unconverged steps"),
+        (cs.Implicit(1, corrector=cs.Relaxation(), sweep="gauss-seidel"), "Newton per step or iteration is compiled"),
         (cs.MasterSlave(1, master="one"), "MasterSlave is not compiled"),
     ],
 )

@@ -1,6 +1,6 @@
 """Runs that are stepped: the macro-step loop, its step sequences, and saved states in memory and in files."""
 
-from cosolve.run.channels import Selection, channels
+from cosolve.interface.channels import Selection, channels
 from cosolve.run.core import Core
 from cosolve.run.growth import Growth, GrowthMonitor
 from cosolve.run.pace import Pace, make_pace

@@ -11,10 +11,10 @@ import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.interface import System
+from cosolve.interface.channels import Selection
 from cosolve.interface.graph import graph
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
-from cosolve.run.channels import Selection
 from cosolve.run.core import Core
 from cosolve.run.rows import Rows
 from cosolve.version import VERSION

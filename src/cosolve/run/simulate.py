@@ -12,7 +12,7 @@ import numpy as np
 from cosolve.engine.native import Chunk, Chunks
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
-from cosolve.interface import System
+from cosolve.interface import System, channels
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.run import (
@@ -25,7 +25,6 @@ from cosolve.run import (
     Snapshot,
     Stillness,
     about_run,
-    channels,
     checked_plan,
     make_pace,
     make_recorder,

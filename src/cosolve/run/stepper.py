@@ -15,9 +15,9 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
+from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.result import Channel, Result, find_channel
-from cosolve.run.channels import channels
 from cosolve.run.core import Core
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import Recording, about_run

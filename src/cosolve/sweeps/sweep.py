@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
-from cosolve.interface import System
+from cosolve.interface import System, channels
 from cosolve.method import Method
 from cosolve.result import Result
-from cosolve.run import Selection, channels
+from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
 from cosolve.sweeps.job import REDUCTIONS, Case, Item, Items, Job, Store

@@ -26,10 +26,9 @@ from cosolve.engine.blocks.program import (
     returns_asked,
 )
 from cosolve.engine.blocks.variants import Ensemble, settled
-from cosolve.interface import Plan
+from cosolve.interface import Plan, channels
 from cosolve.method import Method
 from cosolve.result import find_channel
-from cosolve.run import channels
 from cosolve.stepsize import UniformClock
 
 _CHECK_EVERY = 128  # steps between two looks for values that are not finite

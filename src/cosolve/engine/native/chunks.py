@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,13 @@ from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, Simula
 from cosolve.interface import Plan, System
 from cosolve.method import Method, Script
 from cosolve.method.order import in_order
-from cosolve.run import Core
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Controlled, Uniform
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
+
+if TYPE_CHECKING:
+    from cosolve.run import Core
 
 #: Steps left from which a run goes through compiled code by itself: some loop loaded already, or none yet. A loop or a
 #: right-hand side that is new to this machine takes seconds to compile, which short runs would not earn back.
