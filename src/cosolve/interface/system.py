@@ -59,9 +59,9 @@ class System:
     """Named subsystems and how they touch.
 
     `connect` feeds an output to inputs; `law` computes coupling variables from outputs; `equations` and `constraint`
-    state conditions that coupling variables have to meet; `map` carries a field from mesh to mesh; `set` holds or drives
-    an input, `set_from_csv` by measured data, and `at` changes values at a time. Ports are addressed "subsystem.port".
-    `print(system)` lists it all; a notebook draws it.
+    state conditions that coupling variables have to meet; `map` carries a field from mesh to mesh; `set` holds or
+    drives an input, `set_from_csv` by measured data, and `at` changes values at a time. Ports are addressed
+    "subsystem.port". `print(system)` lists it all; a notebook draws it.
 
     >>> import cosolve as cs
     >>> mass = lambda: cs.Linear([[0, 1], [-1, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
