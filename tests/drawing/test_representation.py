@@ -66,7 +66,11 @@ def printed(what: object) -> str:
 
 def test_a_system_in_a_line(system) -> None:
     assert repr(system) == "<System of 3 subsystems (left <1>, right, pair), 1 law, 1 connection>"
-    assert repr(cs.System({"one": mass(1.0)})) == "<System of 1 subsystem (one)>"
+    one = cs.System({"one": mass(1.0)})
+    one.set("one.f", lambda t: t)
+    assert repr(one) == "<System of 1 subsystem (one), 1 driven input>"
+    assert repr(cs.System({})) == "<System of 0 subsystems>"
+    assert "System of 0 subsystems" in cs.System({})._repr_html_()
 
 
 def test_a_system_in_a_terminal(system) -> None:

@@ -32,7 +32,8 @@ def headline(system: System) -> str:
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     kinds = Counter(edge["kind"] for edge in graph(system)["edges"])
     joined = [f"{n} {_PLURALS.get(kind, kind + 's')}" if n > 1 else _single(kind) for kind, n in kinds.items()]
-    return ", ".join([f"System of {count(len(names), 'subsystem')} ({shown})", *joined])
+    listed = f" ({shown})" if names else ""
+    return ", ".join([f"System of {count(len(names), 'subsystem')}{listed}", *joined])
 
 
 def _single(kind: str) -> str:
