@@ -70,8 +70,8 @@ def run(bench: Bench) -> list[Section]:
         "Two FMUs, 1000 steps in the compiled loop, each in a new process; `NUMBA_CACHE_DIR` is empty, then filled.",
         "",
         *table(head, rows),
-        f"`import cosolve` and the names of a run: {duration(middle)} ({duration(min(imports))} to {duration(max(imports))}), processor time "
-        f"{duration(used)}. Where processor time is much less than time, the machine was busy with something else.",
+        f"`import cosolve` and the names of a run: {duration(middle)} ({duration(min(imports))} to "
+        f"{duration(max(imports))}), processor time {duration(used)}. Where processor time is much less than time, the machine was busy with something else.",
     ]
     compiling = (
         "the implicit loops are large functions, and assignments of whole rows (`Y[s] = y`) bring numba's texts for "
