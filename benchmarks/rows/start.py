@@ -71,7 +71,8 @@ def run(bench: Bench) -> list[Section]:
         "",
         *table(head, rows),
         f"`import cosolve` and the names of a run: {duration(middle)} ({duration(min(imports))} to "
-        f"{duration(max(imports))}), processor time {duration(used)}. Where processor time is much less than time, the machine was busy with something else.",
+        f"{duration(max(imports))}), processor time {duration(used)}. Where processor time is much less than time, the "
+        "machine was busy with something else.",
     ]
     compiling = (
         "the implicit loops are large functions, and assignments of whole rows (`Y[s] = y`) bring numba's texts for "
