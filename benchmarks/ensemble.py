@@ -156,17 +156,17 @@ def compare(degree: int, variants: int, steps: int, repeats: int) -> None:
         times["jl"].append(loop)
         times["jp"].append(spent + loop)
         whole, ours = timed(lambda: cs.sweep(build, rows, **kept, matrices=matrices))
-        times["ol"].append(ours.seconds["loop"])
-        times["op"].append(sum(ours.seconds[k] for k in ("propagators", "preparing", "loop", "collecting")))
+        parts = {name.removeprefix("seconds_"): s for name, s in ours.attrs.items() if name.startswith("seconds_")}
+        times["ol"].append(parts["loop"])
+        times["op"].append(sum(parts[k] for k in ("propagators", "preparing", "loop", "collecting")))
         times["ow"].append(whole)
-        parts = {name: spent for name, spent in ours.seconds.items() if name != "whole"}
         shares.append(parts | {"rest": whole - sum(parts.values())})
     theirs = np.array(theirs).T
     size = np.abs(theirs).max(axis=0)
-    difference = float((np.abs(ours.values - theirs) / size).max())
+    difference = float((np.abs(ours[kept["record"]].to_array("quantity").T.values - theirs) / size).max())
     built, _ = timed(lambda: cs.sweep(build, rows, **kept))
     print(f"\nJacobi({degree}), {variants} variants, {steps} steps, {repeats} repeats; JAX at {label}")
-    print(f"largest difference {difference:.1e} of the largest value; {ours.how}")
+    print(f"largest difference {difference:.1e} of the largest value; {ours.attrs['how']}")
     print(f"compiling, or reading compiled code: JAX {compiling:.2f} s, cosolve (a first sweep of 64) {first:.2f} s")
     print(f"{'':16}{'JAX [ms]':>22}{'cosolve [ms]':>22}{'ratio':>8}{'  (of pairs)':>18}")
     for name, theirs_key, ours_key in (

@@ -1,9 +1,13 @@
 """What a person sees of the package in a shell: names to complete, help, signatures."""
 
 import inspect
+import os
+import pkgutil
 import pydoc
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,13 +30,67 @@ def test_every_public_name_is_there_and_says_what_it_is():
         assert getattr(value, "__module__", "cosolve").startswith("cosolve"), name
 
 
-def test_type_checkers_see_what_is_imported_later():
-    """Names imported when first asked for are imported for type checkers in the same file."""
-    source = inspect.getsource(cs)
-    checked = source.partition("if TYPE_CHECKING:")[2].partition("__version__")[0]
-    for names in cs._LATER.values():
-        for name in names:
-            assert name in checked.replace(",", " ").replace("(", " ").split(), name
+def test_names_that_the_pages_advertise_are_there():
+    for name in ("order_estimate", "InputSignal", "sweep", "failures", "plot_map"):
+        assert name in cs.__all__
+    table = cs.__doc__.partition("models  ")[2].partition("`help(")[0]
+    classes = set(re.findall(r"\b[A-Z]\w+", table)) - {"FMUs", "SSPs", "TOML", "Dataset"}
+    assert len(classes) > 40
+    assert classes <= set(cs.__all__)
+
+
+@pytest.mark.slow  # mypy reads the whole package
+def test_type_checkers_know_every_public_name(tmp_path):
+    """`mypy --strict` on a script of a user that mentions every name once; a name that is not there is an error."""
+    script = tmp_path / "script.py"
+    lines = [f"cs.{name}" for name in sorted([*cs.__all__, "__version__"])]
+    script.write_text("import cosolve as cs\n\n" + "\n".join(lines) + "\nreveal_type(cs.simulate)\ncs.simulat\n")
+    options = ["--strict", "--no-error-summary", "--cache-dir", str(tmp_path), "--follow-imports=silent"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "MYPYPATH": str(Path(cs.__file__).parents[1])},
+    )
+    told = [line.split(": ", 1)[1] for line in done.stdout.splitlines()]
+    assert len(told) == 2, done.stdout + done.stderr
+    assert told[0].startswith('note: Revealed type is "def (')
+    assert "-> cosolve.result.result.Result" in told[0]
+    assert told[1].startswith('error: Module has no attribute "simulat"')
+
+
+def test_no_public_name_is_hidden_by_a_room_whatever_is_imported_first():
+    """Importing `cosolve.x` puts the module `x` into the package, where it would hide a function of that name."""
+    rooms = {module.name for module in pkgutil.iter_modules(cs.__path__)}
+    assert not rooms & set(cs.__all__)
+    script = (
+        "import importlib, sys, types\n"
+        "import numba, scipy, numpy\n"  # stay loaded
+        f"for room in {sorted(rooms - {'__main__'})}:\n"
+        "    for name in [n for n in sys.modules if n.partition('.')[0] == 'cosolve']:\n"
+        "        del sys.modules[name]\n"
+        "    importlib.import_module(f'cosolve.{room}')\n"  # also: no room needs another one to be there first
+        "    cs = sys.modules['cosolve']\n"
+        "    for name in cs.__all__:\n"
+        "        assert not isinstance(vars(cs).get(name), types.ModuleType), (room, name)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
+
+
+def test_import_is_light():
+    """Nothing heavy is loaded before it is needed; what is needed then comes by itself."""
+    script = (
+        "import sys, cosolve as cs\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'pandas', 'matplotlib', 'xarray', 'h5py', 'jax'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "assert cs.__version__ and 'simulate' in dir(cs)\n"
+        "assert cs.simulate is cs.simulate\n"
+        "cs.simulat\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    told = "AttributeError: module 'cosolve' has no attribute 'simulat'. Did you mean: 'simulate'?"
+    assert done.stderr.splitlines()[-1] == told
 
 
 def test_help_gives_an_overview_with_the_names():

@@ -253,3 +253,12 @@ def test_a_second_run_that_differs_is_named():
     assert repeated(Outcome([trace([1, 2]), trace([1, 2])])) == "same bits"
     assert repeated(Outcome([trace([1, 2]), trace([1, 2.5])])) == "differs by 0.25 (y, from t = 0.1 on)"
     assert repeated(Outcome([trace([1, 2])], crash="died of SIGSEGV in the second run")).startswith("died")
+
+
+def test_without_fmpy(tmp_path, monkeypatch):
+    shutil.copy(fmu("mass_both", 2), tmp_path / "both.fmu")
+    monkeypatch.setattr("cosolve.io.crosscheck.check.find_spec", lambda name: None)
+    with pytest.raises(
+        cs.SetupError, match=r"compares with FMPy, which is not installed: pip install cosolve\[validate\]"
+    ):
+        cs.crosscheck(tmp_path)

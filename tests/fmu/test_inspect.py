@@ -76,6 +76,13 @@ def test_remarks_of_the_validation(tmp_path):
     assert any("FMPy's validation" in remark for remark in cs.inspect_fmu(file).remarks)
 
 
+def test_without_fmpy_nothing_is_validated_and_that_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fmpy", None)
+    monkeypatch.setitem(sys.modules, "fmpy.model_description", None)
+    (remark,) = cs.inspect_fmu(fmu("mass_force", 3)).remarks
+    assert remark.endswith("that takes FMPy, pip install cosolve[validate]")
+
+
 def test_constant_steps_are_named():
     fixed = replace(MODELS["mass_force"], flags=without("canHandleVariableCommunicationStepSize"))
     found = {v.method: v for v in cs.inspect_fmu(build("mass_force", fixed, 2)).methods}

@@ -19,6 +19,7 @@ import jax.numpy as jnp  # noqa: E402
 
 FIXED = ["ode1", "ode2", "ode3", "ode4", "ode5"]
 SETTINGS = [{"solver": name, "h": 0.013} for name in (*FIXED, "radau5")] + [{"solver": "dopri5", "rtol": 1e-11}]
+KVAERNO = {"solver": "kvaerno5", "rtol": 1e-10, "atol": 1e-11}  # long to compile
 WEIGHTS = [np.array([1.0]), np.array([0.0, 1.0]), np.array([-0.5, 0.25, 1.25])]
 
 
@@ -46,7 +47,7 @@ def model(kind: type = cs.JaxOde, **settings) -> cs.Subsystem:
 @lru_cache
 def compiled(solver: str) -> cs.Subsystem:
     """One model per solver for all tests that start it anew."""
-    return model(**next(s for s in SETTINGS if s["solver"] == solver))
+    return model(**next(s for s in [*SETTINGS, KVAERNO] if s["solver"] == solver))
 
 
 def wave(t0: float, H: float, degree: int = 2) -> Polynomial:
@@ -84,7 +85,9 @@ def test_equations_and_outputs_are_those_of_the_model() -> None:
 
 
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s["solver"])
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS, pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["solver"]
+)
 def test_jacobian_against_central_differences(settings: dict, weight: np.ndarray) -> None:
     subsystem, u, d = compiled(settings["solver"]), wave(0.3, 0.2, 1), 1e-5
     subsystem.start(0.0)
@@ -262,6 +265,34 @@ def test_radau_has_order_five() -> None:
     assert cs.slope(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
 
 
+def test_kvaerno_chooses_its_steps_for_stiff_equations() -> None:
+    """x' = -1e6 (x - cos t) follows cos t, 1e-6 sin t behind; an explicit method would need steps of 3e-6."""
+    tolerance = {"rtol": 1e-9, "atol": 1e-9}
+    part = decaying(rhs=lambda t, x, u: -1e6 * (x - jnp.cos(t)), solver="kvaerno5", max_steps=200, **tolerance)
+    part.start(0.0)
+    for k in range(4):
+        (x,) = part.advance(k / 4, (k + 1) / 4, Polynomial(k / 4, 0.25, np.zeros((1, 1))))
+        assert part.save()[1] > 1e-3
+    assert abs(x - np.cos(1.0) - 1e-6 * np.sin(1.0)) < 1e-9
+
+
+@pytest.mark.slow  # compiling
+def test_kvaerno_says_where_it_is_stuck() -> None:
+    part = decaying(rhs=lambda t, x, u: 1e3 * jnp.sin(1e4 * t) * jnp.ones(1), solver="kvaerno5", max_steps=5)
+    part.start(0.0)
+    with pytest.raises(cs.SubsystemError, match=r"kvaerno5 needs more than 5 steps after t = 0; check rhs for a jump"):
+        part.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
+
+
+def test_without_diffrax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "diffrax", None)
+    with pytest.raises(
+        cs.SetupError, match=r"is diffrax's, which is not installed here; run: pip install cosolve\[jax\]"
+    ):
+        decaying(solver="kvaerno5")
+    decaying()  # the others do without it
+
+
 def test_explicit_solver_gives_up_on_stiff_equations() -> None:
     stiff = cs.JaxOde(lambda t, x, u: -1e9 * (x - u), lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"],
                       max_steps=200)  # fmt: skip
@@ -273,7 +304,9 @@ def test_explicit_solver_gives_up_on_stiff_equations() -> None:
 # -- repeatability -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", SETTINGS[-3:], ids=lambda s: s["solver"])
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS[-3:], pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["solver"]
+)
 def test_rollback_and_new_runs_give_the_same_bits(settings: dict) -> None:
     one, two = compiled(settings["solver"]), model(**settings)
     one.start(0.0)
@@ -376,7 +409,7 @@ def decaying(**options) -> cs.JaxOde:
         ({"output": lambda t, x, u: [x, x]}, "output returns 2 numbers, expected 1"),
         ({"output": lambda t, x, u: {"y": x}}, r"values for \['y'\], expected the ports \['x'\]"),
         ({"rhs": lambda t, x, u: -x[3.5]}, "rhs cannot be traced by JAX"),
-        ({"solver": "rk45"}, "unknown solver 'rk45'; choose one of dopri5, ode1"),
+        ({"solver": "rk45"}, "unknown solver 'rk45'; choose one of dopri5, kvaerno5, ode1"),
         ({"solver": "ode4"}, "takes fixed steps and needs h"),
         ({"h": 0.1}, "h belongs to the fixed-step solvers"),
         ({"rtol": -1.0}, "rtol must be a positive number"),
@@ -388,7 +421,15 @@ def test_bad_settings(options: dict, words: str) -> None:
         decaying(**options)
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "ode4", "h": 0.01}, {"solver": "radau5", "h": 0.01}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"solver": "ode4", "h": 0.01},
+        {"solver": "radau5", "h": 0.01},
+        pytest.param({"solver": "kvaerno5"}, marks=pytest.mark.slow),
+    ],
+)
 def test_a_nan_is_never_passed_on(settings: dict) -> None:
     subsystem = decaying(rhs=lambda t, x, u: jnp.where(t > 0.5, jnp.nan, -x), **settings)
     subsystem.start(0.0)

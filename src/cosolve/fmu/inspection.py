@@ -144,9 +144,11 @@ def inspect_fmu(file: str | Path) -> Inspection:
 
 
 def _complaints(folder: Path) -> list[str]:
-    """What FMPy's validation says of the description."""
-    from fmpy.model_description import read_model_description
-
+    """What FMPy's validation says of the description, where FMPy is installed."""
+    try:
+        from fmpy.model_description import read_model_description
+    except ImportError:
+        return ["the description is not validated against its schema; that takes FMPy, pip install cosolve[validate]"]
     try:
         read_model_description(str(folder), validate=True)
     except Exception as error:

@@ -84,18 +84,16 @@ class FmuLog:
     def callbacks_2(self) -> Any:
         """The callback structure of FMI 2.0; keep it alive as long as the instance.
 
-        The logger is variadic, which Python cannot receive; FMPy's small C library formats the message first. It knows
-        one receiver per process, so ours is shared and finds the instance by its environment, or by its name.
+        The logger takes the arguments of `printf`, which Python cannot receive; `jit/variadic.py` formats the message
+        first. One receiver serves all instances and finds each by its environment, or by its name.
         """
-        from fmpy import calloc, free
-        from fmpy.logging import addLoggerProxy
+        from cosolve.jit.variadic import address_of, c_library, logger
 
         environment = id(self)
         _listening[environment] = self
-        functions = (_logger_2(), calloc, free)  # memory straight from C
-        callbacks = _Callbacks2(*(ctypes.cast(each, ctypes.c_void_p) for each in functions), None, environment)
-        addLoggerProxy(ctypes.byref(callbacks))
-        return callbacks
+        library = c_library()  # memory straight from C
+        functions = logger(address_of(_logger_2())), address_of(library.calloc), address_of(library.free)
+        return _Callbacks2(*functions, None, environment)
 
 
 _listening: WeakValueDictionary[int, FmuLog] = WeakValueDictionary()

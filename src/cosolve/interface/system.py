@@ -58,6 +58,11 @@ class Join:
 class System:
     """Named subsystems and how they touch.
 
+    `connect` feeds an output to inputs; `law` computes coupling variables from outputs; `equations` and `constraint`
+    state conditions that coupling variables have to meet; `map` carries a field from mesh to mesh; `set` holds or
+    drives an input, `set_from_csv` by measured data, and `at` changes values at a time. Ports are addressed
+    "subsystem.port". `print(system)` lists it all; a notebook draws it.
+
     >>> import cosolve as cs
     >>> mass = lambda: cs.Linear([[0, 1], [-1, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
     >>> system = cs.System({"one": mass(), "two": mass()})
@@ -602,6 +607,23 @@ class System:
     def _callable(function: object, where: str) -> None:
         if not callable(function):
             raise SetupError(f"{where}: the function is a {type(function).__name__}, which cannot be called")
+
+    def __repr__(self) -> str:
+        from cosolve.interface.representation import headline
+
+        return f"<{headline(self)}>"
+
+    def __rich__(self) -> Any:
+        """For rich: `rich.print(system)`."""
+        from cosolve.interface.representation import as_rich
+
+        return as_rich(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the coupling diagram."""
+        from cosolve.interface.representation import as_html
+
+        return as_html(self)
 
     def __str__(self) -> str:
         count = len(self.subsystems)

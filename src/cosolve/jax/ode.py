@@ -2,7 +2,7 @@
 
 The derivative of the outputs by an input perturbation shaped as a polynomial is the forward derivative of the whole
 step: every stage of every internal step is differentiated (`jax.jacfwd`), so it is exact to rounding for the *discrete*
-step and needs no further calls. The integrators are those of `integrator/`: the same tableaus, the same step control.
+step and needs no further calls. Tableaus and step control are those of `integrator/`, but for diffrax's `kvaerno5`.
 Step sizes chosen by the error control are held in the derivative, as `Ode` holds them in a replay.
 """
 
@@ -21,12 +21,15 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
+from cosolve.jax.stiff import kvaerno, load_diffrax
 from cosolve.jax.tools import double, flat, flat_outputs, load, traced
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports, initial_state
 
-SOLVERS = ("dopri5", *FIXED, "radau5")
+#: Solvers that choose their steps, and all of them.
+ADAPTIVE = ("dopri5", "kvaerno5")
+SOLVERS = (*ADAPTIVE, *FIXED, "radau5")
 
 #: Signals are padded to so many coefficients: one compilation serves every degree up to 3.
 _ROWS = 4
@@ -35,10 +38,11 @@ _ROWS = 4
 class JaxOde(Subsystem):
     """`x' = rhs(t, x, u)`, `y = output(t, x, u)` written with `jax.numpy`; `x` and `u` are flat arrays.
 
-    `solver`: `"dopri5"` (adaptive Dormand-Prince, tolerances `rtol` and `atol`), or fixed steps of at most `h`:
-    explicit `"ode1"` ... `"ode5"`, and `"radau5"` for stiff equations (Radau IIA of order 5, its Newton iteration with
-    derivatives by JAX). With `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a
-    fourth argument; new values in `.parameters` need no new compilation.
+    `solver`: `"dopri5"` (Dormand-Prince) and, for stiff equations, `"kvaerno5"` (of diffrax) choose their steps by the
+    tolerances `rtol` and `atol`. The others take fixed steps of at most `h`: explicit `"ode1"` ... `"ode5"`, and
+    `"radau5"` for few stiff equations (Radau IIA of order 5, its Newton iteration with derivatives by JAX). With
+    `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a fourth argument; new values
+    in `.parameters` need no new compilation.
 
     >>> import cosolve as cs, jax.numpy as jnp, numpy as np
     >>> pendulum = cs.JaxOde(lambda t, x, u, p: [x[1], u[0] - p["g"] * jnp.sin(x[0])], lambda t, x, u, p: x[0],
@@ -74,7 +78,7 @@ class JaxOde(Subsystem):
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("JaxOde", x0)
         self.solver_name, self.h, self.max_steps = solver, h, int(max_steps)
-        self.noise = rtol if solver == "dopri5" else 0.0
+        self.noise = rtol if solver in ADAPTIVE else 0.0
         self._given = parameters is not None
         self.parameters = parameters
         self.x, self._next_step = self.x0, 0.0
@@ -89,6 +93,8 @@ class JaxOde(Subsystem):
         self._refuse_bad_shapes(slope, measured, takes.length, gives.length)
         if solver == "dopri5":
             integrate = partial(adaptive, jax, jnp, rtol, atol, int(max_steps))
+        elif solver == "kvaerno5":
+            integrate = partial(kvaerno, load_diffrax(), jnp, rtol, atol, int(max_steps))
         elif solver == "radau5":
             integrate = partial(radau, jax, jnp)
         else:
@@ -200,9 +206,13 @@ class JaxOde(Subsystem):
         if self.solver_name == "radau5":
             return SubsystemError(f"Newton's iteration of radau5 does not converge at t = {t:.6g}; take a smaller h")
         reason = "a vanishing step" if status == STUCK else f"more than {self.max_steps} steps"
+        if self.solver_name == "kvaerno5":
+            return SubsystemError(
+                f"kvaerno5 needs {reason} after t = {t:.6g}; check rhs for a jump, or raise rtol, atol or max_steps"
+            )
         return SubsystemError(
-            f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='radau5' with "
-            "a step h, otherwise check rhs for a jump"
+            f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='kvaerno5', "
+            "or 'radau5' with a step h, otherwise check rhs for a jump"
         )
 
 
@@ -223,7 +233,8 @@ def _padded(coefficients: Any, rows: int) -> Any:
 def _refuse_bad_solver(solver: str, h: float | None) -> None:
     if solver not in SOLVERS:
         raise SetupError(f"JaxOde: unknown solver {solver!r}; choose one of {', '.join(SOLVERS)}")
-    if solver == "dopri5" and h is not None:
-        raise SetupError(f"JaxOde: h belongs to the fixed-step solvers {list(SOLVERS[1:])}; 'dopri5' chooses its steps")
-    if solver != "dopri5" and not (is_number(h) and h is not None and h > 0):
+    if solver in ADAPTIVE and h is not None:
+        fixed = [name for name in SOLVERS if name not in ADAPTIVE]
+        raise SetupError(f"JaxOde: h belongs to the fixed-step solvers {fixed}; '{solver}' chooses its steps")
+    if solver not in ADAPTIVE and not (is_number(h) and h is not None and h > 0):
         raise SetupError(f"JaxOde: solver '{solver}' takes fixed steps and needs h, a positive step size; got h={h!r}")

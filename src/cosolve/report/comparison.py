@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.drawing.diagram import diagram
 from cosolve.errors import SetupError
 from cosolve.report import page
-from cosolve.report.diagram import diagram
 from cosolve.report.plots import Line, plot
 from cosolve.result import Result
 from cosolve.subsystem.port import split_element

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cosolve.drawing.wording import count as count
+from cosolve.drawing.wording import number as number
 from cosolve.errors import OutputFileError
 
 #: How many series colours the style has (`--c0`, `--c1`, ...).
@@ -135,19 +137,6 @@ def listing(text: str) -> str:
 def details(summary: str, *content: str) -> str:
     """Something to unfold."""
     return f"<details><summary>{escape(summary)}</summary>{''.join(content)}</details>"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A number for people: whole ones in full, others with a few digits."""
-    if float(value).is_integer() and (abs(value) < 1e6 or isinstance(value, int)):
-        whole = int(value)
-        return f"{whole:,}".replace(",", "\u202f") if abs(whole) >= 10_000 else str(whole)
-    return f"{value:.{digits}g}"
-
-
-def count(n: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{number(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def seconds(value: float) -> str:

@@ -17,8 +17,8 @@ from zlib import crc32
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.drawing.decimate import envelope
 from cosolve.report.page import COLOURS
-from cosolve.result.decimate import envelope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.drawing.diagram import diagram, edge_text
 from cosolve.report import page
-from cosolve.report.diagram import diagram, edge_text
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result

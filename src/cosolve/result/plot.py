@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cosolve.drawing.decimate import envelope
 from cosolve.errors import OutputFileError, SetupError
-from cosolve.result.decimate import envelope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

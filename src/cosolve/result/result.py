@@ -131,6 +131,7 @@ class Result:
 
     `result.t`, `result["subsystem.port"]` (inputs, outputs and named coupling variables; a scalar port gives a 1-D
     array), `result.H`, `result.stats`, `result.to_dataframe()`, `result.plot(...)`, `result.save(path)`.
+    `print(result)` shows each quantity in a line; a notebook draws them.
 
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
@@ -290,6 +291,23 @@ class Result:
         t = self.t
         span = f", t = {t[0]:g} ... {t[-1]:g}" if len(t) else ""
         return f"<Result of {self.meta.get('method', '?')}: {len(t)} macro points{span}, {state}>"
+
+    def __str__(self) -> str:
+        from cosolve.result.representation import as_text
+
+        return as_text(self)
+
+    def __rich__(self) -> Any:
+        """For rich: `rich.print(result)`."""
+        from cosolve.result.representation import as_rich
+
+        return as_rich(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the quantities as a table with sparklines."""
+        from cosolve.result.representation import as_html
+
+        return as_html(self)
 
 
 def load(path: str | Path) -> Result:

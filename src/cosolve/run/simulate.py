@@ -12,7 +12,8 @@ import numpy as np
 from cosolve.engine.native import Chunk, Chunks
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
-from cosolve.interface import System, channels
+from cosolve.interface import System
+from cosolve.interface.channels import channels
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.run import (

@@ -1,6 +1,7 @@
-"""Ensembles: many variants of a system, in blocks of compiled code where possible, and their labelled results."""
+"""Ensembles: many variants of a system, in blocks of compiled code where possible, and their results as a Dataset."""
 
-from cosolve.sweeps.labelled import Failure, SweepResult
+from cosolve.sweeps.dataset import Failure, failures
+from cosolve.sweeps.picture import plot_map
 from cosolve.sweeps.sweep import sweep
 
-__all__ = ["Failure", "SweepResult", "sweep"]
+__all__ = ["Failure", "failures", "plot_map", "sweep"]

@@ -12,8 +12,8 @@ import numpy as np
 
 from cosolve.errors import SetupError
 
-#: Dimensions of results, which no parameter can be called.
-TAKEN = ("variant", "method", "step", "quantity", "t", "point", "error")
+#: What no parameter can be called: dimensions and variables of results, and `method`, an option of `Dataset.sel`.
+TAKEN = ("variant", "coupling", "method", "step", "quantity", "t", "point", "error", "note")
 
 
 @dataclass(frozen=True)
@@ -136,5 +136,7 @@ def _checked(names: list[Any]) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.isidentifier():
             raise SetupError(f"sweep: {name!r} is no name of a parameter of build")
         if name in TAKEN:
-            raise SetupError(f"sweep: a parameter cannot be called '{name}', which is a dimension of every result")
+            raise SetupError(
+                f"sweep: a parameter cannot be called '{name}', a word that results of sweeps use themselves"
+            )
     return tuple(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,45 +11,55 @@ import numpy as np
 from cosolve.errors import OutputFileError, SetupError
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
-
-    from cosolve.sweeps.labelled import SweepResult
 
 
 _DECADES = 1e9  # largest over smallest magnitude that colours tell apart
 
 
-def draw_map(
-    result: SweepResult,
+def plot_map(
+    found: xr.Dataset,
     x: str,
     y: str,
-    value: str | None,
+    value: str | None = None,
     *,
-    limit: float | None,
-    log: bool,
-    path: str | Path | None,
+    limit: float | None = None,
+    log: bool = False,
+    path: str | Path | None = None,
+    **labels: Any,
 ) -> Figure:
-    """A map of one quantity over the dimensions `x` and `y`."""
+    """A sweep over two dimensions: colours for the quantity `value`, a line at `limit`, crosses for failed runs.
+
+    `labels` choose along the other dimensions (`coupling="Jacobi(1)"`); `log` colours magnitudes by their logarithm.
+
+    >>> import cosolve as cs
+    >>> def tank(rate, level):
+    ...     return cs.System({"a": cs.Linear([[-rate]], [], [[1]], x0=[level], inputs=[], outputs=["h"])})
+    >>> found = cs.sweep(tank, {"rate": [1.0, 2.0], "level": [1.0, 2.0]}, methods=cs.Jacobi(), steps=0.1, t_end=1)
+    >>> cs.plot_map(found, "rate", "level", "a.h", limit=0.5).axes[0].get_xlabel()
+    'rate'
+    """
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
+    value = _quantity(found, value)
+    chosen = found[[value, "error"]]
+    for dim, label in labels.items():
+        _refuse_other_dimension(chosen, dim)
+        chosen = chosen.isel({dim: _position(dim, chosen[dim].values, label)})
     for dim in (x, y):
-        if dim not in result.dims:
-            if dim in result.columns:
-                raise SetupError(f"plot_map: '{dim}' was given row by row; a map needs a full grid, {{'{dim}': [...]}}")
-            raise SetupError(f"plot_map: there is no dimension '{dim}'; there are {', '.join(result.dims)}")
+        _refuse_other_dimension(chosen, dim)
     if x == y:
         raise SetupError(f"plot_map: x and y are both '{x}'; a map needs two dimensions")
-    if value is not None and "quantity" in result.dims:
-        result = result.sel(quantity=value)
-    for dim in [d for d in result.dims if d not in (x, y)]:
-        if len(result.coords[dim]) > 1:
-            some = ", ".join(str(label) for label in list(result.coords[dim])[:4])
+    for dim in [str(d) for d in chosen.sizes if d not in (x, y)]:
+        if chosen.sizes[dim] > 1:
+            some = ", ".join(str(label) for label in chosen[dim].values[:4])
             raise SetupError(f"plot_map: say which {dim}, {dim}=...; there are {some}")
-        value = str(result.coords[dim][0]) if dim == "quantity" else value
-        result = result.sel(**{dim: result.coords[dim][0]})
-    values = result.values if result.dims == (y, x) else result.values.T
-    places = [_places(result.coords[dim]) for dim in (x, y)]
+        chosen = chosen.isel({dim: 0})
+    values = chosen[value].transpose(y, x).values
+    along = {dim: chosen[dim].values for dim in (x, y)}
+    places = [_places(along[dim]) for dim in (x, y)]
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes: Any = figure.subplots()
     shown = np.abs(values) if log else values
@@ -64,15 +75,15 @@ def draw_map(
         above = np.where(np.isfinite(values), np.abs(values) if log else values, np.inf) > limit
         if above.any() and not above.all():
             axes.contour(*places, above.astype(float), levels=[0.5], colors="white", linewidths=1.5)
-    failed = result.failed if result.dims == (y, x) else result.failed.T
-    if failed.any():
+    failed = (chosen["error"] != "").transpose(*(d for d in (y, x) if d in chosen["error"].dims)).values
+    if failed.shape == values.shape and failed.any():  # not where an axis is time, or entries of a row
         rows, columns = np.nonzero(failed)
         axes.plot(places[0][columns], places[1][rows], "x", color="crimson", markersize=4, label="failed")
         axes.legend(loc="upper right", fontsize="small")
     for dim, axis, where in ((x, axes.xaxis, places[0]), (y, axes.yaxis, places[1])):
         axis.set_label_text(dim)
-        if not _numeric(result.coords[dim]):
-            axis.set_ticks(where, [str(label) for label in result.coords[dim]])
+        if not _numeric(along[dim]):
+            axis.set_ticks(where, [str(label) for label in along[dim]])
         elif _geometric(where):
             getattr(axes, f"set_{axis.axis_name}scale")("log")
     if path is not None:
@@ -81,6 +92,43 @@ def draw_map(
         except OSError as error:
             raise OutputFileError(f"the map cannot be written to '{path}': {error.strerror or error}") from error
     return figure
+
+
+def _quantity(found: xr.Dataset, value: str | None) -> str:
+    """The variable to draw; the only one where none is named."""
+    names = [str(name) for name in found.data_vars if name not in ("error", "note")]
+    if value is None and len(names) == 1:
+        return names[0]
+    if value not in names:
+        close = get_close_matches(value or "", names, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}"
+        what = f"there is no quantity '{value}'" if value else "say which quantity to draw"
+        raise SetupError(f"plot_map: {what}; {hint}")
+    return value
+
+
+def _refuse_other_dimension(found: xr.Dataset, dim: str) -> None:
+    if dim in found.sizes:
+        return
+    if dim in found.coords and found[dim].dims == ("variant",):
+        raise SetupError(f"plot_map: '{dim}' was given row by row; a map needs a full grid, {{'{dim}': [...]}}")
+    raise SetupError(f"plot_map: there is no dimension '{dim}'; there are {', '.join(map(str, found.sizes))}")
+
+
+def _position(dim: str, labels: Any, wanted: Any) -> int:
+    """Where a label is found first; numbers up to the ninth digit."""
+    if _numeric(labels) and isinstance(wanted, (int, float, np.number)):
+        matches = np.isclose(labels, wanted, rtol=1e-9, atol=0.0, equal_nan=True)
+    else:
+        matches = np.array([bool(label is wanted or label == wanted) for label in labels])
+    if matches.any():
+        return int(matches.argmax())
+    texts = [str(label) for label in labels]
+    close = get_close_matches(wanted, texts, n=1) if isinstance(wanted, str) else []
+    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
+    raise SetupError(
+        f"plot_map: {dim} has no {wanted!r}; {f'did you mean {close[0]!r}?' if close else f'there are {shown}'}"
+    )
 
 
 def _geometric(where: Any) -> bool:

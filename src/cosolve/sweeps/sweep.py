@@ -7,22 +7,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
-from cosolve.interface import System, channels
+from cosolve.interface import System
+from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.result import Result
 from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
-from cosolve.sweeps.job import REDUCTIONS, Case, Item, Items, Job, Store
-from cosolve.sweeps.labelled import Failure, SweepResult
+from cosolve.sweeps.dataset import make_dataset
+from cosolve.sweeps.grid import as_list, make_variants, refuse_unfit_function
+from cosolve.sweeps.job import REDUCTIONS, Item, Items, Job, Store
 from cosolve.sweeps.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
 from cosolve.sweeps.single_runs import compiled_flags, in_words
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Executor = Literal["auto", "serial", "processes", "dask"]
 
@@ -46,20 +50,22 @@ def sweep(
     client: Any = None,
     progress: Callable[[float], None] | bool | None = None,
     compiled: bool | None = None,
-) -> SweepResult:
+) -> xr.Dataset:
     """Run `build(**values)` for every variant of the parameters, under every method and step size.
 
     `parameters` is a dict of lists (every combination is a variant), or a list of dicts or a table with columns (every
-    row is one). Several `methods` or `steps` become further dimensions. `reduce` says what is kept of the recorded
-    quantities: their values at the end, the largest ("max"), smallest ("min") or largest magnitude ("peak") over the
-    recorded macro points (`every` so-many-th), whole trajectories, or what a function of the `Result` returns: a
-    number, a row, or a dict of numbers. A run that fails is NaN and listed in `result.errors`; the others go on.
+    row is one). Several `methods` or `steps` become the dimensions `coupling` and `step`. `reduce` says what is kept
+    of the recorded quantities: their values at the end, the largest ("max"), smallest ("min") or largest magnitude
+    ("peak") over the recorded macro points (`every` so-many-th), whole trajectories, or what a function of the
+    `Result` returns: a number, a row, or a dict of numbers. The result is an `xarray.Dataset` with a variable per
+    quantity. A run that fails is NaN there and says why in the variable `error`; the others go on. `note` tells
+    which runs a subsystem ended before `t_end`, or grew.
 
     Linear subsystems with plain connections run in blocks of variants, compiled, in `workers` threads; everything
     else one by one, in processes where that pays (`build` must then be importable). `matrices(**columns)` may give the
     matrices of all variants at once, `{"name": {"A": [[0, 1], [-c, -d]]}}` with arrays `c` and `d`, where building
     thousands of systems would take longer than running them. `client` is a Dask client to run on
-    (`cosolve[cluster]`). `result.how` tells what was done and why; results do not depend on it.
+    (`cosolve[cluster]`). `found.attrs["how"]` tells what was done and why; the numbers do not depend on it.
 
     >>> import cosolve as cs
     >>> def tanks(k, level):
@@ -68,10 +74,12 @@ def sweep(
     ...     system.connect("one.h", "two.q")
     ...     system.connect("two.h", "one.q")
     ...     return system
-    >>> result = cs.sweep(tanks, {"k": [1.0, 2.0], "level": [1.0, 3.0]}, methods=cs.SemiImplicit(1), steps=0.1,
-    ...                   t_end=10, record=["one.h"])
-    >>> result.dims, result["one.h"].round(3).tolist()
-    (('k', 'level', 'quantity'), [[0.5, 1.5], [0.5, 1.5]])
+    >>> found = cs.sweep(tanks, {"k": [1.0, 2.0], "level": [1.0, 3.0]}, methods=cs.SemiImplicit(1), steps=0.1,
+    ...                  t_end=10, record=["one.h"])
+    >>> found["one.h"].dims, found["one.h"].round(3).values.tolist()
+    (('k', 'level'), [[0.5, 1.5], [0.5, 1.5]])
+    >>> found["one.h"].sel(k=2.0, level=3.0).round(3).item()
+    1.5
     """
     began = perf_counter()
     variants = make_variants(parameters)
@@ -83,7 +91,7 @@ def sweep(
     refuse_bad_span(t_start, t_end)
     _refuse_bad_choices(reduce, every, workers, executor)
     workers = cores() if workers is None else int(workers)
-    kept = tuple([record] if isinstance(record, str) else record or ())
+    kept = tuple(dict.fromkeys([record] if isinstance(record, str) else record or ()))
     job = Job(build, tuple(chosen), tuple(lengths), t_start, t_end, kept, every, reduce, compiled, matrices)
     pairs = tuple((m, s) for m in range(len(chosen)) for s in range(len(lengths)))
     items = Items(np.arange(len(variants)), variants.table(), pairs)
@@ -95,9 +103,11 @@ def sweep(
         if not isinstance(step, Adaptive) and step is not None:
             UniformClock(t_start, t_end, step)
     quantities: list[str] | None = None
+    units: dict[str, str] = {}
     if not callable(reduce):
         kept = kept or tuple(name for name, c in channels(plan).items() if c.column == "y")
-        quantities = _labels(Selection(plan, kept), kept)
+        units = _units(Selection(plan, kept), kept)
+        quantities = list(units)
     elif kept:
         Selection(plan, kept)
     job = replace(job, record=kept)
@@ -112,7 +122,7 @@ def sweep(
         tick(len(failures) * len(pairs))
         how, seconds = _run(job, items[len(failures) :], first, workers, executor, client, store, tick)
     seconds["whole"] = perf_counter() - began
-    return _labelled(variants, job, labels, several, quantities, store, how, seconds)
+    return make_dataset(variants, job, labels, several, quantities, units, store, how, seconds)
 
 
 def _run(
@@ -237,80 +247,17 @@ def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:
     raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
 
 
-def _labels(selection: Selection, record: tuple[str, ...]) -> list[str]:
-    out: list[str] = []
+def _units(selection: Selection, record: tuple[str, ...]) -> dict[str, str]:
+    """Units by quantity; entries of vectors one by one."""
+    out: dict[str, str] = {}
     for name in record:
         channel = selection.channels[name]
-        out += [name] if channel.scalar else [f"{name}[{k}]" for k in range(len(channel.part))]
+        names = [name] if channel.scalar else [f"{name}[{k}]" for k in range(len(channel.part))]
+        out |= dict.fromkeys(names, channel.unit)
     return out
 
 
-# -- the result --------------------------------------------------------------------------------------------
-
-
-def _labelled(
-    variants: Variants,
-    job: Job,
-    labels: list[str] | None,
-    several: bool,
-    quantities: list[str] | None,
-    store: Store,
-    how: str,
-    seconds: dict[str, float],
-) -> SweepResult:
-    if store.values is None:  # a function of the user, and no run that reached it
-        store.values = np.full(store.shape, np.nan)
-    dims, coords, shape = list(variants.dims), dict(variants.coords), list(variants.shape)
-    names = labels or [job.methods[0].label]
-    if labels is not None:
-        dims.append("method")
-        coords["method"] = names
-        shape.append(len(names))
-    steps = np.array(job.steps) if all(isinstance(s, float) for s in job.steps) else [repr(s) for s in job.steps]
-    if several:
-        dims.append("step")
-        coords["step"] = steps
-        shape.append(len(steps))
-    cell = store.values.shape[3:]
-    times: dict[float, Any] = {}
-    if quantities is None and store.labels is not None:
-        quantities = list(store.labels)
-    if quantities is not None:
-        dims.append("quantity")
-        coords["quantity"] = quantities
-    elif cell:
-        dims.append("quantity")
-        coords["quantity"] = list(range(cell[0]))
-    if job.reduce == "trajectory":
-        times = {step: _recorded_times(job, step) for step in job.steps}
-        dims.append("point" if several and len(job.steps) > 1 else "t")
-        coords[dims[-1]] = np.arange(cell[1]) if dims[-1] == "point" else times[job.steps[0]]
-    errors, notes = (
-        [Failure(_at(case, variants, labels, names, several, steps), found[case]) for case in sorted(found)]
-        for found in (store.errors, store.notes)
-    )
-    values = store.values.reshape(*shape, *cell)
-    return SweepResult(tuple(dims), coords, values, dict(variants.columns), errors, how, seconds, times, notes)
-
-
-def _at(case: Case, variants: Variants, labels: Any, names: list[str], several: bool, steps: Any) -> dict[str, Any]:
-    v, m, s = case
-    place = np.unravel_index(v, variants.shape)
-    at: dict[str, Any] = {d: variants.coords[d][int(k)] for d, k in zip(variants.dims, place, strict=True)}
-    at |= {name: column[v] for name, column in variants.columns.items()}
-    if labels is not None:
-        at["method"] = names[m]
-    if several:
-        at["step"] = steps[s]
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in at.items()}
-
-
-def _recorded_times(job: Job, step: Any) -> Any:
-    clock = UniformClock(job.t_start, job.t_end, step)
-    points = np.arange(0, clock.count + 1, job.every)
-    if points[-1] != clock.count:
-        points = np.append(points, clock.count)
-    return clock.times(0, clock.count)[points]
+# -- progress ----------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -26,7 +26,8 @@ from cosolve.engine.blocks.program import (
     returns_asked,
 )
 from cosolve.engine.blocks.variants import Ensemble, settled
-from cosolve.interface import Plan, channels
+from cosolve.interface import Plan
+from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.result import find_channel
 from cosolve.stepsize import UniformClock

@@ -59,6 +59,8 @@ def crosscheck(
     cases = find_cases(folder.resolve(), steps)
     if not cases:
         raise SetupError(f"there is no .fmu or .ssp file in '{folder}' or below it")
+    if find_spec("fmpy") is None:
+        raise SetupError("crosscheck compares with FMPy, which is not installed: pip install cosolve[validate]")
     rows: dict[int, Row] = {}
     with ThreadPoolExecutor(jobs or min(4, os.cpu_count() or 1)) as pool:
         waiting = {pool.submit(_row, case, timeout): k for k, case in enumerate(cases)}

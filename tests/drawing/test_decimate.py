@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosolve.result.decimate import envelope
+from cosolve.drawing.decimate import envelope
 
 
 def test_single_point_peaks_survive_in_a_million_points():

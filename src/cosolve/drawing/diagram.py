@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.report.layout import place
-from cosolve.report.page import count
+from cosolve.drawing.layout import place
+from cosolve.drawing.wording import count
 
 _MOST_BOXES, _MOST_PAIRS = 26, 40
 _BOX = np.array([118.0, 46.0])

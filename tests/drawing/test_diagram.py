@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from cosolve.report.diagram import diagram, edge_text
-from cosolve.report.layout import place
+from cosolve.drawing.diagram import diagram, edge_text
+from cosolve.drawing.layout import place
 
 
 def chain(n):

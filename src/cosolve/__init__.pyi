@@ -1,0 +1,192 @@
+"""Every public name and the module it lives in, once: type checkers read this file, and so does `__init__.py`.
+
+A name is imported from its module when it is first asked for, so that `import cosolve` stays light.
+"""
+
+from .analysis import (
+    check as check,
+    compare_linearisation as compare_linearisation,
+    convergence as convergence,
+    critical_step as critical_step,
+    estimate_stability as estimate_stability,
+    local_values as local_values,
+    macro_map as macro_map,
+    nrmse as nrmse,
+    order_estimate as order_estimate,
+    slope as slope,
+    spectral_radius as spectral_radius,
+    stability_map as stability_map,
+    structure as structure,
+    wrmse as wrmse,
+)
+from .analysis.jacobians import (
+    check_jacobians as check_jacobians,
+)
+from .corrector import (
+    Aitken as Aitken,
+    Anderson as Anderson,
+    Broyden as Broyden,
+    Corrector as Corrector,
+    Damped as Damped,
+    IqnIls as IqnIls,
+    IqnImvj as IqnImvj,
+    Newton as Newton,
+    NewtonKrylov as NewtonKrylov,
+    Relaxation as Relaxation,
+    Secant as Secant,
+    optimal_factor as optimal_factor,
+)
+from .engine.native import (
+    why_not_compiled as why_not_compiled,
+)
+from .errors import (
+    CapabilityError as CapabilityError,
+    ConvergenceError as ConvergenceError,
+    CosolveError as CosolveError,
+    EndOfSimulation as EndOfSimulation,
+    FmuWarning as FmuWarning,
+    NonFiniteError as NonFiniteError,
+    OutputFileError as OutputFileError,
+    SetupError as SetupError,
+    SimulationError as SimulationError,
+    SingularInterfaceError as SingularInterfaceError,
+    StabilityWarning as StabilityWarning,
+    StepSizeError as StepSizeError,
+    SubsystemError as SubsystemError,
+)
+from .fmu.co_simulation import (
+    Fmu as Fmu,
+)
+from .fmu.inspection import (
+    Inspection as Inspection,
+    inspect_fmu as inspect_fmu,
+)
+from .fmu.trial import (
+    try_fmu as try_fmu,
+)
+from .interface import (
+    System as System,
+)
+from .interface.driving import (
+    Table as Table,
+)
+from .io.crosscheck import (
+    crosscheck as crosscheck,
+)
+from .io.fmu_export import (
+    export_fmu as export_fmu,
+)
+from .io.ssp import (
+    read_ssp as read_ssp,
+    write_ssp as write_ssp,
+)
+from .jax.ode import (
+    JaxOde as JaxOde,
+)
+from .jax.static import (
+    JaxStatic as JaxStatic,
+)
+from .jax.tools import (
+    differentiate as differentiate,
+)
+from .mapping import (
+    Mapping as Mapping,
+    Mesh as Mesh,
+    barycentric as barycentric,
+    dual_mortar as dual_mortar,
+    mortar as mortar,
+    nearest_neighbour as nearest_neighbour,
+    radial_basis as radial_basis,
+    read_mesh as read_mesh,
+)
+from .method import (
+    Baumgarte as Baumgarte,
+    DynamicStatic as DynamicStatic,
+    GaussSeidel as GaussSeidel,
+    Implicit as Implicit,
+    Jacobi as Jacobi,
+    MasterSlave as MasterSlave,
+    Method as Method,
+    SemiImplicit as SemiImplicit,
+    StabilisedIndex2 as StabilisedIndex2,
+    WeightedMultipliers as WeightedMultipliers,
+)
+from .run.startup import (
+    KnownHistory as KnownHistory,
+    MasterSlaveStart as MasterSlaveStart,
+    RisingDegree as RisingDegree,
+)
+from .multibody.coupling import (
+    Joint as Joint,
+    assemble as assemble,
+    constraint_residuals as constraint_residuals,
+)
+from .multibody.exudyn_model import (
+    ExudynModel as ExudynModel,
+)
+from .multibody.model.model import (
+    MultibodyModel as MultibodyModel,
+)
+from .multibody.subsystem import (
+    Multibody as Multibody,
+)
+from .process import (
+    Isolated as Isolated,
+    Remote as Remote,
+)
+from .process.static_process import (
+    StaticProcess as StaticProcess,
+)
+from .result import (
+    Result as Result,
+    load as load,
+)
+from .run import (
+    Pace as Pace,
+    Snapshot as Snapshot,
+    Stepper as Stepper,
+)
+from .run.simulate import (
+    simulate as simulate,
+)
+from .signal import (
+    InputSignal as InputSignal,
+)
+from .stepsize import (
+    Adaptive as Adaptive,
+)
+from .structures import (
+    At as At,
+    SecondOrder as SecondOrder,
+    Structure as Structure,
+    backward_euler as backward_euler,
+    bdf2 as bdf2,
+    central_differences as central_differences,
+    generalised_alpha as generalised_alpha,
+    hht as hht,
+    trapezoidal as trapezoidal,
+)
+from .subsystem import (
+    ApproximateJacobian as ApproximateJacobian,
+    Dae as Dae,
+    FreeRunning as FreeRunning,
+    Linear as Linear,
+    Ode as Ode,
+    Pid as Pid,
+    Port as Port,
+    SelfDriven as SelfDriven,
+    Static as Static,
+    StaticResidual as StaticResidual,
+    Subsystem as Subsystem,
+    capabilities as capabilities,
+)
+from .subsystem.units import (
+    Unit as Unit,
+)
+from .sweeps import (
+    failures as failures,
+    plot_map as plot_map,
+    sweep as sweep,
+)
+
+__version__: str

@@ -1,0 +1,86 @@
+"""How a system shows itself: tables in a terminal that rich writes on, a picture of the coupling in a notebook."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from cosolve.drawing import notebook
+from cosolve.drawing.diagram import diagram, edge_text
+from cosolve.drawing.wording import count
+from cosolve.interface.graph import graph
+
+if TYPE_CHECKING:
+    from cosolve.interface.system import System
+
+_MOST_NAMES = 6  # in the headline
+_PLURALS = {"equations": "sets of equations", "driven": "driven inputs"}
+
+
+def headline(system: System) -> str:
+    """What it is in a line.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(), "two": tank()})
+    >>> system.connect("one.h", "two.q")
+    >>> headline(system)
+    'System of 2 subsystems (one, two), 1 connection'
+    """
+    names = list(system.subsystems)
+    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    kinds = Counter(edge["kind"] for edge in graph(system)["edges"])
+    joined = [f"{n} {_PLURALS.get(kind, kind + 's')}" if n > 1 else _single(kind) for kind, n in kinds.items()]
+    listed = f" ({shown})" if names else ""
+    return ", ".join([f"System of {count(len(names), 'subsystem')}{listed}", *joined])
+
+
+def _single(kind: str) -> str:
+    return {"equations": "1 set of equations", "driven": "1 driven input"}.get(kind, f"1 {kind}")
+
+
+def as_rich(system: System) -> Any:
+    """Subsystems with their ports, then what joins them, for rich."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("subsystem", "kind", "inputs", "outputs", box=None, header_style="bold", pad_edge=False)
+    for row in _subsystems(system):
+        table.add_row(*(Text(cell) for cell in row))
+    edges = [Text(f"  {edge_text(edge)}") for edge in graph(system)["edges"]]
+    return Group(Text(headline(system), style="bold"), table, *edges)
+
+
+def as_html(system: System) -> str:
+    """The coupling diagram, and the same as a list to unfold, for notebooks."""
+    data = graph(system)
+    drawing, caption = diagram(data) if data["subsystems"] else ("", "")
+    couplings = "".join(f"<li>{escape(edge_text(edge))}</li>" for edge in data["edges"])
+    return notebook.page(
+        notebook.paragraph(headline(system)),
+        drawing,
+        notebook.paragraph(caption, "muted"),
+        notebook.details(
+            "subsystems and couplings as a list",
+            notebook.table(("subsystem", "kind", "inputs", "outputs"), _subsystems(system)),
+            f"<ul>{couplings}</ul>",
+        ),
+    )
+
+
+def _subsystems(system: System) -> list[tuple[str, str, str, str]]:
+    """Name, kind, inputs and outputs of each, with sizes and units."""
+    return [
+        (name, type(subsystem).__name__, _ports(system.inputs[name]), _ports(system.outputs[name]))
+        for name, subsystem in system.subsystems.items()
+    ]
+
+
+def _ports(ports: Any) -> str:
+    shown = []
+    for port in ports:
+        size = "" if port.size is None else f"[{port.size}]"
+        shown.append(f"{port.name}{size}" + (f" ({port.unit})" if port.unit else ""))
+    return ", ".join(shown) or "–"
