@@ -26,7 +26,6 @@ if __package__ in (None, ""):
 import numpy as np
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Anderson, Broyden, IqnIls, IqnImvj, NewtonKrylov, Relaxation
 from examples.added_mass_string.model import TABLE, March, Model, march, simulate
 
 
@@ -42,19 +41,19 @@ class Row:
 
 
 ROWS = (
-    Row("relaxation 1", lambda p: Relaxation(1.0), column="jacobi", slow=True),
-    Row("relaxation 1/(1+ratio)", lambda p: Relaxation(1 / (1 + p.ratio)), column="optimal", slow=True),
-    Row("Aitken 0.1", lambda p: Aitken(initial=0.1), serial=True, column="aitken"),
-    Row("Broyden", lambda p: Broyden(), column="broyden"),
-    Row("Broyden", lambda p: Broyden(), serial=True),
-    Row("Newton-Krylov 1e-12", lambda p: NewtonKrylov(rtol=1e-12, vectors=100, increment=1.0), column="jfnk"),
-    Row("Newton-Krylov", lambda p: NewtonKrylov(), serial=True),
-    Row("Anderson", lambda p: Anderson(depth=30)),
-    Row("Anderson", lambda p: Anderson(), serial=True),
-    Row("IQN-ILS", lambda p: IqnIls()),
-    Row("IQN-ILS", lambda p: IqnIls(), serial=True),
-    Row("IQN-IMVJ", lambda p: IqnImvj()),
-    Row("IQN-IMVJ", lambda p: IqnImvj(), serial=True),
+    Row("relaxation 1", lambda p: cs.Relaxation(1.0), column="jacobi", slow=True),
+    Row("relaxation 1/(1+ratio)", lambda p: cs.Relaxation(1 / (1 + p.ratio)), column="optimal", slow=True),
+    Row("Aitken 0.1", lambda p: cs.Aitken(initial=0.1), serial=True, column="aitken"),
+    Row("Broyden", lambda p: cs.Broyden(), column="broyden"),
+    Row("Broyden", lambda p: cs.Broyden(), serial=True),
+    Row("Newton-Krylov 1e-12", lambda p: cs.NewtonKrylov(rtol=1e-12, vectors=100, increment=1.0), column="jfnk"),
+    Row("Newton-Krylov", lambda p: cs.NewtonKrylov(), serial=True),
+    Row("Anderson", lambda p: cs.Anderson(depth=30)),
+    Row("Anderson", lambda p: cs.Anderson(), serial=True),
+    Row("IQN-ILS", lambda p: cs.IqnIls()),
+    Row("IQN-ILS", lambda p: cs.IqnIls(), serial=True),
+    Row("IQN-IMVJ", lambda p: cs.IqnImvj()),
+    Row("IQN-IMVJ", lambda p: cs.IqnImvj(), serial=True),
     Row("Newton (IJCSA)", lambda p: cs.Newton(), column="newton"),
 )
 
@@ -121,7 +120,7 @@ def draw_motion(out: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     for rho in TABLE:
         p = Model(rho)
-        result, exact = simulate(p, IqnIls(), "gauss-seidel"), p.monolithic()
+        result, exact = simulate(p, cs.IqnIls(), "gauss-seidel"), p.monolithic()
         middle = exact.shape[1] // 2
         lines = axes.plot(result.t, result["string.u"][:, middle], label=f"rho_f = {rho:g}")
         axes.plot(result.t, exact[:, middle], "k.", ms=3, label="monolithic" if rho == 10.0 else None)

@@ -21,9 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 import cosolve as cs
-from cosolve.errors import SubsystemError
 from cosolve.signal.polynomial import InputSignal
-from cosolve.structures import At, SecondOrder, Structure, trapezoidal
 
 
 class State(NamedTuple):
@@ -138,19 +136,21 @@ class Wake(cs.Subsystem):
             if abs(change) <= 1e-14 * max(1.0, abs(q)):
                 w = 2.0 / h * (q - old.q) - old.w
                 return State(u, v, a, q, w, 2.0 / h * (w - old.w) - old.b), slope
-        raise SubsystemError(f"the wake's local iteration stands at {r:.3g} after 25 Newton steps; take a smaller step")
+        raise cs.SubsystemError(
+            f"the wake's local iteration stands at {r:.3g} after 25 Newton steps; take a smaller step"
+        )
 
 
-def structure(p: Cylinder, first: State) -> SecondOrder:
+def structure(p: Cylinder, first: State) -> cs.SecondOrder:
     """The cylinder on its spring, whose root is moved by `psi`."""
-    return SecondOrder(
-        Structure([p.m], D=[[p.d]], K=[[p.k]]),
-        trapezoidal(),
+    return cs.SecondOrder(
+        cs.Structure([p.m], D=[[p.d]], K=[[p.k]]),
+        cs.trapezoidal(),
         inputs=[
-            At("f", 0, "force", unit="N", nominal=1e-4),
-            At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
+            cs.At("f", 0, "force", unit="N", nominal=1e-4),
+            cs.At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
         ],
-        outputs=[At("u", 0, "displacement", unit="m", nominal=1e-3)],
+        outputs=[cs.At("u", 0, "displacement", unit="m", nominal=1e-3)],
         q0=[first.u],
         v0=[first.v],
         a0=[first.a],

@@ -18,7 +18,6 @@ import numpy as np
 import cosolve as cs
 from cosolve.signal import Polynomial
 from cosolve.signal.polynomial import InputSignal
-from cosolve.structures import At, SecondOrder, Structure, backward_euler
 from cosolve.structures.truss import Bar
 
 
@@ -138,15 +137,15 @@ class Piston(cs.Subsystem):
         return now, v, 2.0 / u.H * (v - v_old) - a_old
 
 
-def truss(bar: Bar, force: float, tol: float) -> SecondOrder:
+def truss(bar: Bar, force: float, tol: float) -> cs.SecondOrder:
     """A clamped truss with a constant force at its free end, from which the input `f` is taken away."""
     load = np.zeros(bar.n)
     load[-1] = force
-    return SecondOrder(
-        Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
-        backward_euler(),
-        inputs=[At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[At("u", -1, "displacement", unit="m")],
+    return cs.SecondOrder(
+        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
+        cs.backward_euler(),
+        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=tol,
     )
 

@@ -29,7 +29,6 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from cosolve.integrator.bdf import integrate_bdf
-from cosolve.method.dynamic_static import DynamicStatic
 from examples.nonlinear_oscillator.model import SEGMENT, T_END, X0, oscillator, reference, whole
 
 STYLES = {
@@ -58,9 +57,9 @@ class Cost:
     seconds: float
 
 
-def method(variant: str, tol: float) -> DynamicStatic:
+def method(variant: str, tol: float) -> cs.DynamicStatic:
     """The settings of the source: h_max = 1e-4, h_min = 1e-11, h_init = 1e-7 s."""
-    return DynamicStatic(variant, rtol=tol, h_init=1e-7, h_min=1e-11, h_max=1e-4)
+    return cs.DynamicStatic(variant, rtol=tol, h_init=1e-7, h_min=1e-11, h_max=1e-4)
 
 
 def cost(variant: str, tol: float, t_end: float, milliseconds: float) -> Cost:
@@ -143,7 +142,7 @@ def end_error(variant: str, order: int, h: float) -> float:
     """Relative end error of x with fixed steps over `SEGMENT`, the past being known."""
     t0, t1 = SEGMENT
     exact = reference()
-    fixed = DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-11, past=lambda t: exact(t)[0])
+    fixed = cs.DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-11, past=lambda t: exact(t)[0])
     result = cs.simulate(oscillator(exact(t0)[0]), t_start=t0, t_end=t1, method=fixed)
     return float(abs(result["mass.x"][-1] / exact(t1)[0, 0] - 1.0))
 

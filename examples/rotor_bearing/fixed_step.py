@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import cosolve as cs
-from cosolve.fem import JournalBearing, PolarFilm
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import Rotor
+from examples.rotor_bearing.reynolds import PolarFilm
 
 T_END = 12e-3
 _EXTRAPOLATE = {1: (1.0,), 2: (2.0, -1.0), 3: (3.0, -3.0, 1.0)}

@@ -23,7 +23,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import cosolve as cs
-from cosolve.fem import JournalBearing
+from examples.rotor_bearing.journal_bearing import JournalBearing
 
 FORMS = ("polar", "cartesian")
 

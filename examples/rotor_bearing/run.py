@@ -31,10 +31,11 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from cosolve.fem import Elrod, Groove, JournalBearing, Reynolds
-from cosolve.method.dynamic_static import DynamicStatic
 from examples.rotor_bearing import fixed_step
+from examples.rotor_bearing.elrod import Elrod, Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import Rotor
+from examples.rotor_bearing.reynolds import Reynolds
 from examples.rotor_bearing.study import VARIANTS, Effort, compare, measured_threshold, run_up, small_motion
 
 COLOURS = {"A": "tab:green", "B": "tab:red", "C": "tab:purple"}
@@ -95,7 +96,7 @@ def draw_run_up(path: Path, t_end: float) -> cs.Result:
     import matplotlib.pyplot as plt
 
     rotor = Rotor()
-    result = cs.simulate(rotor.system(), t_end=t_end, method=DynamicStatic("C", rtol=1e-6, h_max=1e-4))
+    result = cs.simulate(rotor.system(), t_end=t_end, method=cs.DynamicStatic("C", rtol=1e-6, h_max=1e-4))
     force = np.array(
         [
             rotor.bearing.to_cartesian(polar, place, omega)

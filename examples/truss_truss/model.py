@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.structures import At, SecondOrder, Structure, backward_euler
 from cosolve.structures.truss import Bar
 
 
@@ -35,27 +34,27 @@ class TrussTruss:
 SOURCE = TrussTruss()
 
 
-def force_truss(p: TrussTruss = SOURCE, **options: object) -> SecondOrder:
+def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
     """Truss one: the force `f` that it passes on comes in, the displacement of the joint goes out."""
     load = np.zeros(p.one.n)
     load[-1] = p.force
-    return SecondOrder(
-        Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
-        backward_euler(),
-        inputs=[At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[At("u", -1, "displacement", unit="m")],
+    return cs.SecondOrder(
+        cs.Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
+        cs.backward_euler(),
+        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=p.local_tol,
         **options,  # type: ignore[arg-type]
     )
 
 
-def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> SecondOrder:
+def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
     """Truss two: the displacement of the joint comes in, the force `M a + p` there goes out."""
-    return SecondOrder(
-        Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
-        backward_euler(),
-        inputs=[At("u", -1, "displacement", unit="m")],
-        outputs=[At("f", -1, "reaction", unit="N")],
+    return cs.SecondOrder(
+        cs.Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
+        cs.backward_euler(),
+        inputs=[cs.At("u", -1, "displacement", unit="m")],
+        outputs=[cs.At("f", -1, "reaction", unit="N")],
         tol=p.local_tol,
         **options,  # type: ignore[arg-type]
     )

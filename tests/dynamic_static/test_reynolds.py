@@ -1,17 +1,21 @@
 """The lubrication film: closed-form limits, convergence in the grid, exact derivatives, cavitation, bad input."""
 
+import doctest
 import time
 
 import numpy as np
 import pytest
+from examples.rotor_bearing import elrod, journal_bearing, limits, reynolds
+from examples.rotor_bearing.elrod import Elrod, Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
+from examples.rotor_bearing.limits import long_bearing, short_bearing, short_bearing_coefficients
+from examples.rotor_bearing.reynolds import Reynolds
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import spsolve
 
 import cosolve as cs
-from cosolve.fem import Elrod, Groove, JournalBearing, Reynolds
-from cosolve.fem.limits import long_bearing, short_bearing, short_bearing_coefficients
 
 LONG = 1e4  # B/R so large that the edges do not matter
 
@@ -311,7 +315,7 @@ def test_zero_speed():
         ({"n_theta": 4}, "n_theta must be a whole number of at least 8, not 4"),
         ({"n_z": 1}, "n_z must be a whole number of at least 2, not 1"),
         ({"cavitation": "reynolds"}, "cavitation must be one of none, guembel, guembel-cells, elrod"),
-        ({"groove": Groove()}, "give cavitation='elrod' with it"),
+        ({"groove": Groove()}, "add cavitation='elrod'"),
     ],
 )
 def test_bad_bearings_are_refused(changes, message):
@@ -333,3 +337,13 @@ def test_a_load_that_is_not_finite_is_refused():
 def test_a_gap_that_changes_too_fast_for_the_quasi_steady_fill():
     with pytest.raises(cs.SubsystemError, match="no quasi-steady film"):
         Elrod(1.0).solve((0.6, -0.73), 0.1, (-6.7, 1.8))
+
+
+# -- the examples in the docstrings ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [reynolds, elrod, journal_bearing, limits], ids=lambda module: module.__name__)
+def test_docstring_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 from examples.rotor_bearing import fixed_step, run
+from examples.rotor_bearing.elrod import Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import FORMS, Rotor
 from examples.rotor_bearing.study import measured_threshold, small_motion, states
 
 import cosolve as cs
-from cosolve.fem import Groove, JournalBearing
-from cosolve.method.dynamic_static import DynamicStatic
 
 ROTOR = Rotor()
 
@@ -31,7 +31,7 @@ def test_film_carries_the_weight_at_the_place_of_rest(omega):
 def test_a_run_settles_at_the_place_of_rest():
     """Below the threshold the balanced rotor comes to rest where film and weight are in balance."""
     rotor = replace(ROTOR, ramp=0.0, unbalance=0.0)
-    result = cs.simulate(rotor.system("cartesian"), t_end=0.25, method=DynamicStatic("C", rtol=1e-8))
+    result = cs.simulate(rotor.system("cartesian"), t_end=0.25, method=cs.DynamicStatic("C", rtol=1e-8))
     at_rest = rotor.equilibrium(600.0) / rotor.bearing.c
     np.testing.assert_allclose([result["rotor.x"][-1], result["rotor.y"][-1]], at_rest, atol=1e-6)
     np.testing.assert_allclose([result["bearing.F_x"][-1], result["bearing.F_y"][-1]], [0.0, 9.81], atol=1e-4)
@@ -50,7 +50,7 @@ def test_equilibrium_with_mass_conserving_cavitation():
 
 @cache
 def coupled(variant, rtol=1e-5, t_end=0.012, **settings):
-    return cs.simulate(ROTOR.system(), t_end=t_end, method=DynamicStatic(variant, rtol=rtol, h_max=1e-4, **settings))
+    return cs.simulate(ROTOR.system(), t_end=t_end, method=cs.DynamicStatic(variant, rtol=rtol, h_max=1e-4, **settings))
 
 
 @cache
@@ -160,7 +160,7 @@ def test_growth_and_frequency_of_small_motions(share):
 @pytest.mark.slow
 def test_run_up_ends_in_half_speed_whirl_and_does_not_touch():
     rotor = replace(ROTOR, unbalance=0.5e-6, omega_0=1400.0, ramp=1e4, start=(0.1, -0.02))
-    result = cs.simulate(rotor.system("cartesian"), t_end=0.18, method=DynamicStatic("C", rtol=1e-5))
+    result = cs.simulate(rotor.system("cartesian"), t_end=0.18, method=cs.DynamicStatic("C", rtol=1e-5))
     eps = np.hypot(result["rotor.x"], result["rotor.y"])
     assert eps[result["rotor.omega"] < 1850].max() < 0.15
     late = result["rotor.omega"] > 3100
@@ -208,7 +208,7 @@ def test_cartesian_derivatives_are_continuous_through_the_centre():
 @pytest.mark.parametrize("form", FORMS)
 def test_a_run_that_starts_at_the_centre(form):
     rotor = replace(ROTOR, start=(0.0, 0.0))
-    result = cs.simulate(rotor.system(form), t_end=3e-3, method=DynamicStatic("C", rtol=1e-6))
+    result = cs.simulate(rotor.system(form), t_end=3e-3, method=cs.DynamicStatic("C", rtol=1e-6))
     reference = rotor.reference(3e-3, "cartesian")(result.t)
     assert np.abs(states(result) - reference)[:, :2].max() < 1e-4
 
@@ -216,12 +216,12 @@ def test_a_run_that_starts_at_the_centre(form):
 @pytest.mark.covers("SC-40")
 def test_a_run_through_standstill():
     rotor = replace(ROTOR, ramp=-2e5)  # stands still at 3 ms, then turns backwards
-    result = cs.simulate(rotor.system("cartesian"), t_end=5e-3, method=DynamicStatic("C", rtol=1e-7))
+    result = cs.simulate(rotor.system("cartesian"), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-7))
     reference = rotor.reference(5e-3, "cartesian")(result.t)
     assert result["rotor.omega"][-1] == pytest.approx(-400)
     np.testing.assert_allclose(states(result), reference, atol=1e-4)
     with pytest.raises(cs.SubsystemError, match="need omega > 0"):
-        cs.simulate(rotor.system("polar"), t_end=5e-3, method=DynamicStatic("C", rtol=1e-6))
+        cs.simulate(rotor.system("polar"), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-6))
 
 
 @pytest.mark.covers("SC-40")
@@ -229,12 +229,12 @@ def test_a_run_through_standstill():
 def test_contact_stops_the_run_with_time_and_eccentricity(form):
     crushed = replace(ROTOR, gravity=3e7, unbalance=0.0)
     with pytest.raises(cs.SubsystemError, match=r"at t = .*touches the bush: eccentricity 1") as caught:
-        cs.simulate(crushed.system(form), t_end=5e-3, method=DynamicStatic("C", rtol=1e-5))
+        cs.simulate(crushed.system(form), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-5))
     assert caught.value.result is not None
     assert len(caught.value.result.t) > 10
     outside = replace(ROTOR, start=(0.9, -0.6))
     with pytest.raises(cs.SubsystemError, match=r"at t = 0.*touches the bush: eccentricity 1\.08"):
-        cs.simulate(outside.system(form), t_end=5e-3, method=DynamicStatic("C"))
+        cs.simulate(outside.system(form), t_end=5e-3, method=cs.DynamicStatic("C"))
 
 
 def test_unknown_form_is_refused():

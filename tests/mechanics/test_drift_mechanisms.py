@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.mechanics.constrained import integrate_constrained
 from tests.mechanics.mechanisms import (
     FOUR_BAR_BODIES,
     SLIDER_CRANK_BODIES,
@@ -14,7 +15,6 @@ from tests.mechanics.mechanisms import (
 )
 
 import cosolve as cs
-from cosolve.multibody.constrained import integrate_constrained
 
 MECHANISMS = {
     "slider-crank": (slider_crank, SLIDER_CRANK_BODIES),

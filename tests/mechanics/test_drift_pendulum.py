@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.mechanics.constrained import integrate_constrained
 from tests.mechanics.mechanisms import pendulum, pendulum_energy
 
 from cosolve.errors import NonFiniteError, SetupError
-from cosolve.multibody.constrained import integrate_constrained
 
 
 def run(form, t_end, h=0.01, **options):
@@ -166,7 +166,7 @@ def test_projections_over_1000_seconds():
 
 
 def test_repeated_constraints_share_their_force():
-    from cosolve.multibody.constrained import Constrained
+    from tests.mechanics.constrained import Constrained
 
     twice = Constrained(
         mass=np.eye(2),
