@@ -2,7 +2,7 @@
 
     python examples/added_mass_string/run.py [--out DIR] [--quick]
 
-Prints, for three fluid densities, the average evaluations of both codes per step (spec 3.12, next to its values), the
+Prints, for three fluid densities, the average evaluations of both codes per step (next to those of a prototype), the
 same from the engine, and the largest distance to the monolithic solution; once for a start in one sine and once for a
 triangular pluck, which excites all modes. `--quick` leaves out the slow relaxations. What is drawn (`DIR` is
 `build/added_mass_string` unless given):
@@ -31,7 +31,7 @@ from examples.added_mass_string.model import TABLE, March, Model, march, simulat
 
 @dataclass(frozen=True)
 class Row:
-    """A corrector, how it sweeps, and its column in the table of the specification."""
+    """A corrector, how it sweeps, and its column in the prototype's table."""
 
     label: str
     corrector: Callable[[Model], cs.Corrector]
@@ -63,14 +63,14 @@ def print_table(rho: float, pluck: bool, quick: bool) -> dict[str, March]:
     p = Model(rho, pluck)
     exact = p.monolithic()
     print(f"\nrho_f = {rho:g}, ratio {p.ratio:.4f}, {'triangular pluck' if pluck else 'sine start'}")
-    print(f"    {'corrector':24s} {'sweep':12s} {'spec':>7s} {'ours':>7s} {'engine':>7s} {'distance':>9s}")
+    print(f"    {'corrector':24s} {'sweep':12s} {'proto':>7s} {'ours':>7s} {'engine':>7s} {'distance':>9s}")
     found = {}
     for row in ROWS:
         if quick and row.slow:
             continue
         sweep = "gauss-seidel" if row.serial else "jacobi"
         run = found[f"{row.label}, {sweep}"] = march(p, row.corrector(p), row.serial)
-        spec = TABLE[rho].get(row.column, "") if row.column and not pluck else ""
+        proto = TABLE[rho].get(row.column, "") if row.column and not pluck else ""
         try:
             result = simulate(p, row.corrector(p), sweep)
             calls = f"{result.stats.calls['string'] / p.steps:7.2f}"
@@ -78,7 +78,7 @@ def print_table(rho: float, pluck: bool, quick: bool) -> dict[str, March]:
         except cs.ConvergenceError:
             calls, distance = "   none", "        -"
         ours = f"{run.per_step:7.2f}" if run.u is not None else "   none"
-        print(f"    {row.label:24s} {sweep:12s} {'none' if spec is None else spec!s:>7} {ours} {calls} {distance}")
+        print(f"    {row.label:24s} {sweep:12s} {'none' if proto is None else proto!s:>7} {ours} {calls} {distance}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The algebraic loop of Sicklinger's appendix A: corrections from three starts, by several correctors.
+"""The algebraic loop of Sicklinger (2014), App. A: corrections from three starts, by several correctors.
 
     python examples/algebraic_loop/run.py [--out DIR]
 

@@ -1,7 +1,7 @@
-"""Oscillating cylinder with wake oscillator and PID control: fluid, structure, signal (spec IJ 3.10).
+"""Oscillating cylinder with wake oscillator and PID control: fluid, structure, signal.
 
 A cylinder on a spring in a cross flow sheds vortices that set it swinging; a controller moves the root of the spring by
-`psi` to hold it. Three subsystems (Sicklinger 2014, section 5.2), with a wake oscillator (Facchinetti) for the flow:
+`psi` to hold it. Three subsystems (Sicklinger (2014), 5.2), the flow by a wake oscillator (Facchinetti et al. (2004)):
 
     fluid      u -> f     q'' + eps Omega (q^2 - 1) q' + Omega^2 q = A/D u'',   f = rho V^2 D L C_L0 / 4 q
     structure  f, psi -> u     m u'' + d u' + k u = f + k psi
@@ -38,9 +38,9 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Parameters; the defaults are those of the source and, for the wake, of the specification.
+    """Parameters; the defaults are those of Sicklinger (2014), 5.2, and for the wake of Facchinetti et al. (2004).
 
-    `q0` and `on_at` are printed nowhere; these give the printed figures (docs/errata-interface-jacobian.md, 17).
+    `q0` and `on_at` are printed nowhere; these give the printed figures (docs/validation/sicklinger.md).
     """
 
     m: float = 0.03575  # kg

@@ -1,4 +1,4 @@
-"""A mass drives a finite-element bar of two elements (Schmoll 2015, section 3.3.3; spec: cosimulation 4.4).
+"""A mass drives a finite-element bar of two elements (Schmoll (2015), 3.3.3).
 
 The mass takes the force `F` and gives its motion `x, v`; the bar follows this motion at its end and gives the force.
 

@@ -1,4 +1,4 @@
-"""Nonlinear one-mass oscillator: the three dynamic-static couplings compared (Schmoll 2015, Figs. 4.4, 4.6 and 4.7).
+"""Nonlinear one-mass oscillator: the three dynamic-static couplings compared (Schmoll (2015), Figs. 4.4, 4.6, 4.7).
 
     python examples/nonlinear_oscillator/run.py [--out DIR] [--quick]
 
@@ -11,7 +11,7 @@ What is drawn (`DIR` is `out/nonlinear_oscillator` unless given; about two minut
 - `order.png`: end error over fixed steps between two zero crossings, BDF 1 to 5: A and C keep the order, B is capped at
   two (its lines for BDF 3, 4 and 5 lie on each other).
 
-Numbers behind the pictures are checked in tests/dynamic_static against the tables of the specification.
+Numbers behind the pictures are checked in tests/dynamic_static, against docs/validation/schmoll.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A chain of three masses cut at the middle one, with equal and mixed time integrators (spec 3.2, Sicklinger ch. 3).
+"""A chain of three masses cut at the middle one, with equal and mixed time integrators (Sicklinger (2014), 3.1-3.2).
 
     wall -(k1, d1)- m1 -k2- m2 -d2- m3 -k3- wall
 

@@ -1,8 +1,8 @@
-"""Truss versus truss: two bars with Hencky strain, each clamped at one end and joined at the other (spec 3.5).
+"""Truss versus truss: two bars with Hencky strain, each clamped at one end and joined at the other.
 
 Truss one takes the force it transmits to truss two and gives the displacement of the joint; truss two takes that
 displacement and gives the force. A constant force pulls at the joint from t = 0, and both bars are stretched by it.
-Sicklinger, section 4.7.1: `R_1 = U_1 - Y_2`, `R_2 = U_2 - Y_1`, backward Euler, h = 0.01 s, 200 steps.
+Sicklinger (2014), 4.7.1: `R_1 = U_1 - Y_2`, `R_2 = U_2 - Y_1`, backward Euler, h = 0.01 s, 200 steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cosolve.structures.truss import Bar
 
 @dataclass(frozen=True)
 class TrussTruss:
-    """Parameters; the defaults are those of Table 4.1 with the geometry found in spec 3.5."""
+    """Parameters; the defaults are those of Table 4.1, in the arrangement of docs/validation/sicklinger.md."""
 
     one: Bar = field(default_factory=lambda: Bar(elements=20, length=1.0, E=20.0, rho=0.55))
     two: Bar = field(default_factory=lambda: Bar(elements=10, length=1.0, E=50.0, rho=0.5))

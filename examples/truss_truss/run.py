@@ -2,7 +2,7 @@
 
     python examples/truss_truss/run.py [--out DIR] [--quick]
 
-Prints interface evaluations in 200 steps as published, as found by the specification's prototype and by us, the local
+Prints interface evaluations in 200 steps as published, as found by an independent prototype and by us, the local
 iterations of both trusses, and the largest distance of the joint to the monolithic solution. `--quick` runs 20 steps.
 What is drawn (`DIR` is `build/truss_truss` unless given):
 

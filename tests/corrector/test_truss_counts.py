@@ -1,4 +1,4 @@
-"""Interface evaluations on the trusses (spec 3.5): Jacobians from various sources, and the accelerators beside them."""
+"""Interface evaluations on the trusses: Jacobians from various sources, and the accelerators beside them."""
 
 import numpy as np
 import pytest

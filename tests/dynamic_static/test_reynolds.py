@@ -24,12 +24,12 @@ def bearing(**changes):
     return JournalBearing(**({"R": 0.01, "c": 20e-6, "B": 0.01, "eta": 4e-3} | changes))
 
 
-# -- closed-form limits (spec 5.5) -------------------------------------------------------------------------
+# -- closed-form limits ------------------------------------------------------------------------------------
 
 
 @pytest.mark.covers("SC-38")
 @pytest.mark.parametrize(("cells", "ratios"), [(48, (1.0066, 1.0007)), (96, (1.0016, 1.0001)), (192, (1.0004, 1.0000))])
-def test_long_bearing_with_whole_cells_gives_the_table_of_the_specification(cells, ratios):
+def test_long_bearing_with_whole_cells_gives_the_table_of_the_prototype(cells, ratios):
     force = Reynolds(LONG, cells, 2, cavitation="guembel-cells").polar(0.6).force
     np.testing.assert_allclose(force / long_bearing(0.6), ratios, atol=1.0e-4)
 

@@ -77,7 +77,7 @@ def test_calls_of_a_over_calls_of_c_are_the_mean_number_of_iterations():
     iterations = float(np.nansum(a.iterations)) / a.stats.calls["rotor"]
     ratio = a.stats.calls["bearing"] / c.stats.calls["bearing"]
     assert ratio == pytest.approx(iterations, rel=0.02)
-    assert 1.7 < ratio < 2.5  # the specification's fixed-step Newton iteration needs 2
+    assert 1.7 < ratio < 2.5  # the prototype's fixed-step Newton iteration needs 2
     assert c.stats.calls["bearing"] == c.stats.calls["rotor"]  # accepted and repeated steps
 
 
@@ -95,7 +95,7 @@ def test_fixed_step_of_the_engine():
     assert 10 * cs.nrmse(states(a), states(c)) < cs.nrmse(states(a), states(b))
 
 
-# -- the table of spec 5.5 and its jump --------------------------------------------------------------------
+# -- the prototype's table and its jump --------------------------------------------------------------------
 
 TABLE = {80e-6: (5.4e-3, 1.0e-2, 328), 40e-6: (7.8e-4, 2.9e-3, 619), 20e-6: (2.2e-6, 8.9e-4, 1206)}
 
@@ -111,7 +111,7 @@ def distance(cavitation, variant, h, first, lead=0.0):
 
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("h", TABLE)
-def test_table_of_the_specification(h):
+def test_table_of_the_prototype(h):
     """Its prototype cut the pressure cell by cell and predicted the first step by the start value: all within 10 %."""
     c, b, calls = TABLE[h]
     assert distance("guembel-cells", "C", h, "hold") == pytest.approx(c, rel=0.1)

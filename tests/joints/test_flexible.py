@@ -147,7 +147,7 @@ def test_simplified_form_leaves_one_condition_that_reacts():
     np.testing.assert_allclose(G[np.ix_(others, others)], np.eye(len(others)), atol=1e-12)
 
 
-#: spec 4.3 with Euler angles; a copied orientation has one more number with Euler parameters
+#: Lu (2015), 2.2.3-2.2.5, with Euler angles; a copied orientation has one more number with Euler parameters
 @pytest.mark.covers("LU-16", "SL-14")
 @pytest.mark.parametrize(
     ("kind", "approach", "angles", "orientations"),

@@ -1,4 +1,4 @@
-"""The mechanisms of the drift specification in absolute planar coordinates, and as multibody models."""
+"""The mechanisms of docs/validation/drift.md in absolute planar coordinates, and as multibody models."""
 
 import numpy as np
 from tests.mechanics.constrained import Constrained

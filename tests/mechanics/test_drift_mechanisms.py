@@ -1,4 +1,4 @@
-"""Drift remedies on the slider-crank P2 and the four-bar P3 of the specification (applied-force 4.5)."""
+"""Drift remedies on a slider-crank (P2) and a four-bar (P3) of docs/validation/drift.md."""
 
 import numpy as np
 import pytest

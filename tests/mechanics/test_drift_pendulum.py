@@ -1,4 +1,4 @@
-"""Drift remedies on the pendulum P1 of the specification (applied-force 4.5), RK4 with h = 0.01 from (1, 0) at rest."""
+"""Drift remedies on the pendulum P1 of docs/validation/drift.md, RK4 with h = 0.01 from (1, 0) at rest."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Spectral radii and stability limits of the oscillator (spec: applied-force 3.1, semi-implicit 10.4, 15.2)."""
+"""Spectral radii and stability limits of the oscillator (docs/validation/schweizer-lu.md)."""
 
 import numpy as np
 import pytest
