@@ -1,4 +1,4 @@
-"""Jacobian-free Newton-Krylov (Sicklinger Algorithms 2.4, 2.5): `J dz = -r` by GMRES, `J v` by a difference quotient.
+"""Jacobian-free Newton-Krylov (Sicklinger (2014), Algorithms 2.4, 2.5): GMRES, with `J v` by a difference quotient.
 
 Every Krylov vector costs one more crossing of the step by all subsystems, and no Jacobian is ever formed. It pays where
 the eigenvalues of the interface Jacobian cluster, as they do for `r = z - f(z)` with a few strong modes.

@@ -1,4 +1,4 @@
-"""Butcher tableaus of the fixed-step family ODE1..ODE5 (spec: cosimulation 2.9) and of the embedded pair 5(4)."""
+"""Butcher tableaus of the fixed-step family ODE1..ODE5 (Schmoll (2015), App. C.1) and of the pair 5(4)."""
 
 from __future__ import annotations
 

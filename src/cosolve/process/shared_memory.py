@@ -1,6 +1,6 @@
 """The fast channel: a block of memory that both processes see, watched for a moment before going to sleep.
 
-A mapped file holds one mailbox per direction (spec: performance, section 5). The writer copies the message, then
+A mapped file holds one mailbox per direction. The writer copies the message, then
 counts up; the reader watches the counter for some microseconds and, where nothing comes, raises a flag and sleeps on
 the pipe between the two, which the writer nudges when it sees the flag. The pipe also tells at once when the other
 side is gone, and carries messages that do not fit.

@@ -1,4 +1,4 @@
-"""Time integration rules for second-order equations, all in one form (Sicklinger, section 3.1; spec 2.11).
+"""Time integration rules for second-order equations, all in one form (Sicklinger (2014), 3.1).
 
 A rule expresses displacement and velocity at the end of a step by the acceleration there,
 

@@ -13,7 +13,7 @@ FORMS = {"index 1": 0, "baumgarte": 0, "ggl": 0, "projection": 2, "position proj
 INTEGRATORS = ("auto", "rk4", "dopri5", "radau")
 COORDINATES = ("euler parameters", "euler angles")
 
-#: Largest product of `alpha` and step that RK4 takes (its limit is 2.78; spec: applied-force 4.2), and default `beta`.
+#: Largest product of `alpha` and step that RK4 takes (its limit is 2.78), and default `beta`.
 MOST_ALPHA_H, BETA = 2.5, 10.0
 
 
