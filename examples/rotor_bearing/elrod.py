@@ -4,12 +4,12 @@ Where the film is whole, its pressure is positive and the gap is full (`fill = 1
 zero and streamers fill only a part of the gap. With the gap `H` and its rate of change as in `reynolds.py`
 
     d/dtheta (H^3 dp/dtheta) + (R/B)^2 d/dz (H^3 dp/dz) = u d/dtheta (fill H) + 2 fill (e_x' cos + e_y' sin),
-    p >= 0,   1 - fill >= 0,   p (1 - fill) = 0                                     (Jakobsson, Floberg, Olsson)
+    p >= 0,   1 - fill >= 0,   p (1 - fill) = 0
 
-holds everywhere, and with it the balance of oil; the places of rupture and reformation come out of the solution. `u` is
-the speed of the journal surface (`omega` in the frame at rest, `1 - 2 delta'` in that of the line of centres). The fill
-is taken as quasi-steady in the frame used, which keeps the model free of memory. Oil that leaves at the edges must come
-in somewhere: an axial groove feeds the film.
+holds everywhere (Jakobsson and Floberg (1957), Olsson (1965)), and with it the balance of oil; the places of rupture
+and reformation come out of the solution. `u` is the speed of the journal surface (`omega` in the frame at rest, `1 - 2
+delta'` in that of the line of centres). The fill is taken as quasi-steady in the frame used, which keeps the model free
+of memory. Oil that leaves at the edges must come in somewhere: an axial groove feeds the film.
 
 Finite volumes as in `reynolds.py`, the transport upwind; the complementarity is solved by an active-set (semi-smooth
 Newton) iteration with a sparse direct solver. Elrod and Adams (1975), Elrod (1981).

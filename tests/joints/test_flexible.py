@@ -177,7 +177,7 @@ def test_without_damping_no_velocities_are_copied():
 
 
 @pytest.mark.covers("LU-14")
-def test_undamped_inplane_law_conserves_energy_in_example_e3():
+def test_undamped_inplane_law_conserves_energy_on_the_lever():
     """Two hinged rods, the tip of rod 1 slides along rod 2 on a spring; loads from the joint's own law in both rods."""
     m, L, J = np.array([np.sqrt(2.0), 2.0]), np.array([np.sqrt(2.0), 2.0]), np.array([np.sqrt(2.0) / 6, 2.0 / 3])
     pivot = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])

@@ -46,7 +46,7 @@ def test_differenced_equals_exact(kind, degree, increment):
 
 
 @pytest.mark.covers("SL-06")
-def test_matrices_of_the_spec():
+def test_matrices_by_hand():
     """G of 2.2 written out with our own exponentials, to 1e-9 (the law is differenced, its entries are ~1e3)."""
     p, H = lu(), 1e-3
     c, d = p.ck, p.dk

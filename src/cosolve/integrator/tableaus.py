@@ -44,7 +44,7 @@ FIXED: dict[str, Tableau] = {
     "ode5": _tableau(_DORMAND_PRINCE, _DORMAND_PRINCE_B),
 }
 
-#: Dormand-Prince 5(4) with the seventh stage, which is the first stage of the next step.
+#: Dormand and Prince (1980), 5(4), with the seventh stage, which is the first stage of the next step.
 DOPRI5 = _tableau(
     [*_DORMAND_PRINCE, _DORMAND_PRINCE_B],
     [*_DORMAND_PRINCE_B, 0.0],
