@@ -24,7 +24,7 @@ _IN_SPAN = 1e-8
 class NewtonKrylov(Corrector):
     """Newton with SciPy's GMRES on a differenced Jacobian.
 
-    `rtol` is the relative residual at which the linear iteration ends, `vectors` the most Krylov vectors per
+    `rtol` is the relative residual at which the linear iteration ends, `vectors` the maximum of Krylov vectors per
     correction, `increment` the perturbation relative to `1 + rms(z)`. `krylov_vectors` lists what each correction of
     the run took.
 
