@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says about the layers is what pyproject.toml enforces."""
+"""CONTRIBUTING.md, the architecture notes and CITATION.cff say what pyproject.toml and the source say."""
 
 import re
 import tomllib
@@ -26,3 +26,10 @@ def test_every_room_is_described():
     rooms = {path.stem for path in (ROOT / "src" / "cosolve").iterdir() if not path.name.startswith(("_", "py.typed"))}
     assert rooms == described & rooms
     assert {"io", "subsystem", "errors"} <= rooms
+
+
+def test_the_citation_names_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {project['version']}\n" in citation
+    assert f"\nlicense: {project['license']}\n" in citation

@@ -315,7 +315,7 @@ def test_zero_speed():
         ({"n_theta": 4}, "n_theta must be a whole number of at least 8, not 4"),
         ({"n_z": 1}, "n_z must be a whole number of at least 2, not 1"),
         ({"cavitation": "reynolds"}, "cavitation must be one of none, guembel, guembel-cells, elrod"),
-        ({"groove": Groove()}, "add cavitation='elrod'"),
+        ({"groove": Groove()}, "give cavitation='elrod' with it"),
     ],
 )
 def test_bad_bearings_are_refused(changes, message):

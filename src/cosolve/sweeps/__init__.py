@@ -1,4 +1,4 @@
-"""Ensembles: many variants of a system, in blocks of compiled code where possible, and their labelled results."""
+"""Sweeps: many variants of a system, in blocks of machine code where possible, and their labelled results."""
 
 from cosolve.sweeps.labelled import Failure, SweepResult
 from cosolve.sweeps.sweep import sweep
