@@ -38,7 +38,7 @@ check: $(STAMP)  ## lint, format, types, layers, coverage table
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
 
-docs-coverage: $(STAMP)  ## rewrite docs/coverage.md from the markers in tests/
+docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py
 
 bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (half an hour, quiet machine)

@@ -1,6 +1,6 @@
 """Build and apply times of the field mappings between two triangulated surfaces of 10 000 and 20 000 points.
 
-Both meshes lie on a quarter of a cylinder and do not match. Target PF-6 (performance.md, section 4): the radial basis
+Both meshes lie on a quarter of a cylinder and do not match. Target (PF-6): the radial basis
 operator built in at most 1.5 times what preCICE takes (253 to 298 ms there), and applied at least five times faster (21
 to 24 ms there, with transport). Loops are compiled before the clock starts. Run with
 

@@ -11,7 +11,7 @@ from harness import Ratio, Sample
 
 @dataclass
 class Verdict:
-    """One target of the specification: what was reached, and what that means."""
+    """One target: what was reached, and what that means."""
 
     id: str
     what: str

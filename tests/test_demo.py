@@ -41,7 +41,7 @@ def test_the_verdicts_are_printed_for_every_method(demo):
 
 
 def test_oscillator_blows_up_explicitly_and_not_otherwise():
-    # spec applied-force 3.1: radius 1.401 and 0.855; largest |x| 8.2e13 against 0.246 of the semi-implicit method
+    # docs/validation/schweizer-lu.md: radius 1.401 and 0.855; largest |x| 8.2e13 explicit, 0.246 semi-implicit
     runs = run_case(oscillator())
     assert runs.radius["Jacobi(1)"] == pytest.approx(1.401, abs=5e-4)
     assert runs.radius["SemiImplicit(1)"] == pytest.approx(0.855, abs=5e-4)
@@ -54,14 +54,14 @@ def test_oscillator_blows_up_explicitly_and_not_otherwise():
 
 
 def test_oscillator_reference_is_the_exact_solution():
-    # spec 3.1: c = 1000, d = 10, t = 0.1 and 0.5
+    # exact solution: c = 1000, d = 10, t = 0.1 and 0.5
     states = oscillator(1e3, 10.0).exact(np.array([0.1, 0.5]))
     assert states["one.x"] == pytest.approx([-1.5275368774, 0.0153268176], abs=1e-10)
     assert states["two.x"] == pytest.approx([-0.5503874963, 0.0344635069], abs=1e-10)
 
 
 def test_pendulum_reference_and_errors():
-    # spec 3.2: the motion at four times, and the error of the semi-implicit method, degree 2, at H = 1e-3
+    # reference: the motion at four times; prototype: the error of the semi-implicit method, degree 2, at H = 1e-3
     case = double_pendulum(H=1e-3)
     motion = case.exact(np.array([0.1, 0.2, 0.5, 1.0]))
     assert motion["upper.phi"] == pytest.approx([0.99953024, 1.05655304, 1.00133577, 0.96551845], abs=1e-8)

@@ -21,7 +21,7 @@ ROLLBACK = (
     "its derivatives (45 ns) and checks on every number. Exact derivatives of jitted laws are what to try next "
     "(profiles/README.md, 1)"
 )
-#: Masters without a peer file: target, and times the C master in the specification's table of peers.
+#: Masters without a peer file: target, and how many times the C master it took where it was measured (another machine).
 ELSEWHERE = {"OMSimulator": (20.0, 73.0), "PyFMI": (200.0, 939.0)}
 
 
@@ -78,7 +78,7 @@ def _explicit(bench: Bench, built: dict[str, Any]) -> Section:
 
 
 def _elsewhere(bench: Bench, name: str, ours: Ratio | None) -> Verdict:
-    """A master that cannot be run here: what follows from its place in the specification's table."""
+    """A master that cannot be run here: what follows from its time elsewhere."""
     target, times = ELSEWHERE[name]
     try:
         environment(name.lower(), (name,), install=bench.install)
@@ -86,7 +86,7 @@ def _elsewhere(bench: Bench, name: str, ours: Ratio | None) -> Verdict:
     except Unavailable as error:
         why = str(error)
     if ours is not None:
-        why += f"; by the specification it takes {times:.0f} times the C master: {times / ours.median:.3g} times ours"
+        why += f"; measured elsewhere, it takes {times:.0f} times the C master: {times / ours.median:.3g} times ours"
     return Verdict("PF-1", f"{name} / cosolve", "-", f">= {target:.0f}", None, why)
 
 

@@ -68,4 +68,4 @@ def _precice(bench: Bench) -> str:
         why = "it installs here, but no peer file was written for it"
     except Unavailable as error:
         why = f"{error} (it needs the preCICE library, which PyPI does not offer)"
-    return f"{why}; by the specification an explicit `advance` takes 0.86 times a HELICS ipc step"
+    return f"{why}; measured elsewhere, an explicit `advance` takes 0.86 times a HELICS ipc step"

@@ -2,7 +2,7 @@
 
     python examples/added_mass_string/run.py [--out DIR] [--quick]
 
-Prints, for three fluid densities, the average evaluations of both codes per step (spec 3.12, next to its values), the
+Prints, for three fluid densities, the average evaluations of both codes per step (next to those of a prototype), the
 same from the engine, and the largest distance to the monolithic solution; once for a start in one sine and once for a
 triangular pluck, which excites all modes. `--quick` leaves out the slow relaxations. What is drawn (`DIR` is
 `build/added_mass_string` unless given):
@@ -26,13 +26,12 @@ if __package__ in (None, ""):
 import numpy as np
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Anderson, Broyden, IqnIls, IqnImvj, NewtonKrylov, Relaxation
 from examples.added_mass_string.model import TABLE, March, Model, march, simulate
 
 
 @dataclass(frozen=True)
 class Row:
-    """A corrector, how it sweeps, and its column in the table of the specification."""
+    """A corrector, how it sweeps, and its column in the prototype's table."""
 
     label: str
     corrector: Callable[[Model], cs.Corrector]
@@ -42,19 +41,19 @@ class Row:
 
 
 ROWS = (
-    Row("relaxation 1", lambda p: Relaxation(1.0), column="jacobi", slow=True),
-    Row("relaxation 1/(1+ratio)", lambda p: Relaxation(1 / (1 + p.ratio)), column="optimal", slow=True),
-    Row("Aitken 0.1", lambda p: Aitken(initial=0.1), serial=True, column="aitken"),
-    Row("Broyden", lambda p: Broyden(), column="broyden"),
-    Row("Broyden", lambda p: Broyden(), serial=True),
-    Row("Newton-Krylov 1e-12", lambda p: NewtonKrylov(rtol=1e-12, vectors=100, increment=1.0), column="jfnk"),
-    Row("Newton-Krylov", lambda p: NewtonKrylov(), serial=True),
-    Row("Anderson", lambda p: Anderson(depth=30)),
-    Row("Anderson", lambda p: Anderson(), serial=True),
-    Row("IQN-ILS", lambda p: IqnIls()),
-    Row("IQN-ILS", lambda p: IqnIls(), serial=True),
-    Row("IQN-IMVJ", lambda p: IqnImvj()),
-    Row("IQN-IMVJ", lambda p: IqnImvj(), serial=True),
+    Row("relaxation 1", lambda p: cs.Relaxation(1.0), column="jacobi", slow=True),
+    Row("relaxation 1/(1+ratio)", lambda p: cs.Relaxation(1 / (1 + p.ratio)), column="optimal", slow=True),
+    Row("Aitken 0.1", lambda p: cs.Aitken(initial=0.1), serial=True, column="aitken"),
+    Row("Broyden", lambda p: cs.Broyden(), column="broyden"),
+    Row("Broyden", lambda p: cs.Broyden(), serial=True),
+    Row("Newton-Krylov 1e-12", lambda p: cs.NewtonKrylov(rtol=1e-12, vectors=100, increment=1.0), column="jfnk"),
+    Row("Newton-Krylov", lambda p: cs.NewtonKrylov(), serial=True),
+    Row("Anderson", lambda p: cs.Anderson(depth=30)),
+    Row("Anderson", lambda p: cs.Anderson(), serial=True),
+    Row("IQN-ILS", lambda p: cs.IqnIls()),
+    Row("IQN-ILS", lambda p: cs.IqnIls(), serial=True),
+    Row("IQN-IMVJ", lambda p: cs.IqnImvj()),
+    Row("IQN-IMVJ", lambda p: cs.IqnImvj(), serial=True),
     Row("Newton (IJCSA)", lambda p: cs.Newton(), column="newton"),
 )
 
@@ -64,14 +63,14 @@ def print_table(rho: float, pluck: bool, quick: bool) -> dict[str, March]:
     p = Model(rho, pluck)
     exact = p.monolithic()
     print(f"\nrho_f = {rho:g}, ratio {p.ratio:.4f}, {'triangular pluck' if pluck else 'sine start'}")
-    print(f"    {'corrector':24s} {'sweep':12s} {'spec':>7s} {'ours':>7s} {'engine':>7s} {'distance':>9s}")
+    print(f"    {'corrector':24s} {'sweep':12s} {'proto':>7s} {'ours':>7s} {'engine':>7s} {'distance':>9s}")
     found = {}
     for row in ROWS:
         if quick and row.slow:
             continue
         sweep = "gauss-seidel" if row.serial else "jacobi"
         run = found[f"{row.label}, {sweep}"] = march(p, row.corrector(p), row.serial)
-        spec = TABLE[rho].get(row.column, "") if row.column and not pluck else ""
+        proto = TABLE[rho].get(row.column, "") if row.column and not pluck else ""
         try:
             result = simulate(p, row.corrector(p), sweep)
             calls = f"{result.stats.calls['string'] / p.steps:7.2f}"
@@ -79,7 +78,7 @@ def print_table(rho: float, pluck: bool, quick: bool) -> dict[str, March]:
         except cs.ConvergenceError:
             calls, distance = "   none", "        -"
         ours = f"{run.per_step:7.2f}" if run.u is not None else "   none"
-        print(f"    {row.label:24s} {sweep:12s} {'none' if spec is None else spec!s:>7} {ours} {calls} {distance}")
+        print(f"    {row.label:24s} {sweep:12s} {'none' if proto is None else proto!s:>7} {ours} {calls} {distance}")
     return found
 
 
@@ -121,7 +120,7 @@ def draw_motion(out: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     for rho in TABLE:
         p = Model(rho)
-        result, exact = simulate(p, IqnIls(), "gauss-seidel"), p.monolithic()
+        result, exact = simulate(p, cs.IqnIls(), "gauss-seidel"), p.monolithic()
         middle = exact.shape[1] // 2
         lines = axes.plot(result.t, result["string.u"][:, middle], label=f"rho_f = {rho:g}")
         axes.plot(result.t, exact[:, middle], "k.", ms=3, label="monolithic" if rho == 10.0 else None)

@@ -1,4 +1,4 @@
-"""An algebraic loop (Sicklinger, appendix A): a sine and a cosine block feed each other, and nothing has a state.
+"""An algebraic loop (Sicklinger (2014), App. A): a sine and a cosine block feed each other, and nothing has a state.
 
     Y1 = sin U1,   Y2 = cos U2,      R = (Y2 - U1, Y1 - 2 U2)
 

@@ -1,4 +1,4 @@
-"""The algebraic loop of Sicklinger's appendix A: corrections from three starts, by several correctors.
+"""The algebraic loop of Sicklinger (2014), App. A: corrections from three starts, by several correctors.
 
     python examples/algebraic_loop/run.py [--out DIR]
 
@@ -19,19 +19,18 @@ if __package__ in (None, ""):
 import numpy as np
 
 import cosolve as cs
-from cosolve.corrector import Anderson, Broyden, Damped, IqnIls, IqnImvj, NewtonKrylov, Secant
 from examples.algebraic_loop.model import STARTS, U1, U2, run
 
 CORRECTORS = (
     cs.Newton(),
-    Damped(cs.Newton()),
-    NewtonKrylov(),
-    Broyden(initial="exact"),
-    Broyden(initial=-1.0),
-    Anderson(initial=-0.1),
-    IqnIls(initial=-0.1),
-    IqnImvj(initial=-0.1),
-    Secant(initial=-1.0),
+    cs.Damped(cs.Newton()),
+    cs.NewtonKrylov(),
+    cs.Broyden(initial="exact"),
+    cs.Broyden(initial=-1.0),
+    cs.Anderson(initial=-0.1),
+    cs.IqnIls(initial=-0.1),
+    cs.IqnImvj(initial=-0.1),
+    cs.Secant(initial=-1.0),
 )
 
 

@@ -1,4 +1,4 @@
-"""BspK6: a cycle with direct feed-through whose gain is near 1000, and switches (spec IJ 3.7, Bastian et al. 2011).
+"""BspK6: a cycle with direct feed-through whose gain is near 1000, and switches (Bastian et al. (2011)).
 
     S1:  X1' + 2 X1 = U11 + U12,              Y11 = 0 if U14 = 1 else U11 - X1,   Y12 = 0 if U13 = 1 else U12 - X1
     S2:  X2' / 2 + X2 = sin(3 pi t) - U2,     Y2 = X2 + g2 U2,   g2 = 1001 + 1000 sin(2 pi t / 10)
@@ -22,7 +22,7 @@ from cosolve.signal.polynomial import InputSignal
 H = 1e-4
 OUTPUTS = ("S1.Y11", "S1.Y12", "S2.Y2", "S3.Y3")
 
-#: Spec 3.7: Y11, Y12, Y2, Y3 at four times, h = 1e-4.
+#: Of an independent prototype (docs/validation/sicklinger.md): Y11, Y12, Y2, Y3 at four times, h = 1e-4.
 PRINTED = {
     0.5: (5.03805318e-5, 0.0, 0.0975985686, 0.395299513),
     1.0: (-1.00390374e-4, 7.79187712e-4, 0.0710444078, 0.0719239858),
@@ -76,7 +76,7 @@ class Plant(_Lag):
         return first * (u11 - self._x), second * (u12 - self._x)
 
     def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
-        """By U11 and U12 as in spec 3.7 (Eqs. 4.144 and 4.145 are swapped in the source); nothing by the triggers."""
+        """By U11 and U12 (Sicklinger (2014) prints Eqs. 4.144 and 4.145 swapped); nothing by the triggers."""
         c = 1.0 / (1.0 / u.H + 2.0)
         J = np.zeros((2, len(u.end)))
         J[:, :2] = np.array([[1.0 - c, -c], [-c, 1.0 - c]]) * np.array(self._passing(t1, u))[:, np.newaxis]

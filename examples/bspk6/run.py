@@ -1,8 +1,8 @@
-"""BspK6: a cycle with direct feed-through and switches, against the figures of spec IJ 3.7.
+"""BspK6: a cycle with direct feed-through and switches, against an independent code (Sicklinger (2014), 4.7.3).
 
     python examples/bspk6/run.py [--out DIR] [--quick]
 
-Prints interface evaluations per step, and the outputs at four times next to those of the specification and of an
+Prints interface evaluations per step, and the outputs at four times next to those of a prototype and of an
 elimination by hand. `--quick` stops at t = 0.5 instead of 5. Draws `outputs.png` (`DIR` is `build/bspk6` unless given):
 the four outputs, the switches, and the evaluations per step.
 """
@@ -23,12 +23,12 @@ from examples.bspk6.model import OUTPUTS, PRINTED, H, eliminated, outputs, simul
 
 
 def table(result: cs.Result) -> str:
-    """Ours and the specification at the times that the run reaches."""
+    """Ours and the prototype's at the times that the run reaches."""
     found = outputs(result)
     lines = [f"{'t':>5s}  {'':5s}" + "".join(f"{name.split('.')[1]:>17s}" for name in OUTPUTS)]
     for t, printed in PRINTED.items():
         if round(t / H) < len(found):
-            for label, numbers in (("spec", printed), ("ours", found[round(t / H)])):
+            for label, numbers in (("proto", printed), ("ours", found[round(t / H)])):
                 lines.append(f"{t:5g}  {label:5s}" + "".join(f"{value:17.8e}" for value in numbers))
     return "\n".join(lines)
 
@@ -73,7 +73,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     result = simulate(0.5 if options.quick else 5.0)
     print(
-        f"spec (T = 5): average 2.00032, steps with so many evaluations {{2: 49984, 3: 16}}\nours: {counts(result)}\n"
+        f"theirs (T = 5): average 2.00032, steps with so many evaluations {{2: 49984, 3: 16}}\nours: {counts(result)}\n"
     )
     print(table(result))
     print(f"\nlargest distance to elimination by hand {np.abs(outputs(result) - eliminated(result.t)).max():.1e}")

@@ -1,8 +1,8 @@
-"""Slider-crank, cut between crank and connecting rod (Lu's example E14).
+"""Slider-crank, cut between crank and connecting rod (Lu (2015), 3.3.3.4).
 
 The crank (rod 1) turns about the origin under gravity and a constant force of 10 N in x at its centre. The connecting
 rod (rod 2) ends in a slider on the x-axis that a spring of 10 N/m holds; the spring is relaxed at the start, where the
-crank stands upright and the slider at x = sqrt(3) (spec: semi-implicit 11, E14). Minimal coordinates: the angle `phi`
+crank stands upright and the slider at x = sqrt(3). Minimal coordinates: the angle `phi`
 of the crank; position `s` of the slider and angle `phi` of the connecting rod, which points from the slider to the
 crank. The joint is a pin: `lam` acts on the tip of the crank, its opposite on the rod.
 """

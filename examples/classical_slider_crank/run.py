@@ -1,4 +1,4 @@
-"""Slider-crank cut between crank and connecting rod, stabilised index-2 method (Lu 2015, example E14).
+"""Slider-crank cut between crank and connecting rod, stabilised index-2 method (Lu (2015), 3.3.3.4).
 
     python examples/classical_slider_crank/run.py [--out DIR] [--fine]
 
@@ -11,7 +11,7 @@ and 1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/classica
 - `mechanism.gif`, `mechanism.png`: the mechanism in motion.
 
 Relaxation lets a degree above 0 run, and costs the exact constraint: 8e-9 m instead of rounding.
-Checked against the specification in tests/constraint/test_planar_tables.py.
+Checked in tests/constraint/test_planar_tables.py, against docs/validation/lu.md.
 """
 
 from __future__ import annotations

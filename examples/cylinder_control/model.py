@@ -1,7 +1,7 @@
-"""Oscillating cylinder with wake oscillator and PID control: fluid, structure, signal (spec IJ 3.10).
+"""Oscillating cylinder with wake oscillator and PID control: fluid, structure, signal.
 
 A cylinder on a spring in a cross flow sheds vortices that set it swinging; a controller moves the root of the spring by
-`psi` to hold it. Three subsystems (Sicklinger 2014, section 5.2), with a wake oscillator (Facchinetti) for the flow:
+`psi` to hold it. Three subsystems (Sicklinger (2014), 5.2), the flow by a wake oscillator (Facchinetti et al. (2004)):
 
     fluid      u -> f     q'' + eps Omega (q^2 - 1) q' + Omega^2 q = A/D u'',   f = rho V^2 D L C_L0 / 4 q
     structure  f, psi -> u     m u'' + d u' + k u = f + k psi
@@ -21,9 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 import cosolve as cs
-from cosolve.errors import SubsystemError
 from cosolve.signal.polynomial import InputSignal
-from cosolve.structures import At, SecondOrder, Structure, trapezoidal
 
 
 class State(NamedTuple):
@@ -40,9 +38,9 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Parameters; the defaults are those of the source and, for the wake, of the specification.
+    """Parameters; the defaults are those of Sicklinger (2014), 5.2, and for the wake of Facchinetti et al. (2004).
 
-    `q0` and `on_at` are printed nowhere; these give the printed figures (docs/errata-interface-jacobian.md, 17).
+    `q0` and `on_at` are printed nowhere; these give the printed figures (docs/validation/sicklinger.md).
     """
 
     m: float = 0.03575  # kg
@@ -138,19 +136,21 @@ class Wake(cs.Subsystem):
             if abs(change) <= 1e-14 * max(1.0, abs(q)):
                 w = 2.0 / h * (q - old.q) - old.w
                 return State(u, v, a, q, w, 2.0 / h * (w - old.w) - old.b), slope
-        raise SubsystemError(f"the wake's local iteration stands at {r:.3g} after 25 Newton steps; take a smaller step")
+        raise cs.SubsystemError(
+            f"the wake's local iteration stands at {r:.3g} after 25 Newton steps; take a smaller step"
+        )
 
 
-def structure(p: Cylinder, first: State) -> SecondOrder:
+def structure(p: Cylinder, first: State) -> cs.SecondOrder:
     """The cylinder on its spring, whose root is moved by `psi`."""
-    return SecondOrder(
-        Structure([p.m], D=[[p.d]], K=[[p.k]]),
-        trapezoidal(),
+    return cs.SecondOrder(
+        cs.Structure([p.m], D=[[p.d]], K=[[p.k]]),
+        cs.trapezoidal(),
         inputs=[
-            At("f", 0, "force", unit="N", nominal=1e-4),
-            At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
+            cs.At("f", 0, "force", unit="N", nominal=1e-4),
+            cs.At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
         ],
-        outputs=[At("u", 0, "displacement", unit="m", nominal=1e-3)],
+        outputs=[cs.At("u", 0, "displacement", unit="m", nominal=1e-3)],
         q0=[first.u],
         v0=[first.v],
         a0=[first.a],

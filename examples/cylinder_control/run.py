@@ -1,8 +1,8 @@
-"""Oscillating cylinder in a flow, stopped by a PID controller: fluid, structure and signal coupled (spec IJ 3.10).
+"""Oscillating cylinder in a flow, stopped by a PID controller: fluid, structure and signal coupled.
 
     python examples/cylinder_control/run.py [--out DIR] [--quick]
 
-Prints frequency, amplitudes and evaluations per step next to those of the specification, and the poles of the loop for
+Prints frequency, amplitudes and evaluations per step next to those of a prototype, and the poles of the loop for
 both signs of the error. `--quick` couples only the time around the switching and takes the motion before it from the
 monolithic code. What is drawn (`DIR` is `build/cylinder_control` unless given):
 
@@ -45,7 +45,7 @@ def coupled(p: Cylinder, t_start: float, first: State, tol: float = TOL) -> cs.R
 
 
 def table(t: np.ndarray, u: np.ndarray, result: cs.Result, p: Cylinder) -> str:
-    """Ours and the specification."""
+    """Ours and the prototype."""
     assert p.on_at is not None
     before = (t > 2.0) & (t <= p.on_at)
     free, held = amplitude(t, u, p.on_at - 1.0, p.on_at), amplitude(t, u, T_END - 1.0, T_END)
@@ -61,7 +61,9 @@ def table(t: np.ndarray, u: np.ndarray, result: cs.Result, p: Cylinder) -> str:
         ("poles with e = -u", "-9.77 ± 43.4i", f"{right.real:.2f} ± {abs(right.imag):.1f}i"),
         ("poles with e = +u", "+9.65 ± 42.6i", f"+{wrong.real:.2f} ± {abs(wrong.imag):.1f}i"),
     ]
-    return "\n".join(f"{what:32s} {spec:>16s} {ours:>16s}" for what, spec, ours in [("", "spec", "ours"), *rows])
+    return "\n".join(
+        f"{what:32s} {theirs:>16s} {ours:>16s}" for what, theirs, ours in [("", "prototype", "ours"), *rows]
+    )
 
 
 def draw_motion(path: Path, result: cs.Result, t: np.ndarray, u: np.ndarray, free: np.ndarray, p: Cylinder) -> None:

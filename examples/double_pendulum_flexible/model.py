@@ -1,8 +1,8 @@
-"""Planar double pendulum whose middle joint is a stiff spring-damper (Schweizer and Lu 4.2; Lu's example E2).
+"""Planar double pendulum whose middle joint is a stiff spring-damper (Schweizer and Lu (2014), 4.2).
 
 Rod 1 hangs on a rigid hinge at the origin with a torsional spring; the tip of rod 1 and the near end of rod 2 are tied
 by a bushing of 1e5 N/m and 1e2 Ns/m in both directions. Angles count from the x-axis, gravity points down. Cut at the
-bushing (spec: applied-force 3.2):
+bushing:
 
 - `split("F/F")`: both rods take the bushing force, one vector variable, n_g = 2;
 - `split("F/D")`: rod 1 takes the force, rod 2 owns the bushing and takes the motion of rod 1, n_g = 4;

@@ -1,4 +1,4 @@
-"""Double pendulum with a stiff flexible joint, two rods in two solvers (Schweizer and Lu 2014, 4.2; Lu 2015, E2).
+"""Double pendulum with a stiff flexible joint, two rods in two solvers (Schweizer and Lu (2014), 4.2).
 
     python examples/double_pendulum_flexible/run.py [--out DIR] [--quick]
 
@@ -11,7 +11,7 @@ Draws (`DIR` is `out/double_pendulum_flexible` unless given):
 - `displacement.png`: phi1 when foreign motion instead of the force crosses the interface (F/D, D/D). With constant
   signals these splits are useless for a stiff joint: the half-step lead acts as c H / 2 = 50 Ns/m of negative damping.
 
-and prints the error table. Checked against the specification in tests/examples/test_double_pendulum_flexible.py.
+and prints the error table. Checked in tests/examples/test_double_pendulum_flexible.py.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def errors(result: cs.Result, H: float, t_end: float = T_END, every: int = 1) ->
 
 
 def error_table(steps: tuple[float, ...]) -> dict[tuple[str, int], list[Errors]]:
-    """The table of spec 3.2: force/force split, semi-implicit and explicit, k = 0, 1, 2."""
+    """The errors of docs/validation/schweizer-lu.md: force/force split, semi-implicit and explicit, k = 0, 1, 2."""
     methods = {"semi": cs.SemiImplicit, "explicit": cs.Jacobi}
     return {
         (name, k): [errors(run("F/F", method(degree=k), H), H) for H in steps]

@@ -1,7 +1,7 @@
-"""Planar double pendulum with a rigid middle joint, cut at that joint (Lu's examples E5, E9, E12).
+"""Planar double pendulum with a rigid middle joint, cut at that joint (Lu (2015), 3.3.1.2).
 
 Rod 1 turns about a hinge at the origin against a torsional spring; the tip of rod 1 and the near end of rod 2 coincide.
-Angles count from the x-axis, gravity points down (spec: semi-implicit 11, E5). Each rod is a subsystem in minimal
+Angles count from the x-axis, gravity points down. Each rod is a subsystem in minimal
 coordinates: `phi` for rod 1, `(x, y, phi)` of its centre for rod 2. Both take the multipliers
 
 - `lam`: the joint force on rod 1, its opposite acts on rod 2;

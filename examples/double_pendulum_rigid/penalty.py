@@ -1,7 +1,7 @@
-"""The double pendulum of E12: rod 1 hangs on a stiff bushing instead of an ideal hinge.
+"""The double pendulum of Lu (2015), 3.3.3.2: rod 1 hangs on a stiff bushing instead of an ideal hinge.
 
 Lu's Method 3 was shown on coupling bodies with all their coordinates and no reaction on them, so the ground hinge is an
-elastic atpoint joint of 1e8 N/m and 1e5 Ns/m (spec: semi-implicit 11, E12). Its damper makes rod 1 stiff: 4e5 1/s. An
+elastic atpoint joint of 1e8 N/m and 1e5 Ns/m. Its damper makes rod 1 stiff: 4e5 1/s. An
 explicit Runge-Kutta method needs inner steps of 5e-6 s for that, 200 in a macro step of 1 ms; compiled, a crossing
 takes a fraction of a millisecond. The bushing sags by 2.4e-7 m. Its damper sees `v`, not `x' = v + mu`, which adds
 `d mu` to its force and 1.5e-8 m to the sag at H = 1e-3, of second order like mu.
@@ -115,7 +115,7 @@ def _energy(r: cs.Result) -> np.ndarray:
 
 
 #: The reference is that of the ideal hinge.
-E12 = replace(
+ON_BUSHING = replace(
     CASE,
     name="double pendulum on a bushing",
     build=lambda h: split(),

@@ -1,10 +1,10 @@
-"""Planar four-bar linkage, cut in the middle of its coupler (Lu's example E15).
+"""Planar four-bar linkage, cut in the middle of its coupler (Lu (2015), 3.3.3.5).
 
 Rod 1 (1 kg, 1 m) turns about the origin and is driven by the moment 1 Nm/s * t; rod 3 (2 kg, 2 m) turns about (2, 0).
 The coupler of 2 m is cut into two halves 21 and 22 (1 kg, 1 m each): subsystem one holds rods 1 and 21, subsystem two
 rods 22 and 3. The planar fixed joint between the halves has three conditions: two for the position and one for the
 angle, `lam = (force x, force y, moment)` on half 21, their opposites on half 22. Pivot distance and branch are not
-given by the source; these are the defaults of the spec (semi-implicit 11, E15).
+given by the source; they are chosen here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Planar four-bar linkage cut in its coupler, stabilised index-2 method (Lu 2015, example E15).
+"""Planar four-bar linkage cut in its coupler, stabilised index-2 method (Lu (2015), 3.3.3.5).
 
     python examples/four_bar/run.py [--out DIR] [--fine]
 
@@ -10,7 +10,7 @@ and 1e-3 s over 0.5 s, prints errors and orders, and draws (`DIR` is `out/four_b
 - `convergence.png`: the same quantities against the macro step;
 - `mechanism.gif`, `mechanism.png`: the linkage in motion.
 
-Checked against the specification in tests/constraint/test_planar_tables.py.
+Checked in tests/constraint/test_planar_tables.py.
 """
 
 from __future__ import annotations

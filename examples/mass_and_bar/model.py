@@ -1,4 +1,4 @@
-"""A mass drives a finite-element bar of two elements (Schmoll 2015, section 3.3.3; spec: cosimulation 4.4).
+"""A mass drives a finite-element bar of two elements (Schmoll (2015), 3.3.3).
 
 The mass takes the force `F` and gives its motion `x, v`; the bar follows this motion at its end and gives the force.
 
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.structures import At, Integrator, SecondOrder, Structure, trapezoidal
+from cosolve.structures import Integrator
 from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
@@ -47,11 +47,11 @@ def _coupled(
     substeps: int,
     mass: float,
 ) -> cs.System:
-    bar = SecondOrder(
-        Structure(M, K=K, D=D),
-        trapezoidal() if integrator is None else integrator,
-        inputs=[At("x1", -1, "displacement"), At("v1", -1, "velocity")],
-        outputs=[At("F", -1, "reaction", factor=-1.0), At("x", 0, "displacement"), At("v", 0, "velocity")],
+    bar = cs.SecondOrder(
+        cs.Structure(M, K=K, D=D),
+        cs.trapezoidal() if integrator is None else integrator,
+        inputs=[cs.At("x1", -1, "displacement"), cs.At("v1", -1, "velocity")],
+        outputs=[cs.At("F", -1, "reaction", factor=-1.0), cs.At("x", 0, "displacement"), cs.At("v", 0, "velocity")],
         q0=q0,
         u0=[q0[-1], 0.0],
         restart="balanced",

@@ -1,12 +1,12 @@
-"""Multi-code problem: two trusses, a spring, a dashpot and a piston full of water meet in one point (spec IJ 3.6).
+"""Multi-code problem: two trusses, a spring, a dashpot and a piston full of water meet in one point.
 
 Four subsystems take the force they feel and give their displacement; the piston takes a displacement and gives the
 force of the accelerated fluid, `f = rho A (L - u) u''`, an added mass far beyond that of the trusses. The point has
-five unknowns and five equations (Sicklinger, section 4.7.2):
+five unknowns and five equations (Sicklinger (2014), 4.7.2):
 
     R1 = U1 + U2 + U3 / l3 + U4 / l4 - Y5,  R2 = Y1 - Y2,  R3 = Y1 + l3 Y3,  R4 = Y1 + l4 Y4,  R5 = Y1 - U5
 
-Backward Euler everywhere but in the piston, which has the trapezoidal rule (Eq. 4.130 with `u''`, spec 3.6).
+Backward Euler everywhere but in the piston, which has the trapezoidal rule (Eq. 4.130 with `u''` for its `u'`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 import cosolve as cs
 from cosolve.signal import Polynomial
 from cosolve.signal.polynomial import InputSignal
-from cosolve.structures import At, SecondOrder, Structure, backward_euler
 from cosolve.structures.truss import Bar
 
 
@@ -138,15 +137,15 @@ class Piston(cs.Subsystem):
         return now, v, 2.0 / u.H * (v - v_old) - a_old
 
 
-def truss(bar: Bar, force: float, tol: float) -> SecondOrder:
+def truss(bar: Bar, force: float, tol: float) -> cs.SecondOrder:
     """A clamped truss with a constant force at its free end, from which the input `f` is taken away."""
     load = np.zeros(bar.n)
     load[-1] = force
-    return SecondOrder(
-        Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
-        backward_euler(),
-        inputs=[At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[At("u", -1, "displacement", unit="m")],
+    return cs.SecondOrder(
+        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
+        cs.backward_euler(),
+        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=tol,
     )
 
@@ -182,7 +181,7 @@ def sicklinger(refresh: str = "iteration", degree: int = 0) -> cs.Implicit:
 
 
 def undeformed_jacobian(p: MultiCode) -> np.ndarray:
-    """`dR/dU` by the formula of spec 3.6, everything at rest and not loaded: what the spec calls t = 0."""
+    """`dR/dU` by formula, everything at rest and not loaded: what the validation page calls t = 0."""
     at_rest = Polynomial(0.0, p.h, np.zeros((1, 1)))
     slopes = []
     for subsystem in system(replace(p, force=0.0)).subsystems.values():

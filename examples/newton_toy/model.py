@@ -1,4 +1,4 @@
-"""The Newton toy problem (Sicklinger, Example 2.1): roots on lines, with a Jacobian that is singular on them.
+"""The Newton toy problem (Sicklinger (2014), Example 2.1): roots on lines, with a Jacobian that is singular on them.
 
     F(x) = (sin x1 - cos x2, cos x1 - sin x2),      x = (0, 0) to begin with,      stop at |F| < 1e-6
 
@@ -15,7 +15,7 @@ import numpy as np
 import cosolve as cs
 from cosolve.signal.polynomial import InputSignal
 
-#: |F| in the tables 2.1 to 2.5 of the source, as far as printed in the specification (3.1); T2.2 begins like T2.1.
+#: |F| in Tables 2.1 to 2.5 of the source, as far as its text can be read; T2.2 begins like T2.1.
 PUBLISHED = {
     "T2.1": [1.4142135623730951, 0.4259168303185923, 0.0067125111144309, 2.52045072e-8],
     "T2.2": [1.4142135623730951, 0.4259168303185923, 0.1729175269566564, 0.0713934561574834],

@@ -18,24 +18,23 @@ if __package__ in (None, ""):
 import numpy as np
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Anderson, Broyden, Damped, IqnIls, IqnImvj, NewtonKrylov, Relaxation, Secant
 from examples.newton_toy.model import PUBLISHED, Iteration, iterate
 
 TABLES: dict[str, tuple[str, cs.Corrector]] = {
     "T2.1": ("Newton", cs.Newton()),
     "T2.2": ("modified Newton", cs.Newton(refresh="step")),
-    "T2.3": ("Broyden from the exact Jacobian", Broyden(initial="exact")),
-    "T2.4": ("Broyden from the identity", Broyden()),
-    "T2.5": ("Newton-Krylov", NewtonKrylov(rtol=1e-12)),
+    "T2.3": ("Broyden from the exact Jacobian", cs.Broyden(initial="exact")),
+    "T2.4": ("Broyden from the identity", cs.Broyden()),
+    "T2.5": ("Newton-Krylov", cs.NewtonKrylov(rtol=1e-12)),
 }
 OTHERS: dict[str, cs.Corrector] = {
-    "damped Newton": Damped(cs.Newton()),
-    "secant": Secant(),
-    "Anderson": Anderson(),
-    "IQN-ILS": IqnIls(),
-    "IQN-IMVJ": IqnImvj(),
-    "relaxation 0.5": Relaxation(0.5),
-    "Aitken": Aitken(),
+    "damped Newton": cs.Damped(cs.Newton()),
+    "secant": cs.Secant(),
+    "Anderson": cs.Anderson(),
+    "IQN-ILS": cs.IqnIls(),
+    "IQN-IMVJ": cs.IqnImvj(),
+    "relaxation 0.5": cs.Relaxation(0.5),
+    "Aitken": cs.Aitken(),
 }
 
 

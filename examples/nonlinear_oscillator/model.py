@@ -1,4 +1,4 @@
-"""Nonlinear one-mass oscillator: the test model of dynamic-static coupling (spec: cosimulation 4.5, Eqs. 4.18-4.25).
+"""Nonlinear one-mass oscillator: the test model of dynamic-static coupling (Schmoll (2015), 4.3).
 
     m x'' = F_1 + F_k
     F_1 = -1e5 sgn(x) x^4 - 5e-4 sgn(v) v^2                        in the dynamic subsystem

@@ -1,4 +1,4 @@
-"""Nonlinear one-mass oscillator: the three dynamic-static couplings compared (Schmoll 2015, Figs. 4.4, 4.6 and 4.7).
+"""Nonlinear one-mass oscillator: the three dynamic-static couplings compared (Schmoll (2015), Figs. 4.4, 4.6, 4.7).
 
     python examples/nonlinear_oscillator/run.py [--out DIR] [--quick]
 
@@ -11,7 +11,7 @@ What is drawn (`DIR` is `out/nonlinear_oscillator` unless given; about two minut
 - `order.png`: end error over fixed steps between two zero crossings, BDF 1 to 5: A and C keep the order, B is capped at
   two (its lines for BDF 3, 4 and 5 lie on each other).
 
-Numbers behind the pictures are checked in tests/dynamic_static against the tables of the specification.
+Numbers behind the pictures are checked in tests/dynamic_static, against docs/validation/schmoll.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from cosolve.integrator.bdf import integrate_bdf
-from cosolve.method.dynamic_static import DynamicStatic
 from examples.nonlinear_oscillator.model import SEGMENT, T_END, X0, oscillator, reference, whole
 
 STYLES = {
@@ -58,9 +57,9 @@ class Cost:
     seconds: float
 
 
-def method(variant: str, tol: float) -> DynamicStatic:
+def method(variant: str, tol: float) -> cs.DynamicStatic:
     """The settings of the source: h_max = 1e-4, h_min = 1e-11, h_init = 1e-7 s."""
-    return DynamicStatic(variant, rtol=tol, h_init=1e-7, h_min=1e-11, h_max=1e-4)
+    return cs.DynamicStatic(variant, rtol=tol, h_init=1e-7, h_min=1e-11, h_max=1e-4)
 
 
 def cost(variant: str, tol: float, t_end: float, milliseconds: float) -> Cost:
@@ -143,7 +142,7 @@ def end_error(variant: str, order: int, h: float) -> float:
     """Relative end error of x with fixed steps over `SEGMENT`, the past being known."""
     t0, t1 = SEGMENT
     exact = reference()
-    fixed = DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-11, past=lambda t: exact(t)[0])
+    fixed = cs.DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-11, past=lambda t: exact(t)[0])
     result = cs.simulate(oscillator(exact(t0)[0]), t_start=t0, t_end=t1, method=fixed)
     return float(abs(result["mass.x"][-1] / exact(t1)[0, 0] - 1.0))
 

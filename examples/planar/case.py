@@ -1,4 +1,4 @@
-"""A mechanism cut in two, its reference, and what a co-simulation of it is measured by (spec: semi-implicit 15.4)."""
+"""A mechanism cut in two, its reference, and what a co-simulation of it is measured by (docs/validation/lu.md)."""
 
 from __future__ import annotations
 

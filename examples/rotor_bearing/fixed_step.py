@@ -1,9 +1,9 @@
-"""The rotor under a fixed-step BDF2, written out: the experiment behind the table of spec cosimulation 5.5.
+"""The rotor under a fixed-step BDF2, written out: the experiment behind a table of docs/validation/schmoll.md.
 
-The specification reports how far the semi-implicit couplings end up from the fully implicit one at the same step, and
+A prototype showed how far the semi-implicit couplings end up from the fully implicit one at the same step, and
 a jump of method C by a factor of 360 between 40 and 20 microseconds. This is that experiment with everything open: the
 predictor of the very first step (`first="hold"` keeps the start value, `"euler"` uses the slope), the way the pressure
-is cut, and how long the fully implicit method leads (`lead`). docs/errata-dynamic-static.md draws the conclusion.
+is cut, and how long the fully implicit method leads (`lead`). docs/validation/schmoll.md draws the conclusion.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import cosolve as cs
-from cosolve.fem import JournalBearing, PolarFilm
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import Rotor
+from examples.rotor_bearing.reynolds import PolarFilm
 
 T_END = 12e-3
 _EXTRAPOLATE = {1: (1.0,), 2: (2.0, -1.0), 3: (3.0, -3.0, 1.0)}
 
 
 def rotor(cavitation: str = "guembel-cells", n_theta: int = 48, n_z: int = 8) -> Rotor:
-    """The rotor of the specification on the grid that reproduces its table."""
+    """The rotor on the grid that reproduces the prototype's table."""
     return Rotor(JournalBearing(0.01, 20e-6, 0.01, 4e-3, n_theta, n_z, cavitation))
 
 

@@ -2,8 +2,8 @@
 
     m D'' = F(D, D', omega) - m g e_y + unbalance,   omega = omega_0 + ramp t,   F from the Reynolds equation
 
-The rotor translates in its plane, gravity points to -y, the speed is prescribed. The data are those that
-spec cosimulation 5.5 proposes, for the source gives none. States are dimensionless, so that one number serves as
+The rotor translates in its plane, gravity points to -y, the speed is prescribed. The source gives
+no data; these are chosen here. States are dimensionless, so that one number serves as
 tolerance: `e = D / c` and `w = D' / (c omega_0)`. Two ways to cut the model:
 
 - `polar`: the source's. The film is given `eps, eps', delta'` (Eqs. 5.1-5.3) and returns dimensionless forces `F_r,
@@ -23,7 +23,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import cosolve as cs
-from cosolve.fem import JournalBearing
+from examples.rotor_bearing.journal_bearing import JournalBearing
 
 FORMS = ("polar", "cartesian")
 

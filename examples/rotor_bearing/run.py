@@ -6,12 +6,12 @@ What is drawn (`DIR` is `out/rotor_bearing` unless given; about three minutes, `
 
 - `film.png` (Fig. 5.2): the pressure with Guembel's condition and with mass-conserving cavitation, and where the rotor
   rests in the bearing at different speeds;
-- `run_up.png` (Fig. 5.4): orbit, coupling variables and film forces of the specification's run-up;
+- `run_up.png` (Fig. 5.4): orbit, coupling variables and film forces of a run-up;
 - `whirl.png`: oil whirl. Growth of small motions over speed, from the bearing's coefficients and from runs; a run-up
   through the threshold, its orbits and its spectrum, in which the half-speed line appears;
 - `comparison.png` (Figs. 5.5, 5.6): error, steps, iterations, static calls and time of the couplings over tolerance;
 - `jump.png`: the distance of B and C to A over a fixed step, with three ways to treat negative pressure. The jump of
-  method C that the specification reports belongs to one of them (docs/errata-dynamic-static.md).
+  method C that a prototype showed belongs to one of them (docs/validation/schmoll.md).
 
 Numbers behind the pictures are checked in tests/dynamic_static.
 """
@@ -31,10 +31,11 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from cosolve.fem import Elrod, Groove, JournalBearing, Reynolds
-from cosolve.method.dynamic_static import DynamicStatic
 from examples.rotor_bearing import fixed_step
+from examples.rotor_bearing.elrod import Elrod, Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import Rotor
+from examples.rotor_bearing.reynolds import Reynolds
 from examples.rotor_bearing.study import VARIANTS, Effort, compare, measured_threshold, run_up, small_motion
 
 COLOURS = {"A": "tab:green", "B": "tab:red", "C": "tab:purple"}
@@ -91,11 +92,11 @@ def draw_film(path: Path, speeds: np.ndarray) -> None:
 
 
 def draw_run_up(path: Path, t_end: float) -> cs.Result:
-    """Fig. 5.4: the run-up of the specification."""
+    """Fig. 5.4: a run-up with the data of model.py."""
     import matplotlib.pyplot as plt
 
     rotor = Rotor()
-    result = cs.simulate(rotor.system(), t_end=t_end, method=DynamicStatic("C", rtol=1e-6, h_max=1e-4))
+    result = cs.simulate(rotor.system(), t_end=t_end, method=cs.DynamicStatic("C", rtol=1e-6, h_max=1e-4))
     force = np.array(
         [
             rotor.bearing.to_cartesian(polar, place, omega)
@@ -264,7 +265,7 @@ def draw_jump(path: Path, steps: np.ndarray) -> dict[tuple[str, str], list[float
 
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.3), sharey=True, sharex=True, layout="constrained")
     titles = {
-        "guembel-cells": "cut cell by cell (the specification's prototype)",
+        "guembel-cells": "cut cell by cell (the prototype)",
         "guembel": "cut between the cells (differentiable)",
         "none": "negative pressure kept",
     }
@@ -281,9 +282,7 @@ def draw_jump(path: Path, steps: np.ndarray) -> dict[tuple[str, str], list[float
         axes.grid(which="both", alpha=0.2)
     published = {"B": (1.0e-2, 2.9e-3, 8.9e-4), "C": (5.4e-3, 7.8e-4, 2.2e-6)}
     for values in published.values():
-        panels[0].loglog(
-            (80, 40, 20), values, "x", color="k", ms=8, label="specification 5.5" if values[0] > 9e-3 else None
-        )
+        panels[0].loglog((80, 40, 20), values, "x", color="k", ms=8, label="prototype" if values[0] > 9e-3 else None)
     for axes in panels:
         axes.set_xticks(1e6 * steps, labels=[f"{1e6 * h:g}" for h in steps])
         axes.set_xticks([], minor=True)

@@ -8,7 +8,6 @@ from time import perf_counter
 import numpy as np
 
 import cosolve as cs
-from cosolve.method.dynamic_static import DynamicStatic
 from examples.rotor_bearing.model import Rotor
 
 STATES = ("rotor.x", "rotor.y", "rotor.vx", "rotor.vy")
@@ -37,11 +36,11 @@ def compare(
 ) -> dict[str, list[Effort]]:
     """Couplings A, B and C over tolerances, as in the source's Figs. 5.5 and 5.6 (errors from the time `skip` on)."""
     exact = rotor.reference(t_end, form)
-    cs.simulate(rotor.system(form), t_end=1e-4, method=DynamicStatic("C"))  # what is compiled is compiled now
+    cs.simulate(rotor.system(form), t_end=1e-4, method=cs.DynamicStatic("C"))  # what is compiled is compiled now
     found: dict[str, list[Effort]] = {variant: [] for variant in VARIANTS}
     for rtol in tolerances:
         for variant, efforts in found.items():
-            method = DynamicStatic(variant, rtol=rtol, h_init=1e-6, h_min=1e-11, h_max=h_max)  # type: ignore[arg-type]
+            method = cs.DynamicStatic(variant, rtol=rtol, h_init=1e-6, h_min=1e-11, h_max=h_max)  # type: ignore[arg-type]
             began = perf_counter()
             result = cs.simulate(rotor.system(form), t_end=t_end, method=method)
             seconds = perf_counter() - began
@@ -59,7 +58,7 @@ def compare(
 def small_motion(rotor: Rotor, omega: float, t_end: float, offset: float = 1e-3) -> complex:
     """Growth rate and frequency (1/s) of the whirl in a run near the equilibrium, seen through its left eigenvector."""
     system = rotor.at_speed(omega, offset)
-    result = cs.simulate(system.system("cartesian"), t_end=t_end, method=DynamicStatic("C", rtol=1e-7))
+    result = cs.simulate(system.system("cartesian"), t_end=t_end, method=cs.DynamicStatic("C", rtol=1e-7))
     K, C = rotor.bearing.coefficients(rotor.equilibrium(omega), omega)
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-K / rotor.m, -C / rotor.m]])
     values, left = np.linalg.eig(A.T)
@@ -82,4 +81,4 @@ def measured_threshold(rotor: Rotor, around: float, t_end: float = 0.04) -> floa
 
 def run_up(rotor: Rotor, t_end: float, rtol: float = 1e-5) -> cs.Result:
     """A run-up under coupling C."""
-    return cs.simulate(rotor.system("cartesian"), t_end=t_end, method=DynamicStatic("C", rtol=rtol, h_max=2e-4))
+    return cs.simulate(rotor.system("cartesian"), t_end=t_end, method=cs.DynamicStatic("C", rtol=rtol, h_max=2e-4))

@@ -1,9 +1,9 @@
-"""Two hinged rods, the tip of rod 1 slides along rod 2: Lu's "slider-crank" (examples E3, E6, E10, E13).
+"""Two hinged rods, the tip of rod 1 slides along rod 2: the "slider-crank" of Lu (2015), 2.3.3.
 
 Rod 1 turns about the origin, rod 2 about (1, 0); both angles count from the x-axis. The joint is an inplane joint: the
-tip of rod 1 stays on the axis of rod 2, elastically (`flexible`, E3) or rigidly (`rigid`, E6/E10; with a torsional
-spring on rod 1, E13). Each rod knows only its own angle, so what the other one contributes to its load is an input of
-its own (spec: semi-implicit 6.2, planar):
+tip of rod 1 stays on the axis of rod 2, elastically (`flexible`, 2.3.3) or rigidly (`rigid`, 3.3.1.3 and
+3.3.2.3; with a torsional spring on rod 1, 3.3.3.3). Each rod knows only its own angle, so what the other one adds
+to its load is an input of its own (Lu (2015), 3.2.2, planar):
 
 - rod 1: `lam`, `mu`, and the angle `phi2` of rod 2 (the direction of the force);
 - rod 2: `lam`, `mu`, and centre `(x1, y1)` and angle `phi1` of rod 1 (the lever arm).
@@ -29,8 +29,8 @@ GRAVITY, STIFFNESS = 9.81, 1e3
 I1, I2 = J1 + M1 * L1**2 / 4, J2 + M2 * L2**2 / 4
 WEIGHT_1, WEIGHT_2 = GRAVITY * M1 * L1 / 2, GRAVITY * M2 * L2 / 2
 PHI_1, PHI_2 = np.pi / 4, np.pi / 2
-#: Stiffness and damping of the torsional spring of E13, relaxed at pi/4.
-SPRING_13 = (100.0, 5.0)
+#: Stiffness and damping of the torsional spring, relaxed at pi/4.
+SPRING = (100.0, 5.0)
 OUTPUTS_1, OUTPUTS_2 = ("phi", "w", "a", "x", "y"), ("phi", "w", "a")
 
 
@@ -93,7 +93,7 @@ def law(phi1: float, phi2: float) -> float:
     return -STIFFNESS * float(levels(phi1, 0.0, 0.0, phi2, 0.0, 0.0)[0])
 
 
-# -- their response, leading terms (Lu App. B, Eq. 200 with its sign mended; spec: semi-implicit 7) -----------
+# -- their response, leading terms (Lu (2015), App. B, Eq. 200 with its sign mended) -----------------------------
 
 
 def response_1(s: np.ndarray, u: np.ndarray, by_velocity: float, by_position: float) -> np.ndarray:
@@ -155,7 +155,7 @@ def _rods(spring: tuple[float, float], solver: str, h: float, approximate: bool 
 
 
 def flexible(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
-    """E3: the elastic joint, both rods take its force (F/F), n_g = 5."""
+    """The elastic joint, both rods take its force (F/F), n_g = 5."""
     system = _rods((0.0, 0.0), solver, h)
     system.law({"one.lam": 1.0, "two.lam": 1.0}, law, of=["one.phi", "two.phi"], name="lam")
     for port in ("one.mu", "two.mu"):
@@ -166,7 +166,7 @@ def flexible(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
 def rigid(
     spring: tuple[float, float] = (0.0, 0.0), *, solver: str = "ode4", h: float = 1e-3, approximate: bool = False
 ) -> cs.System:
-    """E6, E10 and, with `spring=SPRING_13`, E13: the rigid joint; `approximate` takes the leading terms above."""
+    """The rigid joint, with a torsional spring where one is given; `approximate` takes the leading terms above."""
     system = _rods(spring, solver, h, approximate)
     of = [f"{rod}.{name}" for rod in ("one", "two") for name in ("phi", "w", "a")]
     system.constraint({"lam": ["one.lam", "two.lam"]}, levels, of=of, correction={"mu": ["one.mu", "two.mu"]})
@@ -232,13 +232,13 @@ def _motion(r: cs.Result) -> tuple[np.ndarray, ...]:
     return r["one.phi"], r["one.w"], r["two.phi"], r["two.w"]
 
 
-def _reference_3(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _elastic_reference(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     states = reference_flexible(times)
     return states[:, [0, 2]], np.array([law(*row) for row in states[:, [0, 2]]])
 
 
-E6 = Case(
-    name="crank and sliding lever, rigid joint (E6)",
+RIGID_JOINT = Case(
+    name="crank and sliding lever, rigid joint",
     build=lambda h: rigid(h=h),
     reference=reference,
     t_end=1.0,
@@ -248,19 +248,19 @@ E6 = Case(
     energy=lambda r: energy(*_motion(r)),
     parts=_parts,
 )
-E13 = replace(
-    E6,
-    name="crank and sliding lever with torsional spring (E13)",
-    build=lambda h: rigid(SPRING_13, h=h),
-    reference=lambda times: reference(times, SPRING_13),
-    energy=lambda r: energy(*_motion(r), spring=SPRING_13[0]),
+SPRUNG_JOINT = replace(
+    RIGID_JOINT,
+    name="crank and sliding lever with torsional spring",
+    build=lambda h: rigid(SPRING, h=h),
+    reference=lambda times: reference(times, SPRING),
+    energy=lambda r: energy(*_motion(r), spring=SPRING[0]),
     conservative=False,
 )
-E3 = replace(
-    E6,
-    name="crank and sliding lever, elastic joint (E3)",
+ELASTIC_JOINT = replace(
+    RIGID_JOINT,
+    name="crank and sliding lever, elastic joint",
     build=lambda h: flexible(h=h),
-    reference=_reference_3,
+    reference=_elastic_reference,
     energy=lambda r: energy(*_motion(r), stiffness=STIFFNESS),
     sampled=0.05,
 )

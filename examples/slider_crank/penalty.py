@@ -1,7 +1,7 @@
-"""The crank and sliding lever of E13: both rods on stiff bushings instead of ideal hinges.
+"""The crank and sliding lever of Lu (2015), 3.3.3.3: both rods on stiff bushings instead of ideal hinges.
 
 As in the source: 1e8 N/m and 1e5 Ns/m at both ground points, a torsional spring on rod 1, Method 3 with all coordinates
-of both rods (spec: semi-implicit 11, E13). Rods are stiff (3e5 1/s) and crossed by compiled inner steps of 5e-6 s.
+of both rods. Rods are stiff (3e5 1/s) and crossed by compiled inner steps of 5e-6 s.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numba import njit
 import cosolve as cs
 from examples.planar.case import rod
 from examples.slider_crank import model
-from examples.slider_crank.model import GRAVITY, J1, J2, L1, L2, M1, M2, PHI_1, PHI_2, PIVOT_2, SPRING_13
+from examples.slider_crank.model import GRAVITY, J1, J2, L1, L2, M1, M2, PHI_1, PHI_2, PIVOT_2, SPRING
 
 C_HINGE, D_HINGE = 1e8, 1e5
-C_SPRING, D_SPRING = SPRING_13
+C_SPRING, D_SPRING = SPRING
 INNER = 5e-6
 MOTION = ("x", "y", "phi", "vx", "vy", "w", "ax", "ay", "a")
 
@@ -84,7 +84,7 @@ def rod_2_motion(t, s, u):
 
 @njit(cache=True)
 def levels(x1, y1, phi1, vx1, vy1, w1, ax1, ay1, a1, x2, y2, phi2, vx2, vy2, w2, ax2, ay2, a2):
-    """Distance of the tip of rod 1 from the axis of rod 2, and its derivatives (spec: 6.2)."""
+    """Distance of the tip of rod 1 from the axis of rod 2, and its derivatives."""
     rx, ry = 0.5 * L1 * np.cos(phi1), 0.5 * L1 * np.sin(phi1)
     nx, ny = -np.sin(phi2), np.cos(phi2)
     dx, dy = x1 + rx - x2, y1 + ry - y2
@@ -133,12 +133,12 @@ def _parts(r: cs.Result) -> list[np.ndarray]:
 
 
 #: The reference is that of ideal hinges.
-E13 = replace(
-    model.E13,
-    name="crank and sliding lever on bushings (E13)",
+ON_BUSHINGS = replace(
+    model.SPRUNG_JOINT,
+    name="crank and sliding lever on bushings",
     build=lambda h: split(),
     motion=tuple(f"{name}.{signal}" for name in ("one", "two") for signal in MOTION),
     levels=levels,
-    energy=lambda r: model.E13.energy(r) + 0.5 * C_HINGE * (sag(r) ** 2).sum(axis=0),
+    energy=lambda r: model.SPRUNG_JOINT.energy(r) + 0.5 * C_HINGE * (sag(r) ** 2).sum(axis=0),
     parts=_parts,
 )

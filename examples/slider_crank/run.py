@@ -1,9 +1,9 @@
-"""Two hinged rods, the tip of one sliding along the other: elastic or rigid (Lu 2015, examples E3, E6, E10, E13).
+"""Two hinged rods, the tip of one sliding along the other: elastic or rigid (Lu (2015), 2.3.3 and 3.3).
 
     python examples/slider_crank/run.py [--joint rigid|elastic|sprung|bushings] [--out DIR] [--fine]
 
-Runs one of four models (E6/E10; E3; E13 with ideal hinges; E13 on stiff bushings as in the source) at H = 2e-3 and
-1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/slider_crank` unless given):
+Runs one of four models (rigid; elastic; rigid with a spring; the same on stiff bushings as in the source) at H = 2e-3
+and 1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/slider_crank` unless given):
 
 - `motion.png`: angles and joint force against the monolithic solution; the constraint on position, velocity and
   acceleration level; the energy. With constant signals (k = 0) the foreign angle is frozen at its end value over the
@@ -11,7 +11,7 @@ Runs one of four models (E6/E10; E3; E13 with ideal hinges; E13 on stiff bushing
 - `convergence.png`: the same quantities against the macro step;
 - `mechanism.gif`, `mechanism.png`: the mechanism in motion.
 
-Checked against the specification in tests/constraint/test_slider_crank.py and test_planar_tables.py.
+Checked in tests/constraint/test_slider_crank.py and test_planar_tables.py.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.planar.pictures import arguments_of, report
-from examples.slider_crank.model import E3, E6, E13
-from examples.slider_crank.penalty import E13 as E13_ON_BUSHINGS
+from examples.slider_crank.model import ELASTIC_JOINT, RIGID_JOINT, SPRUNG_JOINT
+from examples.slider_crank.penalty import ON_BUSHINGS
 
 RIGID = (
     ("M1 index 2, k = 0", cs.Baumgarte(2e-3, 0.0), 0),
@@ -40,10 +40,10 @@ SPRUNG = (
 )
 ELASTIC = tuple((f"semi-implicit, k = {k}", None, k) for k in (0, 1, 2))
 JOINTS = {
-    "rigid": (E6, RIGID),
-    "elastic": (E3, ELASTIC),
-    "sprung": (E13, SPRUNG),
-    "bushings": (E13_ON_BUSHINGS, SPRUNG[:1]),
+    "rigid": (RIGID_JOINT, RIGID),
+    "elastic": (ELASTIC_JOINT, ELASTIC),
+    "sprung": (SPRUNG_JOINT, SPRUNG),
+    "bushings": (ON_BUSHINGS, SPRUNG[:1]),
 }
 
 

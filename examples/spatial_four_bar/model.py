@@ -1,11 +1,11 @@
-"""Spatial four-bar mechanism cut in two by a fixed joint (Lu 2015, example E7, with data of our own).
+"""Spatial four-bar mechanism cut in two by a fixed joint (Lu (2015), 3.3.1.4, with data of our own).
 
 Rods 1 and 4 turn on revolute joints at the ground, rod 2 hangs on rod 1 by a spherical joint, rod 3 on rod 4 by a
 universal joint; rods 2 and 3 are the halves of one coupler, joined by a fixed joint. Subsystem `left` holds rods 1 and
 2, `right` rods 3 and 4: six conditions between them leave one degree of freedom. A force F_x = 1 N/s * t pulls at the
 centre of rod 1.
 
-The source gives no masses, lengths or start (spec: semi-implicit 11, E7), so these are chosen here. Ground points
+The source gives no masses, lengths or start, so these are chosen here. Ground points
 A = (0, 0, 0) and D = (1, 0.4, 0) m; rod 1 from A to B = (-0.24, 0, -0.32), rod 4 from D to C = (1, 0.4, -0.7), the
 coupler from B to C, cut in its middle; slender rods of 0.2 kg/m (inertia about the rod's axis as for a radius of
 2 cm); rod 1 turns about the y axis, rod 4 about (0.3, 1, 0); the universal joint joins the direction across the coupler

@@ -1,4 +1,4 @@
-"""Spatial four-bar mechanism, cut in the middle of its coupler by a fixed joint (Lu 2015, example E7).
+"""Spatial four-bar mechanism, cut in the middle of its coupler by a fixed joint (Lu (2015), 3.3.1.4).
 
     python examples/spatial_four_bar/run.py [--out DIR] [--quick]
 

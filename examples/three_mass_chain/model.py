@@ -1,4 +1,4 @@
-"""A chain of three masses cut at the middle one, with equal and mixed time integrators (spec 3.2, Sicklinger ch. 3).
+"""A chain of three masses cut at the middle one, with equal and mixed time integrators (Sicklinger (2014), 3.1-3.2).
 
     wall -(k1, d1)- m1 -k2- m2 -d2- m3 -k3- wall
 
@@ -15,16 +15,7 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.structures import (
-    At,
-    Integrator,
-    SecondOrder,
-    Structure,
-    backward_euler,
-    bdf2,
-    generalised_alpha,
-    trapezoidal,
-)
+from cosolve.structures import Integrator
 
 Level = Literal["displacement", "velocity", "acceleration"]
 
@@ -37,10 +28,10 @@ STIFFNESS = np.array([[K1 + K2, -K2, 0.0], [-K2, K2, 0.0], [0.0, 0.0, K3]])
 Q0 = np.array([1.0, 0.0, 0.0])
 
 INTEGRATORS: dict[str, Callable[[], Integrator]] = {
-    "BE": backward_euler,
-    "GA": generalised_alpha,
-    "TR": trapezoidal,
-    "BDF2": bdf2,
+    "BE": cs.backward_euler,
+    "GA": cs.generalised_alpha,
+    "TR": cs.trapezoidal,
+    "BDF2": cs.bdf2,
 }
 
 
@@ -55,9 +46,9 @@ def monolithic(integrator: str, h: float) -> cs.System:
     """All three masses in one subsystem."""
     q, v, a = exact(0.0)
     q_old, v_old, _ = _before(h)
-    outputs = [At(f"{name}{level[0]}", i, level) for level in _LEVELS for i, name in enumerate("uvw")]
-    chain = SecondOrder(
-        Structure(MASS, K=STIFFNESS, D=DAMPING),
+    outputs = [cs.At(f"{name}{level[0]}", i, level) for level in _LEVELS for i, name in enumerate("uvw")]
+    chain = cs.SecondOrder(
+        cs.Structure(MASS, K=STIFFNESS, D=DAMPING),
         INTEGRATORS[integrator](),
         inputs=[],
         outputs=outputs,
@@ -79,11 +70,11 @@ def split(one: str, two: str, h: float, level: Level = "displacement") -> cs.Sys
     }
     domains = {}
     for name, (M, D, K, integrator, held, at) in matrices.items():
-        domains[name] = SecondOrder(
-            Structure(M, K=K, D=D),
+        domains[name] = cs.SecondOrder(
+            cs.Structure(M, K=K, D=D),
             INTEGRATORS[integrator](),
-            inputs=[At("f", at, "force")],
-            outputs=[At(which, at, which) for which in _LEVELS],
+            inputs=[cs.At("f", at, "force")],
+            outputs=[cs.At(which, at, which) for which in _LEVELS],
             q0=q[held],
             v0=v[held],
             a0=a[held],

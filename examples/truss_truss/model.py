@@ -1,8 +1,8 @@
-"""Truss versus truss: two bars with Hencky strain, each clamped at one end and joined at the other (spec 3.5).
+"""Truss versus truss: two bars with Hencky strain, each clamped at one end and joined at the other.
 
 Truss one takes the force it transmits to truss two and gives the displacement of the joint; truss two takes that
 displacement and gives the force. A constant force pulls at the joint from t = 0, and both bars are stretched by it.
-Sicklinger, section 4.7.1: `R_1 = U_1 - Y_2`, `R_2 = U_2 - Y_1`, backward Euler, h = 0.01 s, 200 steps.
+Sicklinger (2014), 4.7.1: `R_1 = U_1 - Y_2`, `R_2 = U_2 - Y_1`, backward Euler, h = 0.01 s, 200 steps.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.structures import At, SecondOrder, Structure, backward_euler
 from cosolve.structures.truss import Bar
 
 
 @dataclass(frozen=True)
 class TrussTruss:
-    """Parameters; the defaults are those of Table 4.1 with the geometry found in spec 3.5."""
+    """Parameters; the defaults are those of Table 4.1, in the arrangement of docs/validation/sicklinger.md."""
 
     one: Bar = field(default_factory=lambda: Bar(elements=20, length=1.0, E=20.0, rho=0.55))
     two: Bar = field(default_factory=lambda: Bar(elements=10, length=1.0, E=50.0, rho=0.5))
@@ -35,27 +34,27 @@ class TrussTruss:
 SOURCE = TrussTruss()
 
 
-def force_truss(p: TrussTruss = SOURCE, **options: object) -> SecondOrder:
+def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
     """Truss one: the force `f` that it passes on comes in, the displacement of the joint goes out."""
     load = np.zeros(p.one.n)
     load[-1] = p.force
-    return SecondOrder(
-        Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
-        backward_euler(),
-        inputs=[At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[At("u", -1, "displacement", unit="m")],
+    return cs.SecondOrder(
+        cs.Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
+        cs.backward_euler(),
+        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=p.local_tol,
         **options,  # type: ignore[arg-type]
     )
 
 
-def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> SecondOrder:
+def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
     """Truss two: the displacement of the joint comes in, the force `M a + p` there goes out."""
-    return SecondOrder(
-        Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
-        backward_euler(),
-        inputs=[At("u", -1, "displacement", unit="m")],
-        outputs=[At("f", -1, "reaction", unit="N")],
+    return cs.SecondOrder(
+        cs.Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
+        cs.backward_euler(),
+        inputs=[cs.At("u", -1, "displacement", unit="m")],
+        outputs=[cs.At("f", -1, "reaction", unit="N")],
         tol=p.local_tol,
         **options,  # type: ignore[arg-type]
     )

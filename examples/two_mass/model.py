@@ -2,7 +2,7 @@
 
     m1 x1'' = -c1 x1 - d1 x1' + F,   m2 x2'' = -c2 x2 - d2 x2' - F,   F = ck (x2 - x1) + dk (x2' - x1')
 
-Five ways to cut it in two (spec: cosimulation 2.1 and 4.1; applied-force 2.2):
+Five ways to cut it in two (Schmoll (2015), 2.3; Schweizer and Lu (2014), ch. 2):
 
 - `force_displacement`: subsystem two owns the coupling spring and *outputs* the force (Schmoll);
 - `split("F/F")`, `split("F/D")`, `split("D/F")`, `split("D/D")`: the decompositions of Schweizer and Lu.

@@ -13,7 +13,7 @@ What is drawn (`DIR` is `build/two_mass` unless given; two minutes or so on two 
 - `error_control.png` (2.17, 2.18): NRMSE and mean macro step over the tolerance.
 
 Long runs iterate the matrix of the macro step after 20 steps of the engine (see study.py); error-controlled runs and
-those with H < h take the engine throughout. The numbers are checked in tests/explicit against the specification.
+those with H < h take the engine throughout. The numbers are checked in tests/explicit.
 """
 
 from __future__ import annotations

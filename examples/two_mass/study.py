@@ -2,7 +2,7 @@
 
 Runs take the engine (`engine`), or the engine for the first steps and then its own macro step as a matrix
 (`by_map`): the same numbers up to rounding, thirty times faster, which is what makes studies with 10^6 macro steps
-affordable. Errors are those of the coupling variables `x1, v1, F` at the macro points (spec: cosimulation 4.2).
+affordable. Errors are those of the coupling variables `x1, v1, F` at the macro points (Schmoll (2015), 2.5.2).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Trajectory:
 
 
 def known_past(p: TwoMass = SCHMOLL) -> cs.KnownHistory:
-    """Analytic start-up: the exact coupling variables before the start (spec 2.10 i)."""
+    """Analytic start-up: the exact coupling variables before the start."""
 
     def outputs(t: float) -> dict[str, float]:
         state = p.exact(t)

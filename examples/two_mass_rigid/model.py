@@ -1,9 +1,9 @@
-"""Two spring-mass-damper oscillators joined by a rigid rod (Lu's examples E4, E8, E11).
+"""Two spring-mass-damper oscillators joined by a rigid rod (Lu (2015), 3.3.1.1, 3.3.2.1, 3.3.3.1).
 
     m1 x1'' = -c1 x1 - d1 v1 + lam,   m2 x2'' = -c2 x2 - d2 v2 - lam,   g = x2 - x1 = 0
 
 Both masses take the multiplier `lam`; Method 3 adds `mu` to the kinematic equations, `x1' = v1 + mu`, `x2' = v2 - mu`.
-The source gives no data for E4; the defaults are those of the spec (semi-implicit 11, E4).
+The source gives no data; the defaults are chosen here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two oscillators joined by a rigid rod: the three constraint methods of Lu 2015 (examples E4, E8, E11).
+"""Two oscillators joined by a rigid rod: the three constraint methods of Lu (2015), ch. 3.
 
     python examples/two_mass_rigid/run.py [--maps] [--out DIR] [--quick]
 
@@ -9,14 +9,14 @@ Prints the error table at H = 1e-3 s with observed orders, and draws (`DIR` is `
 - `convergence.png`: errors against the macro step. Index 1 with degree 0 loses an order, Method 2 does not;
 - `mechanism.gif`: the masses in motion.
 
-With `--maps` it draws stability maps instead (spec: semi-implicit 10.3 and 10.4):
+With `--maps` it draws stability maps instead (docs/theory.md, "Constraints"; docs/validation/lu.md):
 
 - `maps.png`: spectral radius over stiffness and damping for all three methods, with the Jacobian of the subsystems and
   with the leading terms of Lu's App. B, which lose stability where d H / m is not small;
 - `limits.png`: what is left for H -> 0, over the parameters of each method. Degrees above 0 need an acceleration level
   with enough weight, or relaxation.
 
-Checked against the specification in tests/constraint/.
+Checked in tests/constraint/.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs, errors and stability of the rigid two-mass oscillator (spec: semi-implicit 10.3, 10.4, 15.3)."""
+"""Runs, errors and stability of the rigid two-mass oscillator (docs/validation/lu.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def method(treatment: ConstraintTreatment, degree: int) -> cs.SemiImplicit:
 
 
 def run(treatment: ConstraintTreatment, degree: int, H: float, *, approximate: bool = False) -> cs.Result:
-    """E4, E8 or E11 with the default data; a run that blows up returns what it has."""
+    """The oscillator with the default data; a run that blows up returns what it has."""
     system = split(_P, approximate=approximate)
     try:
         return cs.simulate(system, t_end=T_END, method=method(treatment, degree), step=H)

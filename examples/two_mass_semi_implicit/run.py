@@ -14,7 +14,7 @@ What is drawn (`DIR` is `out/two_mass_semi_implicit` unless given; about two min
   constant and they lead by half a step, which acts like negative damping. The right edge (c > 1e5) is where the
   oscillation of a subsystem is aliased by the macro step.
 
-Numbers behind the pictures are checked in tests/semi_implicit against the tables of the specification.
+Numbers behind the pictures are checked in tests/semi_implicit, against docs/validation/schweizer-lu.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def position_error(
     t_end: float = 0.5,
     startup: cs.RisingDegree | None = None,
 ) -> float:
-    """Largest error of x1 and x2 at the macro points (spec: applied-force 3.1)."""
+    """Largest error of x1 and x2 at the macro points."""
     p = lu() if p is None else p
     result = cs.simulate(split(kind, p), t_end=t_end, method=method, step=H, startup=startup)
     exact = p.exact(result.t)

@@ -1,4 +1,4 @@
-"""Two springs joined at one point, cut in four ways: the smallest model of a decomposition (spec IJ 3.3).
+"""Two springs joined at one point, cut in four ways: the smallest decomposition (Sicklinger (2014), 3.4).
 
 Springs `k1`, `k2` and a constant load `f` on spring one: `u = f / (k1 + k2)`. Each spring takes a displacement (D) and
 gives the force on it, or takes the force (N) and gives its displacement. With inputs `U = (U1, U2)` the interface

@@ -1,4 +1,4 @@
-"""Two free rigid bodies joined by a universal joint, each in a solver of its own (spec: semi-implicit 15.5).
+"""Two free rigid bodies joined by a universal joint, each in a solver of its own.
 
 The joint is an atpoint condition and one perpendicular condition: axis z of body 1 stays perpendicular to axis
 y of body 2. Body 1 is driven by the torque (0.3, -0.2, 0.1) sin 5t N m in its own frame; gravity acts on both. Start:

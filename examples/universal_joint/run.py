@@ -10,7 +10,7 @@ Draws (`DIR` is `out/universal_joint` unless given):
 - `energy.png`: energy less the work of the driving torque (which the exact motion conserves);
 - `motion.gif`: the mechanism moving.
 
-and prints the errors at t = 0.2 s next to the specification's table (semi-implicit 15.5).
+and prints the errors at t = 0.2 s next to those of an independent prototype (docs/validation/lu.md).
 """
 
 from __future__ import annotations

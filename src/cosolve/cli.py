@@ -1,4 +1,4 @@
-"""The command line: `cosolve run`, `check`, `compare`, `report`, `export`, `inspect`, `crosscheck` and `demo`.
+"""The command line: `cosolve run`, `check`, `compare`, `report`, `export`, `inspect`, `crosscheck`, `serve`, `demo`.
 
 Imports happen inside the commands, so that help is quick. Everything cosolve refuses on purpose ends in one sentence on
 stderr: exit code 1 when `check` advises against a run or `crosscheck` finds a difference, 2 when a run cannot start, 3

@@ -1,8 +1,8 @@
 """The demonstration: two coupled models, each under an explicit, a semi-implicit and an implicit method.
 
-The two-mass oscillator and the planar double pendulum of Schweizer and Lu, force/force coupled, with macro steps at
-which the explicit method is unstable (spec: applied-force 3.1 and 3.2). The spectral radius of the macro step says so
-before anything runs; the runs and their report show it.
+The two-mass oscillator and the planar double pendulum of Schweizer and Lu (2014), 4.1 and 4.2, force/force coupled,
+with macro steps at which the explicit method is unstable. The spectral radius of the macro step says so before anything
+runs; the runs and their report show it.
 """
 
 from __future__ import annotations

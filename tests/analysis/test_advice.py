@@ -8,7 +8,7 @@ import cosolve as cs
 
 
 def test_stable_and_unstable_sides_of_the_limit():
-    """Explicit F/F, degree 1: the limit is 0.03354 (spec applied-force 3.1)."""
+    """Explicit F/F, degree 1: the limit is 0.03354 (docs/validation/schweizer-lu.md)."""
     system = split("F/F")
     good, bad = (cs.check(system, cs.Jacobi(1), H) for H in (0.97 * 0.03354, 1.03 * 0.03354))
     assert good.ok

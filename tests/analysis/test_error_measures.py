@@ -1,4 +1,4 @@
-"""NRMSE and WRMSE on arrays computed by hand (spec 4.2), global and local references."""
+"""NRMSE and WRMSE on arrays computed by hand (Schmoll (2015), 2.5.2), global and local references."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_wrmse_by_hand() -> None:
 
 @pytest.mark.covers("SC-18")
 def test_only_the_mean_version_is_independent_of_the_number_of_samples() -> None:
-    """As printed the sum grows like sqrt(N) (spec 6, item 7)."""
+    """As printed the sum grows like sqrt(N) (docs/validation/schmoll.md)."""
     reference = np.sin(np.linspace(0, 6, 50))[:, None]
     values = reference + 0.01
     twice = np.repeat(reference, 2, axis=0), np.repeat(values, 2, axis=0)

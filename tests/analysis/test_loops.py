@@ -1,4 +1,4 @@
-"""Feed-through all the way round is found before the run, with the ports that make it (spec 2.1, 4.4)."""
+"""Feed-through all the way round is found before the run, with its ports (Schmoll (2015), 2.3 and 3.3.2)."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_only_the_ports_on_the_loop_are_named() -> None:
 
 @pytest.mark.covers("SC-23")
 def test_without_the_acceleration_there_is_no_loop() -> None:
-    """The remedy of spec 4.4: leave the driven node's mass out of the reaction force (it moves to the other side)."""
+    """The remedy of Schmoll (2015), 3.3.2.2: the driven node's mass moves from the reaction force to the other side."""
     system = cs.System({"mass": mass_with_acceleration(), "bar": bar_with_end_mass(0.0)})
     system.connect("mass.x", "bar.x")
     system.connect("mass.v", "bar.v")
@@ -76,7 +76,7 @@ def test_without_the_acceleration_there_is_no_loop() -> None:
 @pytest.mark.covers("SC-23")
 @pytest.mark.parametrize("build", [force_displacement, lambda: split("F/F"), lambda: split("D/D")])
 def test_the_splits_of_the_two_masses_have_no_loop(build) -> None:
-    """Table of spec 2.1: feed-through in one subsystem only, or in none."""
+    """Schmoll (2015), 2.3: feed-through in one subsystem only, or in none."""
     assert cs.structure(build()).loops == ()
 
 

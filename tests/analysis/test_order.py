@@ -1,4 +1,4 @@
-"""The order of a run without an exact solution: backward Euler shows 1, BDF2 shows 2, subcycled or not (IJ-45)."""
+"""The order of a run without an exact solution: backward Euler shows 1, BDF2 shows 2, subcycled or not."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""Interface Jacobians from the leading terms of Lu's App. B (spec: semi-implicit 7; applied-force 2.5)."""
+"""Interface Jacobians from the leading terms of Lu (2015), App. B."""
 
 from functools import cache
 
 import numpy as np
 import pytest
 from examples.planar.case import method
-from examples.slider_crank.model import E6, L1, M1, response_1, response_2, rigid
+from examples.slider_crank.model import L1, M1, RIGID_JOINT, response_1, response_2, rigid
 from examples.two_mass.model import lu, spring
 from examples.two_mass_rigid.model import RigidTwoMass, split
 from examples.two_mass_rigid.study import errors, run
@@ -40,7 +40,7 @@ def response(subsystem, state, u, H, k=0):
 
 @pytest.mark.covers("LU-39")
 def test_response_of_the_masses():
-    """E4, H = 1e-3, k = 0: G_x off by 0.25 %, G_v by 0.39 %, G_a by 0.79 %."""
+    """Rigid oscillator, H = 1e-3, k = 0: G_x off by 0.25 %, G_v by 0.39 %, G_a by 0.79 %."""
     H, u = 1e-3, Polynomial(0.0, 1e-3, np.zeros((1, 2)))
     G = []
     for approximate in (False, True):
@@ -54,7 +54,7 @@ def test_response_of_the_masses():
 @pytest.mark.covers("LU-39")
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
 def test_weights_of_higher_degrees(k):
-    """H w_v and H^2 w_y of spec 7: (1, 1/2), (1/2, 1/6), (5/12, 1/8), (3/8, 19/180)."""
+    """H w_v and H^2 w_y: (1, 1/2), (1/2, 1/6), (5/12, 1/8), (3/8, 19/180)."""
     from cosolve.signal import History
     from cosolve.subsystem.approximate import perturbation_integrals
 
@@ -78,7 +78,7 @@ def test_weights_of_higher_degrees(k):
     ids=str,
 )
 def test_orders_are_those_of_the_exact_jacobian(treatment, k, x, slopes):
-    """E4: error of x1 at H = 1e-3, orders of x and v between 5e-4 and 2.5e-4."""
+    """Rigid oscillator: error of x1 at H = 1e-3, orders of x and v between 5e-4 and 2.5e-4."""
     steps = (1e-3, 5e-4, 2.5e-4)
     found = [np.array(errors(run(treatment, k, H, approximate=True))) for H in steps]
     assert found[0][0] == printed(x)
@@ -147,14 +147,14 @@ def test_printed_sign_fails():
 
 @pytest.mark.covers("LU-40")
 def test_a_run_with_the_formula():
-    """E6 with Method 1 index 2, H = 1e-3, 0.2 s: angles as with differences, residual of the same size."""
+    """Inplane joint, Method 1 index 2, H = 1e-3, 0.2 s: angles as with differences, residual of the same size."""
     runs = [
         cs.simulate(rigid(approximate=approximate), t_end=0.2, method=method(B(2e-3, 0.0), 0), step=1e-3)
         for approximate in (False, True)
     ]
     for name in ("one.phi", "two.phi"):
         assert np.abs(runs[0][name] - runs[1][name]).max() < 1e-9
-    assert E6.levels(*(runs[1][name][-1] for name in E6.motion))[0] < 1e-8
+    assert RIGID_JOINT.levels(*(runs[1][name][-1] for name in RIGID_JOINT.motion))[0] < 1e-8
 
 
 # -- the oscillator with a spring (force/force) --------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""E12 and E13 as the source ran them: full coordinates, stiff bushings at the ground (spec: semi-implicit 11).
+"""As Lu (2015), 3.3.3.2 and 3.3.3.3, ran them: full coordinates, stiff bushings at the ground.
 
 No numbers are printed for these; what is held: the ideal hinge is the limit, the bushing sags by its load over its
 stiffness, Method 3 closes position and velocity.
@@ -32,11 +32,11 @@ def test_rod_on_a_bushing_in_equilibrium():
 @pytest.mark.covers("LU-35")
 def test_rods_on_bushings_in_equilibrium():
     """The same for both rods of the sliding lever, where the spring is relaxed."""
-    plan = lever.rigid(lever.SPRING_13).plan()
+    plan = lever.rigid(lever.SPRING).plan()
     ideal = [s.output_function for s in plan.subsystems]
     phi1, phi2, lam = lever.PHI_1, lever.PHI_2, 5.124820026788608
     x1, y1 = 0.5 * lever.L1 * np.cos(phi1), 0.5 * lever.L1 * np.sin(phi1)
-    turn_1 = ideal[0](0.0, np.array([phi1, 0.0]), np.array([lam, 0.0, phi2, *lever.SPRING_13]))[2]
+    turn_1 = ideal[0](0.0, np.array([phi1, 0.0]), np.array([lam, 0.0, phi2, *lever.SPRING]))[2]
     turn_2 = ideal[1](0.0, np.array([phi2, 0.0]), np.array([lam, 0.0, x1, y1, phi1]))[2]
     normal = np.array([-np.sin(phi2), np.cos(phi2)])
     for m, half, pivot, phi, turn, sign, motion, u in (
@@ -54,8 +54,8 @@ def test_rods_on_bushings_in_equilibrium():
 @pytest.mark.covers("LU-34")
 def test_pendulum_on_a_bushing():
     """Order 2 towards the ideal pendulum, residuals near rounding, and the sag of the ideal reaction."""
-    results = [run(pendulum_on_bushing.E12, S(), 0, H) for H in (2e-3, 1e-3)]
-    coarse, fine = (errors(pendulum_on_bushing.E12, r) for r in results)
+    results = [run(pendulum_on_bushing.ON_BUSHING, S(), 0, H) for H in (2e-3, 1e-3)]
+    coarse, fine = (errors(pendulum_on_bushing.ON_BUSHING, r) for r in results)
     assert fine.coordinates < 3e-6
     assert np.log2(coarse.coordinates / fine.coordinates) == pytest.approx(2, abs=0.15)
     assert fine.position < 1e-9
@@ -79,12 +79,12 @@ def test_pendulum_on_a_bushing():
 @pytest.mark.covers("LU-35")
 def test_lever_on_bushings():
     """Order 1, as with ideal hinges (constant foreign angles); residuals near rounding; angles within 5e-7 of those."""
-    results = [run(lever_on_bushings.E13, S(), 0, H) for H in (2e-3, 1e-3)]
-    coarse, fine = (errors(lever_on_bushings.E13, r) for r in results)
+    results = [run(lever_on_bushings.ON_BUSHINGS, S(), 0, H) for H in (2e-3, 1e-3)]
+    coarse, fine = (errors(lever_on_bushings.ON_BUSHINGS, r) for r in results)
     assert np.log2(coarse.coordinates / fine.coordinates) == pytest.approx(1, abs=0.15)
     assert fine.position < 1e-9
     assert fine.velocity < 1e-6
-    ideal = run(lever.E13, S(), 0, 1e-3)
+    ideal = run(lever.SPRUNG_JOINT, S(), 0, 1e-3)
     for name in ("one.phi", "two.phi"):
         assert np.abs(results[1][name] - ideal[name]).max() < 5e-7
     assert 1e-7 < np.abs(lever_on_bushings.sag(results[1])).max() < 3e-7

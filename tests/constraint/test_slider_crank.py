@@ -1,6 +1,6 @@
-"""Crank and sliding lever: elastic inplane joint (E3) and relaxed copies with the rigid one (E13).
+"""Crank and sliding lever: elastic inplane joint, and relaxed copies with the rigid one.
 
-Spec: semi-implicit 11, 14 (LU-18); applied-force 3.3 (SL-16).
+Lu (2015), 2.3.3 and 3.3.3.3; Schweizer and Lu (2014), 4.3.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from examples.planar.case import run
-from examples.slider_crank.model import E3, E13, energy, flexible, reference_flexible, rigid
+from examples.slider_crank.model import ELASTIC_JOINT, SPRUNG_JOINT, energy, flexible, reference_flexible, rigid
 from tests.constraint.printed import printed
 
 import cosolve as cs
@@ -30,7 +30,7 @@ def elastic(kind, k, H, t_end):
     result = cs.simulate(flexible(h=H), t_end=t_end, method=kind(degree=k), step=H)
     exact = states(t_end, round(t_end / 1e-4 if H < 5e-4 else t_end / H))
     gap = np.abs(np.array([result["one.phi"], result["two.phi"]]).T - exact[:, [0, 2]])
-    change = E3.energy(result)
+    change = ELASTIC_JOINT.energy(result)
     return gap.max(axis=0), gap[:: round(0.05 / H)].max(axis=0), change[-1] - change[0]
 
 
@@ -48,7 +48,7 @@ def test_reference():
 
 @pytest.mark.covers("LU-18", "LU-35")
 def test_counts():
-    """Planar inplane joint: five coupling variables, with mu six (spec 11, E3 and 6.2)."""
+    """Planar inplane joint: five coupling variables, with mu six (Lu (2015), 3.2.2)."""
     assert flexible().plan().n_z == 5
     assert rigid().plan().n_z == 6
 
@@ -93,7 +93,7 @@ def test_elastic_dissipation(H, text):
 def test_elastic_dissipation_at_the_finest_step():
     """H = 2.5e-4: -4.21e-3 J."""
     result = cs.simulate(flexible(h=2.5e-4), t_end=1.0, method=SEMI(degree=0), step=2.5e-4)
-    change = E3.energy(result)
+    change = ELASTIC_JOINT.energy(result)
     assert change[-1] - change[0] == printed("-4.21e-3")
 
 
@@ -150,11 +150,11 @@ def test_slopes_over_one_second(k):
 
 @pytest.mark.covers("LU-28", "LU-35")
 def test_relaxed_copies_limit_the_order():
-    """E13, k = 1, omega = 0.9: order 0.97 when the copies of states are relaxed too, 2 when only lam and mu are.
+    """k = 1, omega = 0.9: order 0.97 when the copies of states are relaxed too, 2 when only lam and mu are.
 
-    Spec 15.5, last paragraph; T = 0.4, H = 4e-3 and 2e-3.
+    docs/validation/lu.md; T = 0.4, H = 4e-3 and 2e-3.
     """
-    short = replace(E13, t_end=0.4)
+    short = replace(SPRUNG_JOINT, t_end=0.4)
     exact = short.reference(np.linspace(0.0, 0.4, 201))[0]
     slopes = {}
     for relaxed in ("all", "multipliers"):

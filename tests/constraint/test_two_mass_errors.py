@@ -1,4 +1,4 @@
-"""Rigid two-mass oscillator: errors and orders of the three constraint methods (spec: semi-implicit 5, 15.3)."""
+"""Rigid two-mass oscillator: errors and orders of the three constraint methods (Lu (2015), 3.1 and 3.3)."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Stability of the three constraint methods on the rigid two-mass oscillator (spec: semi-implicit 10.3, 10.4, 15.3).
+"""Stability of the three constraint methods on the rigid two-mass oscillator (docs/theory.md, "Constraints").
 
 Radii are taken from the engine's own macro step; a closed form written from 10.2 checks them independently.
 """
@@ -190,7 +190,7 @@ def test_stabilised_on_the_decades():
 def test_stabilised_between_the_decades():
     """Between them it is not: narrow windows where a mass swings more than half a turn in a macro step.
 
-    See docs/errata-constraint.md. Below c = 5e5, and with d > 90 anywhere, everything is stable.
+    See docs/validation/lu.md. Below c = 5e5, and with d > 90 anywhere, everything is stable.
     """
     assert radius(S(1.0), 0, 5e-3, equal(2.15443469e6, 1.0)) == pytest.approx(1.8028, abs=1e-4)
     assert closed_form.radius(equal(2.15443469e6, 1.0), 3, (1.0,), 0, 5e-3) == pytest.approx(1.8028, abs=1e-4)

@@ -1,4 +1,4 @@
-"""The added-mass string on non-matching meshes (spec 3.12): evaluations per step, and the monolithic solution."""
+"""The added-mass string on non-matching meshes: evaluations per step, and the monolithic solution."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ def monolithic(rho, pluck=False):
 
 @pytest.mark.covers("IJ-31")
 @pytest.mark.parametrize(("rho", "ratio"), [(0.2, 0.1260), (1.0, 0.6302), (10.0, 6.3015)])
-def test_the_fluid_is_as_heavy_as_the_specification_says(rho, ratio):
+def test_the_fluid_is_as_heavy_as_in_the_prototype(rho, ratio):
     assert Model(rho).ratio == pytest.approx(ratio, abs=1e-4)
     assert np.abs(monolithic(rho)[-1]).max() == pytest.approx(U_END[rho], abs=1e-10)
 

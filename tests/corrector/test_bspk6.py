@@ -1,4 +1,4 @@
-"""BspK6: a cycle with direct feed-through and switches, solved with exact Jacobians (spec IJ 3.7)."""
+"""BspK6: a cycle with direct feed-through and switches, solved with exact Jacobians (Sicklinger (2014), 4.7.3)."""
 
 from functools import cache
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_same_as_elimination_by_hand() -> None:
 
 
 @pytest.mark.covers("IJ-27")
-def test_outputs_of_the_specification_halfway() -> None:
+def test_outputs_of_the_prototype_halfway() -> None:
     assert outputs(full())[-1] == pytest.approx(PRINTED[T], rel=0, abs=1e-8)
 
 
@@ -69,7 +69,7 @@ class Swapped(Plant):
 
 @pytest.mark.covers("IJ-27")
 def test_printed_jacobian_diverges() -> None:
-    """The slopes of Y12 in the order of the source: the erratum of spec 3.7."""
+    """The slopes of Y12 in the order of the source, which is a misprint."""
     wrong = system(plant=Swapped())
     with pytest.raises(cs.ConvergenceError, match="did not converge"):
         cs.simulate(wrong, t_end=T, method=cs.Implicit(degree=0, tol=1e-10, corrector=cs.Newton()), step=H)
@@ -124,7 +124,7 @@ def test_triggers_have_zero_columns_and_sources_no_jacobian() -> None:
 
 def test_table_and_picture(tmp_path: Path) -> None:
     lines = example.table(full()).splitlines()
-    assert [line.split()[:2] for line in lines[1:]] == [["0.5", "spec"], ["0.5", "ours"]]
+    assert [line.split()[:2] for line in lines[1:]] == [["0.5", "proto"], ["0.5", "ours"]]
     assert lines[1].split()[2:] == lines[2].split()[2:]
     assert example.counts(full()).startswith("average 2.00020")
     example.draw(tmp_path / "outputs.png", full())

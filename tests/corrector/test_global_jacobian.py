@@ -1,4 +1,4 @@
-"""The global interface Jacobian, assembled from subsystem slopes, is the derivative of the residual (spec IJ 2.1)."""
+"""The interface Jacobian, assembled from subsystem slopes, is the residual's derivative (Sicklinger (2014), 4.2)."""
 
 from collections.abc import Callable
 

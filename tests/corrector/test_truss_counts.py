@@ -1,4 +1,4 @@
-"""Interface evaluations on the trusses (spec 3.5): Jacobians from various sources, and the accelerators beside them."""
+"""Interface evaluations on the trusses: Jacobians from various sources, and the accelerators beside them."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def evaluations(corrector, degree=0, **options):
     ],
     ids=["modified", "secant", "secant-foh", "differences", "broyden-exact", "broyden-identity"],
 )
-def test_other_sources_of_the_jacobian_take_the_specified_counts(corrector, options, expected):
+def test_other_sources_of_the_jacobian_take_the_counts_of_the_prototype(corrector, options, expected):
     assert evaluations(corrector, **options) == pytest.approx(expected, rel=0.02)
 
 

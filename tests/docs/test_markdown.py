@@ -1,4 +1,4 @@
-"""The README and the pages under docs/ are run, block by block, as a reader would."""
+"""The pages at the root and under docs/ are run, block by block, as a reader would; their links lead somewhere."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ import pytest
 from tests.fmu.build import fmu
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: FMUs that pages speak of, built from the tests' C sources
 FMUS = (("body.fmu", "mass_force", 2), ("wheel.fmu", "mass_spring", 3))
@@ -41,7 +41,29 @@ def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeyp
 
 
 def test_links_between_pages_exist():
-    """A relative link in a page leads to a file of the repository."""
+    """A relative link in a page leads to a file of the repository, and to a heading in it where it names one."""
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} links to {target}"
+            if anchor:
+                assert anchor in anchors(there), f"{page.name} links to {there.name}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that a page's headings have in links, as GitHub and most generators make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    found, ways = set(), [ROOT / "README.md"]
+    while ways:
+        page = ways.pop()
+        found.add(page)
+        for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text()):
+            there = (page.parent / target).resolve()
+            if there not in found:
+                ways.append(there)
+    lost = {str(page.relative_to(ROOT)) for page in PAGES} - {str(page.relative_to(ROOT)) for page in found}
+    assert not lost

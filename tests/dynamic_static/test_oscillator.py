@@ -1,4 +1,4 @@
-"""The nonlinear one-mass oscillator under variants A, B and C against the tables of the specification (4.5)."""
+"""The nonlinear one-mass oscillator under variants A, B and C against the prototype (docs/validation/schmoll.md)."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ STEPS = (5e-6, 2.5e-6, 1.25e-6, 0.625e-6)
 
 @pytest.mark.covers("SC-30")
 def test_reference_motion() -> None:
-    """Zero crossings, extremes and end state as measured in the specification, to 1e-3."""
+    """Zero crossings, extremes and end state as measured by the prototype, to 1e-3."""
     exact = reference(0.05)
     np.testing.assert_allclose(exact.zeros[:4], [0.4775e-3, 1.5155e-3, 2.6493e-3, 3.8693e-3], rtol=1e-3)
     assert len(exact.zeros) == 28
@@ -53,7 +53,7 @@ def end_error(variant: str, order: int, h: float) -> float:
     return abs(result["mass.x"][-1] / exact - 1.0)
 
 
-#: relative end errors printed in the specification, first and last (all four where it prints them)
+#: relative end errors of the prototype, first and last (all four where it gives them)
 TABLE = {
     ("A", 1): (2.53e-2, 3.17e-3),
     ("C", 1): (2.53e-2, 3.17e-3),
@@ -140,7 +140,7 @@ def test_static_calls_of_fixed_steps() -> None:
 
 @lru_cache(maxsize=32)
 def variable(variant: str, order: int, tol: float) -> tuple[float, int, int, int, int]:
-    """NRMSE, steps, rejected, static calls, iterations; settings of the specification's table."""
+    """NRMSE, steps, rejected, static calls, iterations; settings of the prototype's table."""
     method = DynamicStatic(
         variant, rtol=tol, order=order, fixed_order=True, h_init=1e-7, h_min=1e-11, h_max=1e-4, safety=0.9
     )
@@ -185,7 +185,7 @@ def test_a_and_c_take_the_same_steps_and_have_the_same_error(order: int, tol: fl
 def test_a_and_c_at_the_coarsest_row_part_at_a_step_on_the_edge(monkeypatch: pytest.MonkeyPatch) -> None:
     """BDF4 at 1e-4: the same attempts until one estimate is 1.00 in both; A repeats that step and C does not.
 
-    Chance decides from there on (docs/errata-dynamic-static.md), so counts agree to 1 % and errors to 5 % only.
+    Chance decides from there on (docs/validation/schmoll.md), so counts agree to 1 % and errors to 5 % only.
     """
     estimates: dict[str, list[float]] = {"A": [], "C": []}
     attempt = Bdf._attempt

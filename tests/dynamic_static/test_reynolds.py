@@ -1,17 +1,21 @@
 """The lubrication film: closed-form limits, convergence in the grid, exact derivatives, cavitation, bad input."""
 
+import doctest
 import time
 
 import numpy as np
 import pytest
+from examples.rotor_bearing import elrod, journal_bearing, limits, reynolds
+from examples.rotor_bearing.elrod import Elrod, Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
+from examples.rotor_bearing.limits import long_bearing, short_bearing, short_bearing_coefficients
+from examples.rotor_bearing.reynolds import Reynolds
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import spsolve
 
 import cosolve as cs
-from cosolve.fem import Elrod, Groove, JournalBearing, Reynolds
-from cosolve.fem.limits import long_bearing, short_bearing, short_bearing_coefficients
 
 LONG = 1e4  # B/R so large that the edges do not matter
 
@@ -20,12 +24,12 @@ def bearing(**changes):
     return JournalBearing(**({"R": 0.01, "c": 20e-6, "B": 0.01, "eta": 4e-3} | changes))
 
 
-# -- closed-form limits (spec 5.5) -------------------------------------------------------------------------
+# -- closed-form limits ------------------------------------------------------------------------------------
 
 
 @pytest.mark.covers("SC-38")
 @pytest.mark.parametrize(("cells", "ratios"), [(48, (1.0066, 1.0007)), (96, (1.0016, 1.0001)), (192, (1.0004, 1.0000))])
-def test_long_bearing_with_whole_cells_gives_the_table_of_the_specification(cells, ratios):
+def test_long_bearing_with_whole_cells_gives_the_table_of_the_prototype(cells, ratios):
     force = Reynolds(LONG, cells, 2, cavitation="guembel-cells").polar(0.6).force
     np.testing.assert_allclose(force / long_bearing(0.6), ratios, atol=1.0e-4)
 
@@ -333,3 +337,13 @@ def test_a_load_that_is_not_finite_is_refused():
 def test_a_gap_that_changes_too_fast_for_the_quasi_steady_fill():
     with pytest.raises(cs.SubsystemError, match="no quasi-steady film"):
         Elrod(1.0).solve((0.6, -0.73), 0.1, (-6.7, 1.8))
+
+
+# -- the examples in the docstrings ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [reynolds, elrod, journal_bearing, limits], ids=lambda module: module.__name__)
+def test_docstring_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 from examples.rotor_bearing import fixed_step, run
+from examples.rotor_bearing.elrod import Groove
+from examples.rotor_bearing.journal_bearing import JournalBearing
 from examples.rotor_bearing.model import FORMS, Rotor
 from examples.rotor_bearing.study import measured_threshold, small_motion, states
 
 import cosolve as cs
-from cosolve.fem import Groove, JournalBearing
-from cosolve.method.dynamic_static import DynamicStatic
 
 ROTOR = Rotor()
 
@@ -31,7 +31,7 @@ def test_film_carries_the_weight_at_the_place_of_rest(omega):
 def test_a_run_settles_at_the_place_of_rest():
     """Below the threshold the balanced rotor comes to rest where film and weight are in balance."""
     rotor = replace(ROTOR, ramp=0.0, unbalance=0.0)
-    result = cs.simulate(rotor.system("cartesian"), t_end=0.25, method=DynamicStatic("C", rtol=1e-8))
+    result = cs.simulate(rotor.system("cartesian"), t_end=0.25, method=cs.DynamicStatic("C", rtol=1e-8))
     at_rest = rotor.equilibrium(600.0) / rotor.bearing.c
     np.testing.assert_allclose([result["rotor.x"][-1], result["rotor.y"][-1]], at_rest, atol=1e-6)
     np.testing.assert_allclose([result["bearing.F_x"][-1], result["bearing.F_y"][-1]], [0.0, 9.81], atol=1e-4)
@@ -50,7 +50,7 @@ def test_equilibrium_with_mass_conserving_cavitation():
 
 @cache
 def coupled(variant, rtol=1e-5, t_end=0.012, **settings):
-    return cs.simulate(ROTOR.system(), t_end=t_end, method=DynamicStatic(variant, rtol=rtol, h_max=1e-4, **settings))
+    return cs.simulate(ROTOR.system(), t_end=t_end, method=cs.DynamicStatic(variant, rtol=rtol, h_max=1e-4, **settings))
 
 
 @cache
@@ -77,7 +77,7 @@ def test_calls_of_a_over_calls_of_c_are_the_mean_number_of_iterations():
     iterations = float(np.nansum(a.iterations)) / a.stats.calls["rotor"]
     ratio = a.stats.calls["bearing"] / c.stats.calls["bearing"]
     assert ratio == pytest.approx(iterations, rel=0.02)
-    assert 1.7 < ratio < 2.5  # the specification's fixed-step Newton iteration needs 2
+    assert 1.7 < ratio < 2.5  # the prototype's fixed-step Newton iteration needs 2
     assert c.stats.calls["bearing"] == c.stats.calls["rotor"]  # accepted and repeated steps
 
 
@@ -95,7 +95,7 @@ def test_fixed_step_of_the_engine():
     assert 10 * cs.nrmse(states(a), states(c)) < cs.nrmse(states(a), states(b))
 
 
-# -- the table of spec 5.5 and its jump --------------------------------------------------------------------
+# -- the prototype's table and its jump --------------------------------------------------------------------
 
 TABLE = {80e-6: (5.4e-3, 1.0e-2, 328), 40e-6: (7.8e-4, 2.9e-3, 619), 20e-6: (2.2e-6, 8.9e-4, 1206)}
 
@@ -111,7 +111,7 @@ def distance(cavitation, variant, h, first, lead=0.0):
 
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("h", TABLE)
-def test_table_of_the_specification(h):
+def test_table_of_the_prototype(h):
     """Its prototype cut the pressure cell by cell and predicted the first step by the start value: all within 10 %."""
     c, b, calls = TABLE[h]
     assert distance("guembel-cells", "C", h, "hold") == pytest.approx(c, rel=0.1)
@@ -160,7 +160,7 @@ def test_growth_and_frequency_of_small_motions(share):
 @pytest.mark.slow
 def test_run_up_ends_in_half_speed_whirl_and_does_not_touch():
     rotor = replace(ROTOR, unbalance=0.5e-6, omega_0=1400.0, ramp=1e4, start=(0.1, -0.02))
-    result = cs.simulate(rotor.system("cartesian"), t_end=0.18, method=DynamicStatic("C", rtol=1e-5))
+    result = cs.simulate(rotor.system("cartesian"), t_end=0.18, method=cs.DynamicStatic("C", rtol=1e-5))
     eps = np.hypot(result["rotor.x"], result["rotor.y"])
     assert eps[result["rotor.omega"] < 1850].max() < 0.15
     late = result["rotor.omega"] > 3100
@@ -208,7 +208,7 @@ def test_cartesian_derivatives_are_continuous_through_the_centre():
 @pytest.mark.parametrize("form", FORMS)
 def test_a_run_that_starts_at_the_centre(form):
     rotor = replace(ROTOR, start=(0.0, 0.0))
-    result = cs.simulate(rotor.system(form), t_end=3e-3, method=DynamicStatic("C", rtol=1e-6))
+    result = cs.simulate(rotor.system(form), t_end=3e-3, method=cs.DynamicStatic("C", rtol=1e-6))
     reference = rotor.reference(3e-3, "cartesian")(result.t)
     assert np.abs(states(result) - reference)[:, :2].max() < 1e-4
 
@@ -216,12 +216,12 @@ def test_a_run_that_starts_at_the_centre(form):
 @pytest.mark.covers("SC-40")
 def test_a_run_through_standstill():
     rotor = replace(ROTOR, ramp=-2e5)  # stands still at 3 ms, then turns backwards
-    result = cs.simulate(rotor.system("cartesian"), t_end=5e-3, method=DynamicStatic("C", rtol=1e-7))
+    result = cs.simulate(rotor.system("cartesian"), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-7))
     reference = rotor.reference(5e-3, "cartesian")(result.t)
     assert result["rotor.omega"][-1] == pytest.approx(-400)
     np.testing.assert_allclose(states(result), reference, atol=1e-4)
     with pytest.raises(cs.SubsystemError, match="need omega > 0"):
-        cs.simulate(rotor.system("polar"), t_end=5e-3, method=DynamicStatic("C", rtol=1e-6))
+        cs.simulate(rotor.system("polar"), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-6))
 
 
 @pytest.mark.covers("SC-40")
@@ -229,12 +229,12 @@ def test_a_run_through_standstill():
 def test_contact_stops_the_run_with_time_and_eccentricity(form):
     crushed = replace(ROTOR, gravity=3e7, unbalance=0.0)
     with pytest.raises(cs.SubsystemError, match=r"at t = .*touches the bush: eccentricity 1") as caught:
-        cs.simulate(crushed.system(form), t_end=5e-3, method=DynamicStatic("C", rtol=1e-5))
+        cs.simulate(crushed.system(form), t_end=5e-3, method=cs.DynamicStatic("C", rtol=1e-5))
     assert caught.value.result is not None
     assert len(caught.value.result.t) > 10
     outside = replace(ROTOR, start=(0.9, -0.6))
     with pytest.raises(cs.SubsystemError, match=r"at t = 0.*touches the bush: eccentricity 1\.08"):
-        cs.simulate(outside.system(form), t_end=5e-3, method=DynamicStatic("C"))
+        cs.simulate(outside.system(form), t_end=5e-3, method=cs.DynamicStatic("C"))
 
 
 def test_unknown_form_is_refused():

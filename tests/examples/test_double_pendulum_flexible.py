@@ -1,4 +1,4 @@
-"""The flexible double pendulum against its oracles (spec: applied-force 3.2, semi-implicit E2)."""
+"""The flexible double pendulum against its oracles (docs/validation/schweizer-lu.md)."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from examples.double_pendulum_flexible.run import errors, main, run
 import cosolve as cs
 
 SEMI, EXPLICIT = cs.SemiImplicit, cs.Jacobi
-#: spec 3.2: max error of phi1 (rad) and lam (N) at H = 1e-3, 5e-4, 2.5e-4
+#: prototype: max error of phi1 (rad) and lam (N) at H = 1e-3, 5e-4, 2.5e-4
 TABLE = {
     (SEMI, 0): ((1.10e-4, 5.91e-5, 3.10e-5), (12.0, 6.5, 3.4)),
     (SEMI, 1): ((9.79e-6, 2.47e-6, 6.23e-7), (1.11, 0.278, 0.070)),
@@ -36,7 +36,7 @@ def found(method, k, H, kind="F/F"):
 
 @cache
 def half(k, H, final_update=True):
-    """The runs of Lu's E2: T = 0.5."""
+    """The runs of Lu (2015), 2.3.2, T = 0.5."""
     return run("F/F", SEMI(degree=k, final_update=final_update), H, 0.5)
 
 
@@ -102,7 +102,7 @@ def test_order_at_the_finest_steps(k, slope):
 @pytest.mark.covers("LU-17")
 @pytest.mark.parametrize(("k", "phi1", "phi2"), [(0, 6.4e-5, 2.9e-5), (1, 5.6e-6, 4.0e-7), (2, 1.4e-6, 8.3e-8)])
 def test_errors_sampled_every_ten_milliseconds(k, phi1, phi2):
-    """Lu's table was taken at t = 0.01, 0.02, ...: both printed digits (see docs/errata-semi-implicit.md)."""
+    """Lu's table was taken at t = 0.01, 0.02, ...: both printed digits (see docs/validation/schweizer-lu.md)."""
     sampled = errors(half(k, 1e-3), 1e-3, 0.5, every=10)
     assert sampled.phi1 == pytest.approx(phi1, abs=0.05 * 10 ** np.floor(np.log10(phi1)))
     assert sampled.phi2 == pytest.approx(phi2, abs=0.05 * 10 ** np.floor(np.log10(phi2)))
@@ -116,7 +116,7 @@ def test_final_update_hardly_matters(k):
     """Max change of the angle error < 1e-3 relative; k = 0 sampled every 10 ms is 6.43496e-5 either way.
 
     The angle error is that of phi1. Taken alone, the 20 times smaller error of phi2 also changes by less than 1e-3
-    for k = 0 (the measured case) and k = 1, and by 1.2e-3 for k = 2 (docs/errata-semi-implicit.md).
+    for k = 0 (the measured case) and k = 1, and by 1.2e-3 for k = 2 (docs/validation/schweizer-lu.md).
     """
     on, off = (errors(half(k, 1e-3, update), 1e-3, 0.5) for update in (True, False))
     assert max(on[:2]) == pytest.approx(max(off[:2]), rel=1e-3)
@@ -142,7 +142,7 @@ def test_final_update_closes_the_law():
 def test_a_second_correction_closes_the_nonlinear_interface():
     """H = 2e-3, k = 0, T = 0.2: 7.3e-3 N after one correction, below 1e-8 N after two.
 
-    Increment 1e-2 N as in the spec; differences at 1e-5 N (our default while the force is 0) give 7.6e-3.
+    Increment 1e-2 N as in the prototype; differences at 1e-5 N (our default while the force is 0) give 7.6e-3.
     """
     H, options = 2e-3, {"degree": 0, "increment": 1e-2}
     one = cs.simulate(split("F/F", h=H / 4), t_end=0.2, method=SEMI(**options), step=H)

@@ -1,4 +1,4 @@
-"""Jacobi and Gauss-Seidel on the two-mass oscillator: errors and orders of spec 4.3."""
+"""Jacobi and Gauss-Seidel on the two-mass oscillator: errors and orders (Schmoll (2015), 2.6.2.1)."""
 
 from functools import cache
 
@@ -8,7 +8,8 @@ from examples.two_mass.study import by_map, engine, global_error, known_past, lo
 
 import cosolve as cs
 
-# Spec 4.3, T = 1 s, analytic start: (global, local) at H = 1e-4, 3e-5, 1e-5; None where nothing is printed.
+# Prototype (docs/validation/schmoll.md), T = 1 s, analytic start: (global, local) at H = 1e-4, 3e-5, 1e-5; None where
+# it gives nothing.
 JACOBI = {
     0: [None, (2.6e1, None), (9.87e-1, 1.30e-2)],
     1: [(4.32e-1, 1.03e-2), (3.81e-2, 9.12e-4), (4.23e-3, 1.01e-4)],
@@ -58,7 +59,7 @@ def test_errors_are_those_of_the_table(method: cs.Method, row: list) -> None:
     """Table 4.3 within 5 %.
 
     Entries at the rounding level of the prototype (p = 5, H = 1e-5) are tested by the order instead, see
-    `test_smallest_errors_follow_the_order` and docs/errata.md.
+    `test_smallest_errors_follow_the_order` and docs/validation/schmoll.md.
     """
     for H, printed in zip(STEPS, row, strict=True):
         if printed is None:
@@ -88,7 +89,7 @@ def test_smallest_errors_follow_the_order(method: cs.Method) -> None:
 @pytest.mark.covers("SC-04")
 @pytest.mark.parametrize("p", range(6))
 def test_jacobi_order(p: int) -> None:
-    """Global and local order p + 1: the extrapolation error enters the force directly (spec 2.4)."""
+    """Global and local order p + 1: the extrapolation error enters the force directly."""
     overall, local = orders(cs.Jacobi(p))
     assert overall == pytest.approx(p + 1, abs=0.1)
     assert local == pytest.approx(p + 1, abs=0.1)
@@ -107,7 +108,7 @@ def test_gauss_seidel_order(p: int) -> None:
 @pytest.mark.parametrize("p", range(1, 6))
 @pytest.mark.parametrize("H", [1e-4, 3e-5])
 def test_gauss_seidel_is_about_three_times_as_accurate(p: int, H: float) -> None:
-    """The ratio of global errors J / GS lies in 2.5 ... 3.5 for p >= 1 (spec 4.3)."""
+    """The ratio of global errors J / GS lies in 2.5 ... 3.5 for p >= 1."""
     (jacobi, _), (seidel, _) = (errors(method, H) for method in (cs.Jacobi(p), cs.GaussSeidel(p)))
     assert 2.5 <= jacobi / seidel <= 3.5
 

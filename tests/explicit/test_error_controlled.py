@@ -1,4 +1,4 @@
-"""Jacobi with predictor/corrector step control on the two-mass oscillator (J-PC, spec 2.8 and 4.3)."""
+"""Jacobi with predictor/corrector step control on the two-mass oscillator (Schmoll (2015), 2.4.2.3)."""
 
 from functools import cache
 
@@ -13,12 +13,12 @@ LIMIT = {3: 3.822e-4, 4: 2.016e-4, 5: 1.185e-4}  # Jacobi's stability limits, ta
 
 @cache
 def controlled(p: int, TOL: float) -> Trajectory:
-    """The run of spec 4.3: PI, H_init = H_min = 1e-5, H_max = 1e-2, ODE5 with 5e-6, analytic start, T = 1 s."""
+    """The prototype's run: PI, H_init = H_min = 1e-5, H_max = 1e-2, ODE5 with 5e-6, analytic start, T = 1 s."""
     control = cs.Adaptive(rtol=TOL, H_init=1e-5, H_min=1e-5, H_max=1e-2, controller="PI", reject=False)
     return engine(cs.Jacobi(p), control, 1.0, system=with_micro_steps("ode5", 5e-6), startup=known_past())
 
 
-# Spec 4.3: (p, TOL) -> mean H; the mean values the oracle wants within 10 %.
+# Prototype: (p, TOL) -> mean H; the mean values the oracle wants within 10 %.
 MEAN_STEP = {
     (2, 1e-1): 4.4e-4,
     (3, 1e-1): 3.73e-4,

@@ -1,4 +1,4 @@
-"""Gauss-Seidel that follows the internal steps of a master (spec 2.7)."""
+"""Gauss-Seidel that follows the internal steps of a master (Schmoll (2015), 2.4.2.2)."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_a_master_without_own_steps_is_refused() -> None:
     ],
     ids=["analytic 1", "analytic 2", "trivial 1", "trivial 2", "trivial 3"],
 )
-def test_errors_of_the_specification(p: int, startup, printed: float, tolerance: float) -> None:
-    """Spec 4.3: T = 0.2 s, h = 1e-6, two hundred thousand macro steps; within 10 %."""
+def test_errors_of_the_prototype(p: int, startup, printed: float, tolerance: float) -> None:
+    """The prototype: T = 0.2 s, h = 1e-6, two hundred thousand macro steps; within 10 %."""
     path = engine(cs.MasterSlave(p, master="one"), 1e-6, 0.2, system=with_micro_steps("ode5", 1e-6), startup=startup)
     assert global_error(path) == pytest.approx(printed, rel=tolerance)

@@ -1,4 +1,4 @@
-"""Solvers with a time grid of their own: long micro steps, overshoot, rejected steps (spec 2.11)."""
+"""Solvers with a time grid of their own: long micro steps, overshoot, rejected steps (Schmoll (2015), 2.4.5)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Jacobi subsystems run at the same time: wall time and its model (spec 2.12)."""
+"""Jacobi subsystems run at the same time: wall time and its model (Schmoll (2015), 2.6.3)."""
 
 from time import perf_counter, sleep
 

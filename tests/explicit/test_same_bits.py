@@ -20,7 +20,7 @@ METHODS = [cs.Jacobi(2), cs.GaussSeidel(2), cs.SemiImplicit(1), cs.Implicit(1)]
 def test_in_process_runs_are_identical(build, method: cs.Method) -> None:
     """Serial, repeated on the same objects, on fresh objects, and on two threads: identical trajectories.
 
-    This is the in-process part of SC-24; tests/isolated compares transports between processes, tests/compiled the
+    Here in one process; tests/isolated compares transports between processes, tests/compiled the
     compiled loop.
     """
     system = build()

@@ -64,7 +64,7 @@ def test_one_degree_too_many_is_not_exact(degree: int) -> None:
 
 @pytest.mark.covers("SC-03")
 def test_degree_zero_interpolation_holds_the_end_value() -> None:
-    """Spec 2.3 [D]: for p = 0 the second solver of Gauss-Seidel gets y(T_{n+1}), not y(T_n)."""
+    """For p = 0 the second solver of Gauss-Seidel gets y(T_{n+1}), not y(T_n)."""
     base, weight = History(np.array([7.0]), depth=1).interpolation(0, 0.1)
     assert (base + np.outer(weight, [9.0])).tolist() == [[9.0]]
 

@@ -1,4 +1,4 @@
-"""The coupling error is bounded below by the error of the subsystem solvers (spec 4.3, 4.6)."""
+"""The coupling error is bounded below by the error of the subsystem solvers (Schmoll (2015), 2.6.2.3)."""
 
 import pytest
 from examples.two_mass.study import by_map, engine, global_error, known_past, with_micro_steps
@@ -27,6 +27,6 @@ def test_ode2_sets_a_floor_with_the_engine_throughout() -> None:
 @pytest.mark.slow
 @pytest.mark.covers("SC-16", "SC-17")
 def test_ode5_floor() -> None:
-    """Spec 4.3: at H = 3e-6 ODE5 leaves 3.7e-10 globally; rounding differs between codes, so at most that is asked."""
+    """At H = 3e-6 ODE5 leaves 3.7e-10 in the prototype; rounding differs between codes, so at most that is asked."""
     path = engine(cs.Jacobi(5), 3e-6, 1.0, system=with_micro_steps("ode5", 1e-6), startup=known_past())
     assert global_error(path) < 3.7e-10

@@ -1,4 +1,4 @@
-"""Stability limits of explicit coupling: spectral radius, closed form, and runs on both sides (spec 4.1)."""
+"""Stability limits of explicit coupling: spectral radius, closed form (docs/theory.md), and runs on both sides."""
 
 import warnings
 
@@ -22,7 +22,7 @@ def gauss_seidel_21_b(p: int) -> cs.GaussSeidel:
     return cs.GaussSeidel(p, order=["two", "one"], outputs="exchanged")
 
 
-# Spec 4.1: limits for p = 0..5.
+# Prototype (docs/validation/schmoll.md): limits for p = 0..5.
 TABLE_2_1 = {
     cs.Jacobi: [1.435e-5, 2.463e-4, 5.665e-4, 3.822e-4, 2.016e-4, 1.185e-4],
     jacobi_b: [4.406e-5, 3.197e-4, 7.302e-4, 7.747e-4, 6.605e-4, 4.930e-4],
@@ -70,14 +70,14 @@ def test_spectral_radius_passes_one_at_the_limit() -> None:
 @pytest.mark.covers("SC-08")
 @pytest.mark.parametrize("p", range(6))
 def test_gauss_seidel_is_more_stable_than_jacobi(p: int) -> None:
-    """Spec 4.1, "statements of the source confirmed": at 1.01 of Jacobi's limit Gauss-Seidel still decays."""
+    """Schmoll (2015), 2.6.1: Gauss-Seidel is the more stable; at 1.01 of Jacobi's limit Gauss-Seidel still decays."""
     H = 1.01 * TABLE_2_1[cs.Jacobi][p]
     assert cs.spectral_radius(force_displacement(), cs.Jacobi(p), H) > 1
     assert cs.spectral_radius(force_displacement(), cs.GaussSeidel(p), H) < 1
 
 
 def closed_form(p: TwoMass, scheme: str) -> float:
-    """Energy balance per undamped mode for held inputs (spec 4.1 [D]); `r` = amplitude ratio x2 / x1."""
+    """Energy balance per undamped mode for held inputs (docs/theory.md, "Stability"); `r` = amplitude ratio x2 / x1."""
     K = np.array([[p.c1 + p.ck, -p.ck], [-p.ck, p.c2 + p.ck]])
     omega2 = np.linalg.eigvals(np.diag([1 / p.m1, 1 / p.m2]) @ K).real
     r = (p.c1 + p.ck - p.m1 * omega2) / p.ck
@@ -135,7 +135,7 @@ def test_runs_decay_below_the_limit(method: cs.Method, limit: float) -> None:
 @pytest.mark.covers("SC-10")
 @pytest.mark.parametrize(("method", "limit"), RUNS)
 def test_runs_grow_above_the_limit(method: cs.Method, limit: float) -> None:
-    """6 s at 1.03 of the limit end larger than they began, and still rise (GS 4 too, which the spec left out)."""
+    """6 s at 1.03 of the limit end larger than they began, and still rise (GS 4 too, which the prototype left out)."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         first, before, last = amplitudes(method, 1.03 * limit, 6.0)

@@ -1,4 +1,4 @@
-"""How a run gets its first support points, and what that costs (spec 2.10 and 4.3)."""
+"""How a run gets its first support points, and what that costs (Schmoll (2015), 2.4.4 and 2.6.2.2)."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from examples.two_mass.study import by_map, engine, global_error, known_past, lo
 
 import cosolve as cs
 
-# Spec 4.3: Jacobi with rising degree, global error at H = 1e-4, 3e-5, 1e-5, 3e-6.
+# Prototype: Jacobi with rising degree, global error at H = 1e-4, 3e-5, 1e-5, 3e-6.
 STEPS = (1e-4, 3e-5, 1e-5, 3e-6)
 RISING = {
     3: (7.3e-3, 1.71e-4, 1.14e-5, 9.0e-7),
@@ -27,7 +27,7 @@ def test_rising_degree_caps_the_order(p: int) -> None:
 @pytest.mark.covers("SC-12")
 @pytest.mark.parametrize("p", [3, 4])
 def test_rising_degree_keeps_the_local_order(p: int) -> None:
-    """After the first 20 steps the local error is that of the full degree (spec 2.10)."""
+    """After the first 20 steps the local error is that of the full degree (Schmoll (2015), 2.5.2.4)."""
     steps = (3e-5, 1.5e-5)
     errors = [local_error(by_map(cs.Jacobi(p), H, 0.5), skip=20) for H in steps]
     assert cs.slope(steps, errors) == pytest.approx(p + 1, abs=0.1)
@@ -55,7 +55,7 @@ def test_master_slave_start_keeps_the_accuracy() -> None:
     assert plain == pytest.approx(1.0e-5, rel=0.2)
 
 
-# Spec 4.3: Jacobi after a master/slave start, global error at H = 1e-4, 3e-5, 1e-5.
+# Prototype: Jacobi after a master/slave start, global error at H = 1e-4, 3e-5, 1e-5.
 CAREFUL = {
     3: (5.2e-3, 5.6e-5, 7.3e-7),
     4: (7.0e-4, 2.3e-6, 3.6e-8),
@@ -68,7 +68,7 @@ CAREFUL = {
 def test_master_slave_start_table(p: int) -> None:
     """The table's errors count the small steps of the start as samples too; counted alike they agree within 5 %.
 
-    At the macro points alone they are up to 50 % larger for H = 1e-4 (docs/errata.md).
+    At the macro points alone they are up to 50 % larger for H = 1e-4 (docs/validation/schmoll.md).
     """
     for H, printed in zip((1e-4, 3e-5, 1e-5), CAREFUL[p], strict=True):
         system, start = with_micro_steps("ode5", 1e-6), cs.MasterSlaveStart(master="one")
@@ -102,7 +102,7 @@ def test_master_slave_start_with_the_engine_throughout() -> None:
 @pytest.mark.covers("SC-12")
 @pytest.mark.parametrize("p", RISING)
 def test_rising_degree_with_the_engine_throughout(p: int) -> None:
-    """The values of SC-12 at H = 1e-5 and 3e-6 without the macro map."""
+    """The prototype's values at H = 1e-5 and 3e-6 without the macro map."""
     for H, printed in zip(STEPS[2:], RISING[p][2:], strict=True):
         assert global_error(engine(cs.Jacobi(p), H, 1.0)) == pytest.approx(printed, rel=0.2)
 

@@ -1,4 +1,4 @@
-"""Other ways to cut the two masses, and several clients around one centre (spec 2.1, 2.12)."""
+"""Other ways to cut the two masses, and several clients around one centre (Schmoll (2015), 2.3)."""
 
 import numpy as np
 import pytest

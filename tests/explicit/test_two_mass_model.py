@@ -7,8 +7,8 @@ from scipy.integrate import solve_ivp
 
 
 @pytest.mark.covers("SC-01")
-def test_eigenvalues_are_those_of_the_specification() -> None:
-    """Spec 4.1 prints them to seven digits; relative to their size they must agree to 1e-6."""
+def test_eigenvalues_are_those_of_the_prototype() -> None:
+    """The prototype gives seven digits; relative to their size they must agree to 1e-6."""
     printed = np.array([-16.2647 - 1433.787j, -16.2647 + 1433.787j, -2.0397 - 232.3444j, -2.0397 + 232.3444j])
     found = np.linalg.eigvals(SCHMOLL.A)
     found = found[np.lexsort((found.imag, -np.abs(found.imag)))]

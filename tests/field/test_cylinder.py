@@ -1,4 +1,4 @@
-"""Cylinder with wake oscillator and PID control: fluid, structure and signal in one interface (spec IJ 3.10)."""
+"""Cylinder with wake oscillator and PID control: fluid, structure, signal in one interface (Sicklinger (2014), 5.2)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +39,7 @@ def sampled(pid: cs.Pid, values: np.ndarray, h: float) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def motion() -> np.ndarray:
-    """The monolithic code over the time of the specification's prototype: control from 12 s on."""
+    """The monolithic code over the time of the prototype: control from 12 s on."""
     return monolithic(P, 16.0)
 
 
@@ -167,9 +167,9 @@ def test_wake_derivative() -> None:
 
 @pytest.mark.covers("IJ-34")
 def test_figures_of_the_monolithic_code(motion: np.ndarray) -> None:
-    """Spec: 7.0157 Hz, 7.14e-4 m = 0.446 D, 4.84e-6 m with control, 147 times less.
+    """The prototype: 7.0157 Hz, 7.14e-4 m = 0.446 D, 4.84e-6 m with control, 147 times less.
 
-    Times of switching and measuring, and q(0), are not printed; they were searched for (errata, finding 17).
+    Times of switching and measuring, and q(0), are not printed; they were searched for (docs/validation/sicklinger.md).
     """
     t, u = P.h * np.arange(len(motion)), motion[:, 0]
     free = (t > 2.0) & (t <= SWITCH)
@@ -184,7 +184,7 @@ def test_figures_of_the_monolithic_code(motion: np.ndarray) -> None:
 @pytest.mark.covers("IJ-34")
 @pytest.mark.parametrize(("begin", "end"), [(0.0, 0.6), (11.8, 12.8)])
 def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float, end: float) -> None:
-    """From rest, and through the switching, to rounding; two to three evaluations a step (spec: 2.94, at most 3)."""
+    """From rest, and through the switching, to rounding; two to three evaluations a step (prototype: 2.94)."""
     n = round(begin / P.h)
     first = State(*(float(x) for x in motion[n]))
     result = cs.simulate(system(P, first), t_start=begin, t_end=end, method=method(1e-12), step=P.h)
@@ -198,7 +198,7 @@ def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float
 
 @pytest.mark.covers("IJ-34")
 def test_evaluations_at_the_tolerance_of_the_source(motion: np.ndarray) -> None:
-    """max |r| < 1e-8 in m and N; control on from 12 s; spec: 2.05 evaluations on average, at most 3 (source: 4)."""
+    """max |r| < 1e-8 in m and N; control from 12 s; prototype: 2.05 evaluations on average, at most 3 (source: 4)."""
     first = State(*(float(x) for x in motion[round(11.5 / P.h)]))
     result = cs.simulate(system(P, first), t_start=11.5, t_end=14.0, method=method(1e-8), step=P.h)
     evaluations = result.iterations + 1
@@ -222,7 +222,7 @@ def test_saved_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.covers("IJ-34")
 def test_coupled_run_from_rest_to_rest(motion: np.ndarray) -> None:
-    """The whole coupled run gives the figures of the specification by itself."""
+    """The whole coupled run gives the figures of the prototype by itself."""
     result = cs.simulate(system(P), t_end=16.0, method=method(1e-8), step=P.h)
     t, u = result.t, result["structure.u"]
     free = (t > 2.0) & (t <= SWITCH)
@@ -246,7 +246,7 @@ def test_final_lock_in() -> None:
 
 @pytest.mark.covers("IJ-34")
 def test_poles_for_both_signs() -> None:
-    """Spec: -9.77 +- 43.4i and -0.0196 with e = -u, +9.65 +- 42.6i with e = +u."""
+    """The prototype: -9.77 +- 43.4i and -0.0196 with e = -u, +9.65 +- 42.6i with e = +u."""
     right, wrong = P.poles(), P.poles(-1.0)
     assert right[0] == pytest.approx(-9.77 + 43.4j, abs=0.05)
     assert right[0].real == pytest.approx(-9.77, abs=5e-3)

@@ -1,4 +1,4 @@
-"""Time integrators of structures: orders, amplification, energy, and the limit of the explicit one (spec IJ 2.11)."""
+"""Time integrators of structures: orders, amplification, energy, limit of the explicit one (Sicklinger (2014), 3.1)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A mass drives a finite-element bar: acceleration-free boundary, stability limits, penalty variant (spec SC 4.4)."""
+"""Mass and finite-element bar: acceleration-free boundary, stability, penalty variant (Schmoll (2015), 3.3.3)."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from examples.two_mass.study import by_map, engine, global_error, known_past
 import cosolve as cs
 from cosolve.structures import central_differences
 
-# Spec 4.4: global NRMSE at H = 1e-4, 5e-5, 2.5e-5, 1.25e-5 s; Jacobi, trivial start, T = 0.05 s.
+# Prototype: global NRMSE at H = 1e-4, 5e-5, 2.5e-5, 1.25e-5 s; Jacobi, trivial start, T = 0.05 s.
 TABLE_4_4 = {
     0: [3.6e-1, 1.7e-1, 8.2e-2, 4.0e-2],
     1: [1.12e-2, 2.80e-3, 7.0e-4, 1.75e-4],
     2: [6.1e-4, 8.6e-5, 1.4e-5, 2.8e-6],
     3: [3.4e-4, 5.9e-5, 1.2e-5, 2.7e-6],
 }
-# Spec 4.1: stability limits for the bar's parameters (Table 3.1), degrees 0 to 5.
+# Prototype: stability limits for the bar's parameters (Schmoll (2015), Table 3.1), degrees 0 to 5.
 TABLE_3_1 = {
     cs.Jacobi: [2.38e-5, 5.16e-4, 1.23e-3, 8.18e-4, 4.17e-4, 2.30e-4],
     cs.GaussSeidel: [4.14e-5, 7.64e-4, 1.57e-3, 1.87e-3, 1.71e-3, 1.11e-3],

@@ -1,4 +1,4 @@
-"""Five subsystems with added mass in one point: interface-Jacobian coupling, and why relaxation fails (spec IJ 3.6)."""
+"""Five subsystems with added mass in a point: Newton's method, and why relaxation fails (Sicklinger (2014), 4.7.2)."""
 
 from dataclasses import replace
 from functools import cache
@@ -56,7 +56,7 @@ def test_light_fluid_is_almost_linear() -> None:
 
 @pytest.mark.covers("IJ-24")
 @SETTINGS
-def test_displacements_of_the_specification(p: MultiCode, printed: tuple[float, ...]) -> None:
+def test_displacements_of_the_prototype(p: MultiCode, printed: tuple[float, ...]) -> None:
     """To the last printed digit."""
     u = run(p)["one.u"]
     assert u[[100, 500, 1000]] == pytest.approx(printed[:3], rel=0, abs=6e-11)
@@ -109,7 +109,7 @@ def test_relaxation_that_crushes_a_truss_says_so() -> None:
 
 @pytest.mark.covers("IJ-26")
 def test_first_order_in_the_step() -> None:
-    """u(0.1) from halved steps; successive differences need no reference (steps: errata 13)."""
+    """u(0.1) from halved steps; successive differences need no reference (steps: docs/validation/sicklinger.md)."""
     at = [run(replace(SETTING_2, h=0.1 / steps, steps=steps))["one.u"][-1] for steps in (25, 50, 100, 200)]
     differences = np.abs(np.diff(at))
     orders = np.log2(differences[:-1] / differences[1:])
@@ -117,7 +117,7 @@ def test_first_order_in_the_step() -> None:
 
 
 def equilibrated(J: np.ndarray) -> np.ndarray:
-    """The spec's scaling: rows, then columns, divided by the roots of their largest entries until these are all 1."""
+    """The prototype's scaling: rows, then columns, divided by the roots of their largest entries until all are 1."""
     for _ in range(60):
         J = J / np.sqrt(np.abs(J).max(axis=1))[:, np.newaxis]
         J = J / np.sqrt(np.abs(J).max(axis=0))
@@ -126,7 +126,7 @@ def equilibrated(J: np.ndarray) -> np.ndarray:
 
 @pytest.mark.covers("IJ-44")
 def test_condition_before_and_after_scaling() -> None:
-    """The engine's scaling, one pass over columns and one over rows, is no worse than the limit printed in the spec."""
+    """The engine's scaling, one pass over columns and one over rows, is no worse than the limit of the prototype's."""
     J = undeformed_jacobian(SETTING_2)
     assert np.linalg.cond(J) == pytest.approx(4.0134e10, rel=2e-5)
     assert np.linalg.cond(equilibrated(J)) == pytest.approx(17.7, abs=0.05)
@@ -158,7 +158,7 @@ def test_scaling_leaves_the_counts() -> None:
 
 
 def test_force_residual_dominates_and_pictures(tmp_path: Path) -> None:
-    """Spec 3.6: R1 is the residual that converges last."""
+    """Sicklinger (2014), 4.7.2: R1 is the residual that converges last."""
     found = [example.run_row(row, steps=10) for row in example.ROWS]
     for residuals in found[0].residuals:
         assert all(r.argmax() == 0 for r in residuals[1:-1])

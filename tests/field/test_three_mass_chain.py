@@ -1,4 +1,4 @@
-"""The three-mass chain cut in two: equal and mixed integrators, three coupling levels (spec IJ 3.2)."""
+"""The three-mass chain cut in two: equal and mixed integrators, three coupling levels (Sicklinger (2014), 3.2)."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Hencky truss, its interface Jacobians, and truss versus truss by interface-Jacobian coupling (spec IJ 3.5)."""
+"""Hencky truss, its interface Jacobians, and truss versus truss by Newton's method (Sicklinger (2014), 4.7.1)."""
 
 from functools import cache
 
@@ -93,7 +93,7 @@ def test_long_bar_closed_form() -> None:
 @pytest.mark.covers("IJ-18")
 @given(st.floats(-4.0, 4.0))
 def test_both_causalities_of_one_truss_are_inverse(force: float) -> None:
-    """Deformed by any force: J(force in) J(displacement in) = -1 in the sign convention of spec 3.5."""
+    """Deformed by any force: J(force in) J(displacement in) = -1 in the sign convention of the example."""
     truss = TrussTruss(force=0.0, two=SOURCE.one)
     by_force = force_truss(truss)
     by_force.start(0.0)
@@ -173,7 +173,7 @@ def enhanced(local: str) -> tuple[cs.Result, tuple[int, int], float]:
 
 @pytest.mark.covers("IJ-21")
 def test_the_printed_enhanced_method() -> None:
-    """789 evaluations, 589 of them approximate, and a solution that is off by 1.6e-3 (the pitfall of spec 2.8)."""
+    """789 evaluations, 589 of them approximate, and a solution that is off by 1.6e-3 (docs/theory.md, "Implicit")."""
     result, _, deviation = enhanced("output equation")
     evaluations = int((result.iterations + 1).sum())
     assert (evaluations, evaluations - SOURCE.steps) == (789, 589)

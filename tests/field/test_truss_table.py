@@ -1,4 +1,4 @@
-"""Table 4.3 of the source: how many interface evaluations each corrector needs on truss versus truss (spec IJ 3.5)."""
+"""Table 4.3 of Sicklinger (2014): how many interface evaluations each corrector needs on truss versus truss."""
 
 from dataclasses import replace
 from functools import cache

@@ -20,7 +20,8 @@ import cosolve as cs
 stiffness = st.floats(0.05, 20.0) | st.floats(-20.0, -0.05)
 factor = st.floats(-2.0, 0.5)
 
-# Spec 3.3: (k1, k2) -> (alpha, rho) for D/D, D/N, N/D, N/N. The last two of (0.1, 1) are those of the errata.
+# Prototype: (k1, k2) -> (alpha, rho) for D/D, D/N, N/D, N/N. The last two of (0.1, 1) are ours, see
+# docs/validation/sicklinger.md.
 BEST = {
     (1.0, 1.0): [(-0.5, 0.7071)] * 4,
     (1.0, 2.0): [(-0.5, 0.5), (-0.667, 0.5774), (-0.5, 0.5), (-0.667, 0.5774)],
@@ -47,7 +48,7 @@ def test_printed_eigenvalues(kind: str, k1: float, k2: float, alpha: float) -> N
 @pytest.mark.covers("IJ-10")
 @pytest.mark.parametrize("pair", BEST)
 def test_best_constant_factors(pair: tuple[float, float]) -> None:
-    """The table of the spec, to its digits; D/N also in closed form."""
+    """The prototype's table, to its digits; D/N also in closed form."""
     for kind, printed in zip(KINDS, BEST[pair], strict=True):
         alpha, rho = best_factor(kind, *pair)
         assert (alpha, rho) == (pytest.approx(printed[0], abs=6e-4), pytest.approx(printed[1], abs=6e-5))

@@ -132,7 +132,7 @@ def test_explicit_methods_refuse_constraints() -> None:
 
 
 def test_unstable_combinations_are_refused_and_marginal_ones_warned_about() -> None:
-    """Spec 10.3: index 2 with degree 1 grows by 1.18 per step (beta = 2 H) however small the step."""
+    """Index 2 with degree 1 grows by 1.18 per step (beta = 2 H) however small the step (docs/theory.md)."""
     unstable = cs.Baumgarte(beta=2e-2, gamma=0)
     with pytest.raises(cs.SetupError, match=r"multiplied by 1.178 in every step .* use degree 0, or Baumgarte\(\)"):
         cs.simulate(joined(), t_end=0.1, step=1e-2, method=cs.SemiImplicit(1, constraints=unstable))

@@ -82,7 +82,7 @@ class Mass(cs.Subsystem):
     def __init__(self, deed: str = "", x: float = 1.0, watching: bool = True) -> None:
         self.deed, self.first = deed, x
         if not watching:
-            shared_memory._WATCH = 0  # in the process that this is made in
+            shared_memory._SPINS = 0  # in the process that this is made in
 
     def start(self, t0):
         self.state = np.array([self.first, 0.0])

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from cosolve.process import shared_memory
-from cosolve.process.channel import Gone, Late, Pipe
+from cosolve.process.channel import Disconnected, Pipe, TimedOut
 
 
 def _pipes():
@@ -23,13 +23,13 @@ def _shared(room=4096):
     return ends
 
 
-@pytest.fixture(params=["pipe", "watching", "nudged"])
+@pytest.fixture(params=["pipe", "watching", "announced"])
 def ends(request, monkeypatch):
-    """The two ends of a channel; "nudged" is what processors without ordered stores use."""
-    if request.param == "nudged":
-        monkeypatch.setattr(shared_memory, "_WATCH", 0)
+    """The two ends of a channel; "announced" is what processors without ordered stores use."""
+    if request.param == "announced":
+        monkeypatch.setattr(shared_memory, "_SPINS", 0)
     elif request.param == "watching":
-        monkeypatch.setattr(shared_memory, "_WATCH", 20)
+        monkeypatch.setattr(shared_memory, "_SPINS", 20)
     pair = _pipes() if request.param == "pipe" else _shared()
     yield pair
     for end in pair:
@@ -57,10 +57,10 @@ def test_messages_of_all_sizes_arrive_whole_and_in_order(ends):
 
 def test_waiting_ends_in_time_or_with_the_other_side(ends):
     near, far = ends
-    with pytest.raises(Late):
+    with pytest.raises(TimedOut):
         near.receive(0.05)
     far.close()
-    with pytest.raises(Gone):
+    with pytest.raises(Disconnected):
         near.receive(5.0)
 
 

@@ -140,12 +140,12 @@ def test_more_processes_than_cores():
 
 @pytest.mark.parametrize("watching", [True, False])
 def test_both_sides_sleep_while_there_is_real_work(watching, monkeypatch):
-    """Crossings of some milliseconds: waiting costs a small part of a core's time, and every nudge is taken.
+    """Crossings of some milliseconds: waiting costs a small part of a core's time, and every wake-up is taken.
 
-    Without watching (other processors than x86) a nudge too many would end the next ordinary call before its answer.
+    Without watching (other processors than x86) a wake-up too many would end the next ordinary call before its answer.
     """
     if not watching:
-        monkeypatch.setattr(shared_memory, "_WATCH", 0)
+        monkeypatch.setattr(shared_memory, "_SPINS", 0)
     apart = cs.Isolated(partial(models.Mass, "work", watching=watching), timeout=60.0)
     run = {"method": cs.Jacobi(1), "step": 1e-3}
     cs.simulate(alone(apart), **run, t_end=0.005, compiled=True)  # compiles

@@ -1,4 +1,4 @@
-"""Worker threads wait for worker processes: subsystems cross a step at the same time (spec: cosimulation 2.13)."""
+"""Worker threads wait for worker processes: subsystems cross a step at the same time (Schmoll (2015), 2.6.3)."""
 
 from functools import partial
 

@@ -1,6 +1,6 @@
 """An independent monolithic model: free rigid bodies with rigid or flexible basic joints, in plain numpy.
 
-Written from the formulas of the specification without any code of cosolve: the oracle of the joint tests. Rigid
+Written from the formulas of Lu (2015), ch. 2 and 3, without any code of cosolve: the oracle of the joint tests. Rigid
 joints by accelerations (index 1) with a tight explicit solver, so drift stays at the solver's tolerance.
 """
 

@@ -148,7 +148,7 @@ def test_simplified_form_leaves_one_condition_that_reacts():
     np.testing.assert_allclose(G[np.ix_(others, others)], np.eye(len(others)), atol=1e-12)
 
 
-#: spec 4.3 with Euler angles; a copied orientation has one more number with Euler parameters
+#: Lu (2015), 2.2.3-2.2.5, with Euler angles; a copied orientation has one more number with Euler parameters
 @pytest.mark.covers("LU-16", "SL-14")
 @pytest.mark.parametrize(
     ("kind", "approach", "angles", "orientations"),
@@ -178,7 +178,7 @@ def test_without_damping_no_velocities_are_copied():
 
 
 @pytest.mark.covers("LU-14")
-def test_undamped_inplane_law_conserves_energy_in_example_e3():
+def test_undamped_inplane_law_conserves_energy_on_the_lever():
     """Two hinged rods, the tip of rod 1 slides along rod 2 on a spring; loads from the joint's own law in both rods."""
     m, L, J = np.array([np.sqrt(2.0), 2.0]), np.array([np.sqrt(2.0), 2.0]), np.array([np.sqrt(2.0) / 6, 2.0 / 3])
     pivot = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])

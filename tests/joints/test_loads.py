@@ -108,7 +108,7 @@ def test_net_force_and_net_moment_about_the_origin(code):
         for side, z in ((1, z_i), (-1, z_j)):
             force += on[side][:3]
             moment += np.cross(z[:3], on[side][:3]) + rotation_matrix(z[3:7]) @ on[side][3:6]
-        # an atpoint law with damping acts in two points: its couple d x lam remains (derived in the specification)
+        # an atpoint law with damping acts in two points: its couple d x lam remains (docs/validation/schweizer-lu.md)
         d = levels([p], z_i, z_j)[0][0]
         expected = np.cross(d, on[1][:3]) if code == ATPOINT else np.zeros(3)
         np.testing.assert_allclose(force, 0, atol=1e-14)

@@ -22,7 +22,7 @@ def perpendicular(a, n):
     return ("perpendicular", a, n)
 
 
-#: kind -> arguments, and the basic parts it stands for (specification, below table 4.2)
+#: kind -> arguments, and the basic parts it stands for (Lu (2015), 2.2.2.4)
 KINDS = {
     "spherical": ({}, [AT]),
     "universal": ({"axis": E, "second_axis": F}, [AT, perpendicular(E, F)]),
@@ -84,14 +84,14 @@ def test_number_and_rank_of_the_conditions(kind):
     [("spherical", 3, 6, 0), ("inplane", 10, 11, 2), ("perpendicular", 7, 8, 2), ("universal", 10, 14, 2)],
 )
 def test_number_of_coupling_variables(kind, angles, stabilised, orientations):
-    """Spec 6.2 counts three angles per copied orientation; Euler parameters are four (App. C: 6, 13, 10)."""
+    """Lu (2015), 3.2.2, counts three angles per copied orientation; Euler parameters are four (App. C: 6, 13, 10)."""
     for correction, count in ((False, angles), (True, stabilised)):
         assert cs.assemble(models(), [joint(kind)], correction=correction).plan().n_z == count + orientations
 
 
 @pytest.mark.parametrize("kind", COUNTS)
 def test_index_1_with_linear_signals_converges_with_order_two(kind):
-    """With fixed parameters, as in the specification; beta = 2 H, gamma = H^2 would give order 4 for spherical."""
+    """With fixed parameters, as in the source; beta = 2 H, gamma = H^2 would give order 4 for spherical."""
     errors = []
     for H in (2e-3, 1e-3):
         _, result = run(kind, H, cs.Baumgarte(beta=4e-3, gamma=4e-6), degree=1)
@@ -178,7 +178,7 @@ def test_several_joints_between_three_subsystems():
 
 @pytest.mark.covers("LU-32")
 def test_approximate_jacobian_loses_stability_with_strong_damping():
-    """Bodies joined in their centres, damped to the ground: three two-mass oscillators (spec 10.4, item 3)."""
+    """Bodies joined in their centres, damped to the ground: three two-mass oscillators (docs/validation/lu.md)."""
 
     def radius(d, jacobian):
         made = {}

@@ -1,4 +1,4 @@
-"""The spatial universal joint at the values of the specification's table (semi-implicit 15.5)."""
+"""The spatial universal joint at the values of the prototype (docs/validation/lu.md)."""
 
 from functools import cache
 
@@ -140,7 +140,7 @@ def test_repeating_the_correction_removes_the_linearisation_error():
     ids=["M1", "M2", "M3"],
 )
 def test_approximate_jacobian_converges_alike(treatment, correction):
-    """App. B on free bodies: states as with differences up to the residual it leaves (spec 7, LU-39 on E4)."""
+    """App. B on free bodies: states as with differences up to the residual it leaves."""
     found = []
     for jacobian, source in (("auto", "difference"), ("approximate", "auto")):
         model = system(correction=correction, jacobian=jacobian)

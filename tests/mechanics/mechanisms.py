@@ -1,9 +1,9 @@
-"""The mechanisms of the drift specification in absolute planar coordinates, and as multibody models."""
+"""The mechanisms of docs/validation/drift.md in absolute planar coordinates, and as multibody models."""
 
 import numpy as np
+from tests.mechanics.constrained import Constrained
 
 import cosolve as cs
-from cosolve.multibody.constrained import Constrained
 
 G = 9.81
 

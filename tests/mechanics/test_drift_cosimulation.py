@@ -6,9 +6,9 @@ Subsystem 1 (the crank) in absolute coordinates against the same in its minimal 
 
 import numpy as np
 import pytest
+from tests.mechanics.constrained import Constrained, rk4_step
 
 import cosolve as cs
-from cosolve.multibody.constrained import Constrained, rk4_step
 
 G = 9.81
 M1, J1, L1 = np.sqrt(2), np.sqrt(2) / 6, np.sqrt(2)

@@ -150,7 +150,7 @@ def test_closed_spatial_four_bar(options):
     for k in range(20):
         y = cross(bar, 0.1 * k, 0.1 * (k + 1))
         worst = max(worst, *y[1:3])
-    assert worst < 1e-12  # SC-48 asks for 1e-9 at both levels
+    assert worst < 1e-12  # 1e-9 at both levels would do
     assert y[0] == pytest.approx(y0[0], abs=1e-4 if "step" in options else 1e-6)
     assert len(y) == 3 + 17
     reference = spatial_four_bar(rtol=1e-11, atol=1e-12)

@@ -1,6 +1,6 @@
-"""The spatial test of the specification (semi-implicit 15.5) as one model: two free bodies with a universal joint.
+"""The spatial test of docs/validation/lu.md as one model: two free bodies with a universal joint.
 
-Initial multipliers and the state at t = 0.2 were computed for the specification with another code.
+Initial multipliers and the state at t = 0.2 were computed with another code.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def universal_joint(**options):
         {"integrator": "radau", "step": 5e-3},
     ],
 )
-def test_values_of_the_specification(options):
+def test_values_of_the_prototype(options):
     pair = universal_joint(**options)
     lam = pair.start(0.0)
     assert lam == pytest.approx([0.60329774, -0.08688633, -0.05270608, -0.00937441], abs=1e-8)

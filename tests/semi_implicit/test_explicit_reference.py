@@ -1,4 +1,4 @@
-"""The explicit scheme beside the semi-implicit one (spec: applied-force 2.7, 3.1)."""
+"""The explicit scheme beside the semi-implicit one (docs/validation/schweizer-lu.md)."""
 
 import numpy as np
 import pytest

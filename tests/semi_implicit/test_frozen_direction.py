@@ -1,6 +1,6 @@
 """Simplified inplane joint: direction and lever arm frozen at T_N, only the force is a coupling variable.
 
-Spec: applied-force 2.6 (App. D) and 3.3. Two hinged rods, the tip of rod 1 slides along rod 2 on a stiff spring. Each
+Schweizer and Lu (2014), App. D and 4.3. Two hinged rods, the tip of rod 1 slides along rod 2 on a stiff spring. Each
 rod looks up where the other one stood at the start of the macro step, which is when states are saved.
 """
 

@@ -1,4 +1,4 @@
-"""The interface Jacobian G: differenced, exact, and its limit for small steps (spec: applied-force 2.2, 2.6)."""
+"""The interface Jacobian G: differenced, exact, and its limit for small steps (Schweizer and Lu (2014), App. B)."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def interface_jacobian(kind, H, p=None, degree=0, source="auto", increment=1e-5)
 
 
 def responses(m, c, d, H, inputs):
-    """d(x, v)/d(constant inputs) over one step of a mass: own matrix exponential (spec 10.2)."""
+    """d(x, v)/d(constant inputs) over one step of a mass: own matrix exponential."""
     block = np.zeros((2 + inputs.shape[1],) * 2)
     block[:2, :2] = [[0, 1], [-c / m, -d / m]]
     block[:2, 2:] = inputs / m
@@ -47,7 +47,7 @@ def test_differenced_equals_exact(kind, degree, increment):
 
 
 @pytest.mark.covers("SL-06")
-def test_matrices_of_the_spec():
+def test_matrices_by_hand():
     """G of 2.2 written out with our own exponentials, to 1e-9 (the law is differenced, its entries are ~1e3)."""
     p, H = lu(), 1e-3
     c, d = p.ck, p.dk
@@ -101,13 +101,13 @@ def test_displacement_displacement_tends_to_identity_linearly(dk):
     off = [interface_jacobian("D/D", H, p) - np.eye(4) for H in (1e-3, 5e-4, 2.5e-4)]
     largest = [np.abs(part).max() for part in off]
     assert largest[0] / largest[1] == pytest.approx(2.0, abs=0.02)
-    if dk:  # LU-12 prints Frobenius norms
+    if dk:  # the values given are Frobenius norms
         assert [np.linalg.norm(part) for part in off] == pytest.approx([1.108, 0.5565, 0.2789], rel=5e-4)
 
 
 @pytest.mark.covers("LU-12")
 def test_other_degrees_tend_to_identity_too():
-    """The weights of the leading terms are 1, 1/2 and 5/12 for k = 0, 1, 2 (spec 2.5), so the limit holds alike."""
+    """The weights of the leading terms are 1, 1/2 and 5/12 for k = 0, 1, 2, so the limit holds alike."""
     H = 1e-5
     base = interface_jacobian("F/F", H, degree=0)[0, 0] - 1
     ratios = [(interface_jacobian("F/F", H, degree=k)[0, 0] - 1) / base for k in (1, 2)]

@@ -1,4 +1,4 @@
-"""On linear systems one correction is all: residual, predictor, final update, closed form (spec: applied-force 2.1)."""
+"""On linear systems one correction is all: residual, predictor, final update, closed form (docs/theory.md)."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ def gap(a, b):
 def test_residual_after_one_correction(kind, k, options):
     """|g(u_{N+1})| <= 6e-9 at forces of 2000 N: below 1e-11 relative, rounding and differencing only.
 
-    Increments are the user's (spec 2.1). Those of 1e-5 max(1, |lam|) leave up to 1e-7 where lam passes through
-    zero, because the answer dx = 5e-7 * 1e-5 then drowns in the rounding of x; see docs/errata-semi-implicit.md.
+    Increments are the user's. Those of 1e-5 max(1, |lam|) leave up to 1e-7 where lam passes through
+    zero, because the answer dx = 5e-7 * 1e-5 then drowns in the rounding of x; see docs/validation/schweizer-lu.md.
     """
     result = run(kind, cs.SemiImplicit(degree=k, **options))
     assert result.residual.max() <= 6e-9

@@ -1,4 +1,4 @@
-"""Predictor, perturbed and corrector polynomials (spec: applied-force 2.1, semi-implicit ch. 2)."""
+"""Predictor, perturbed and corrector polynomials (Schweizer and Lu (2014), 3.6; Lu (2015), 2.2.6)."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_unperturbed_interpolant_is_the_predictor(degree):
     [(0, lambda s: [1]), (1, lambda s: [s, 1 - s]), (2, lambda s: [s * (s + 1) / 2, 1 - s**2, s * (s - 1) / 2])],
 )
 def test_basis_weights_of_the_corrector(degree, basis):
-    """The basis of spec 2.1 on the nodes (T_{N+1}, T_N, T_{N-1}); for degree 0 the *new* value fills the step."""
+    """The Lagrange basis on the nodes (T_{N+1}, T_N, T_{N-1}); for degree 0 the *new* value fills the step."""
     values = np.array([0.7, -1.3, 2.1])
     new = 5.0
     base, weight = filled(values).interpolation(degree, 0.1)

@@ -1,4 +1,4 @@
-"""A macro step can be repeated bit for bit, and how many runs it takes (spec: semi-implicit ch. 2, 4.3)."""
+"""A macro step can be repeated bit for bit, and how many runs it takes (Lu (2015), 2.2.6)."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_run_repeated_is_bitwise_equal():
 def test_counts(kind, n_g, reads):
     """Distinct coupling variables, and 1 + n_u + 1 runs per macro step: predictor, perturbed runs, corrector.
 
-    A subsystem is perturbed only in the variables it reads (spec 2.1 step 2).
+    A subsystem is perturbed only in the variables it reads (Schweizer and Lu (2014), 3.6).
     """
     assert split(kind).plan().n_z == n_g
     steps = 7

@@ -1,4 +1,4 @@
-"""Spectral radii and stability limits of the oscillator (spec: applied-force 3.1, semi-implicit 10.4, 15.2)."""
+"""Spectral radii and stability limits of the oscillator (docs/validation/schweizer-lu.md)."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_map_of_the_force_split(c, d):
 
 @pytest.mark.covers("LU-09", "LU-10", "SL-11")
 @pytest.mark.parametrize(("c", "d"), SECTION_15_2)
-def test_section_15_2(c, d):
+def test_radii_of_all_splits(c, d):
     """All 80 radii of 15.2 to their last printed digit."""
     for (kind, k), (semi, explicit) in zip(COLUMNS, SECTION_15_2[c, d], strict=True):
         digit = 5.1e-7 if (c, d) == (1e3, 10) else 5.1e-5

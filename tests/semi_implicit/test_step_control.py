@@ -1,4 +1,4 @@
-"""Macro-step control of semi-implicit and implicit runs on the oscillator (spec: applied-force 2.1 "extensions")."""
+"""Macro-step control of semi-implicit and implicit runs on the oscillator."""
 
 from dataclasses import replace
 

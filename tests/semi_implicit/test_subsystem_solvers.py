@@ -1,4 +1,4 @@
-"""The oscillator with real inner solvers: the coupling method must not notice (spec: E1 uses BDF at 1e-6)."""
+"""The oscillator with real inner solvers: the coupling method must not notice (Schweizer and Lu (2014), 4.1)."""
 
 from functools import cache
 
@@ -85,7 +85,7 @@ def test_inner_solvers_agree_with_exact_propagation(kind, solver, options):
 
 @pytest.mark.covers("SL-07")
 def test_ten_substeps_of_rk4_are_invisible():
-    """The spec's prototype: RK4 with 10 substeps, T = 0.5, within 1.7e-11 in x and 7e-10 in v."""
+    """The prototype's inner solver: RK4 with 10 substeps, T = 0.5, within 1.7e-11 in x and 7e-10 in v."""
     method = cs.SemiImplicit(degree=2, jacobian="difference")
     real = cs.simulate(system("F/F", "ode4", h=1e-4), t_end=0.5, method=method, step=1e-3)
     ideal = cs.simulate(split("F/F"), t_end=0.5, method=method, step=1e-3)
@@ -95,7 +95,7 @@ def test_ten_substeps_of_rk4_are_invisible():
 
 @pytest.mark.covers("SL-03")
 def test_bdf_at_the_tolerance_of_the_source():
-    """E1 as printed: BDF, rtol = atol = 1e-6, F/F k = 0 at H = 1e-3 shows the coupling error, not the solver's."""
+    """As published: BDF, rtol = atol = 1e-6, F/F k = 0 at H = 1e-3 shows the coupling error, not the solver's."""
     method = cs.SemiImplicit(degree=0)
     real = cs.simulate(system("F/F", "BDF", rtol=1e-6, atol=1e-6), t_end=0.05, method=method, step=1e-3)
     exact = P.exact(real.t)

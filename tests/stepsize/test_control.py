@@ -1,4 +1,4 @@
-"""The macro-step controller by itself: Eqs. 2.29-2.32 (spec 2.8)."""
+"""The macro-step controller by itself: Schmoll (2015), Eqs. 2.29-2.32."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_estimate() -> None:
 
 @pytest.mark.covers("SC-14")
 def test_estimate_with_nominal_values() -> None:
-    """The scaling pitfall of spec 2.8: a nominal value makes the estimate independent of the unit."""
+    """Eq. 2.29 depends on units; a nominal value makes the estimate independent of the unit."""
     control = cs.Adaptive(rtol=1e-3)
     in_metres = control.estimate(np.array([2e-6]), np.array([1e-6]), np.array([1e-6]))
     in_micrometres = control.estimate(np.array([2.0]), np.array([1.0]), np.array([1.0]))

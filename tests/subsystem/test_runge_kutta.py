@@ -69,7 +69,7 @@ def _shifted(signal: Polynomial, t0: float, H: float) -> np.ndarray:
 @pytest.mark.covers("SC-16")
 @pytest.mark.parametrize("solver", STEPS)
 def test_order_with_a_polynomial_input(solver: str) -> None:
-    """Inputs are taken at the stage times (spec 2.9): held per micro step, all would fall to order 1."""
+    """Inputs are taken at the stage times: held per micro step, all would fall to order 1."""
     signal = Polynomial(0.0, 1.0, np.array([[1.0], [-2.0], [3.0], [5.0], [-4.0]]))
     exact = cs.Linear([[-2.0]], [[1.0]], [[1.0]], x0=[0.5], inputs=["u"], outputs=["x"])
     quarters = [Polynomial(k / 4, 0.25, _shifted(signal, k / 4, 0.25)) for k in range(4)]

@@ -85,7 +85,7 @@ def test_unknown_id_is_an_error_that_names_it(project: Path, capsys: pytest.Capt
     message = capsys.readouterr().err
     assert "AA-9" in message
     assert "tests/test_b.py::test_x" in message
-    assert not (project / "docs" / "coverage.md").exists()
+    assert not (project / "docs" / "validation" / "coverage.md").exists()
 
 
 def test_computed_id_is_an_error(project: Path) -> None:
@@ -103,11 +103,11 @@ def test_id_in_the_wrong_family_is_an_error(project: Path) -> None:
 def test_page_lists_counts_tests_and_open_ids(project: Path) -> None:
     (project / "tests" / "test_b.py").write_text("@pytest.mark.covers('AA-1')\ndef test_x(): pass\n")
     assert coverage.main([], root=project) == 0
-    page = (project / "docs" / "coverage.md").read_text()
+    page = (project / "docs" / "validation" / "coverage.md").read_text()
     assert "1 of 3 capabilities" in page
-    assert "| AA | First family | 1 | 2 |" in page
-    assert "| AA-1 | one | `tests/test_b.py::test_x` |" in page
-    assert "| AA-2 | two | open |" in page
+    assert "| [First family](#first-family) |  | 1 | 2 |" in page
+    assert "| one | `tests/test_b.py`: `test_x` | AA-1 |" in page
+    assert "| two | open | AA-2 |" in page
 
 
 def test_check_accepts_a_fresh_page_and_refuses_a_stale_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

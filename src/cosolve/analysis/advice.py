@@ -253,7 +253,7 @@ def _check_start(advice: Advice, method: Method | None, found: Structure) -> Non
 
 
 def _check_held_copies(advice: Advice, method: Method | None, found: Structure) -> None:
-    """The trap of the spec (applied-force 3.1): held copies of states lead by half a step and take damping away."""
+    """A trap (docs/theory.md, "Semi-implicit"): held copies of states lead by half a step and take damping away."""
     if method is None or method.degree > 0 or not isinstance(method, (SemiImplicit, Implicit)):
         return
     plan = found.plan

@@ -1,4 +1,4 @@
-"""How good a result is: error measures and convergence studies (spec: cosimulation 4.2).
+"""How good a result is: error measures and convergence studies (Schmoll (2015), 2.5.2).
 
 *Global* error compares with a reference that started at the same initial state; *local* error compares each macro step
 with the reference restarted from the numerical values at its beginning.

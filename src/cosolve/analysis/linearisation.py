@@ -1,7 +1,7 @@
-"""Is the linearised static model good enough? Variants B and C against A on the user's own model (spec: 4.4.3).
+"""Is the linearised static model good enough? Variants B and C against A on the user's own model.
 
-The source warns not to generalise from its examples and to verify semi-implicit runs against the fully implicit one;
-`compare_linearisation` does that over a short window and says in plain words what it found.
+Schmoll (2015), 4.4.3, warns not to generalise from its examples and to verify semi-implicit runs against the fully
+implicit one; `compare_linearisation` does that over a short window and says in plain words what it found.
 """
 
 from __future__ import annotations

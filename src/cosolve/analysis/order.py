@@ -1,4 +1,4 @@
-"""The order of a run without knowing its exact solution, by Richardson's argument (spec: interface-jacobian IJ-45).
+"""The order of a run without knowing its exact solution, by Richardson's argument.
 
 Three runs with the steps `H`, `H / k`, `H / k^2` differ from the exact solution by `C H^p` and so on, hence from each
 other by differences in the ratio `k^p`. The same differences give the error of the finest run. The macro points of the

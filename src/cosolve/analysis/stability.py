@@ -2,7 +2,7 @@
 
 The map acts on all subsystem states and the stored coupling variables. It is found by crossing *one* macro step with
 the method's own code from unit states, so what is analysed is what will run; for linear systems it is exact up to
-rounding (spec: cosimulation 4.1 "recipe", semi-implicit 10.2). Nonlinear systems are differenced at a given state.
+rounding (docs/theory.md, "Stability"). Nonlinear systems are differenced at a given state.
 Systems with subsystems that hide their state are tried out instead (`black_box.py`).
 """
 

@@ -1,4 +1,4 @@
-"""Aitken's dynamic relaxation (Sicklinger Eqs. 2.46-2.53, Algorithm 2.1): the factor follows from two residuals.
+"""Aitken's dynamic relaxation (Sicklinger (2014), 2.2.2, Algorithm 2.1): the factor follows from two residuals.
 
 The secant through the last two iterates gives the next factor: exact after two evaluations for a linear scalar problem,
 a linear rate in general. The vector form has one factor for all and therefore wants a residual of one physical kind; it

@@ -1,4 +1,4 @@
-"""Anderson acceleration (Anderson 1965) of the relaxed fixed-point iteration, type II of Fang and Saad (2009, Eq. 24).
+"""Anderson acceleration of the relaxed fixed-point iteration (Anderson (1965); type II of Fang and Saad (2009)).
 
     z <- z - beta r - (dZ - beta dR) c,      c = argmin |r - dR c|
 

@@ -1,4 +1,4 @@
-"""Broyden's "good" update (Sicklinger Eq. 2.67, Algorithm 2.3), direct and inverse.
+"""Broyden's "good" update (Sicklinger (2014), Eq. 2.67, Algorithm 2.3), direct and inverse.
 
 Direct, with `dz`, `dr` between the last two iterates:      J <- J + (dr - J dz) dz^T / |dz|^2
 Inverse (Sherman-Morrison; the old inverse everywhere):     J^-1 <- J^-1 + (dz - J^-1 dr) dz^T J^-1 / (dz^T J^-1 dr)

@@ -1,4 +1,4 @@
-"""Interface quasi-Newton with a least-squares model of the inverse Jacobian: IQN-ILS (Degroote et al. 2009).
+"""Interface quasi-Newton with a least-squares model of the inverse Jacobian: IQN-ILS (Degroote et al. (2009)).
 
     z <- z - r - (dZ - dR) c,      c = argmin |r - dR c|
 

@@ -1,4 +1,4 @@
-"""Multi-vector quasi-Newton, IQN-IMVJ (Bogaers et al. 2014; restarted form of Scheufele and Mehl 2017).
+"""Multi-vector quasi-Newton, IQN-IMVJ (Bogaers et al. (2014), restarted as in Scheufele and Mehl (2017)).
 
 The inverse Jacobian of the last step is kept as a matrix and updated only where this step has seen differences:
 

@@ -1,4 +1,4 @@
-"""Newton's method on the interface residual: `G dz = -r` (Schweizer/Lu Eq. 85, Sicklinger Eq. 4.9)."""
+"""Newton's method on the interface residual: `G dz = -r` (Schweizer and Lu (2014), Eq. 85; Sicklinger (2014), 4.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jacobian-free Newton-Krylov (Sicklinger Algorithms 2.4, 2.5): `J dz = -r` by GMRES, `J v` by a difference quotient.
+"""Jacobian-free Newton-Krylov (Sicklinger (2014), Algorithms 2.4, 2.5): GMRES, with `J v` by a difference quotient.
 
 Every Krylov vector costs one more crossing of the step by all subsystems, and no Jacobian is ever formed. It pays where
 the eigenvalues of the interface Jacobian cluster, as they do for `r = z - f(z)` with a few strong modes.
@@ -24,7 +24,7 @@ _IN_SPAN = 1e-8
 class NewtonKrylov(Corrector):
     """Newton with SciPy's GMRES on a differenced Jacobian.
 
-    `rtol` is the relative residual at which the linear iteration ends, `vectors` the most Krylov vectors per
+    `rtol` is the relative residual at which the linear iteration ends, `vectors` the maximum of Krylov vectors per
     correction, `increment` the perturbation relative to `1 + rms(z)`. `krylov_vectors` lists what each correction of
     the run took.
 

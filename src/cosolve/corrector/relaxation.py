@@ -1,4 +1,4 @@
-"""Constant relaxation: `z <- z - alpha r` (Sicklinger Eqs. 2.21-2.39 and Algorithm 4.2; sign of Eq. 5.6).
+"""Constant relaxation: `z <- z - alpha r` (Sicklinger (2014), 2.2.1, Algorithm 4.2, sign of Eq. 5.6).
 
 Relaxation is Newton with the crude Jacobian `I / alpha` (Eq. 5.8). With residuals `r = z - f(z)` useful factors are
 positive, and `alpha = 1` is the plain fixed-point iteration. Near a solution where `dr/dz = G` the error is multiplied
@@ -41,7 +41,7 @@ def optimal_factor(eigenvalues: npt.ArrayLike) -> float:
     """The factor with the fastest convergence when the eigenvalues of `G = dr/dz` are known.
 
     It minimises `max |1 - alpha lambda|`. For real eigenvalues that is `2 / (lambda_min + lambda_max)` with the rate
-    `(lambda_max - lambda_min) / (lambda_max + lambda_min)`, for a single one `1 / G` and rate 0 (spec 2.2); for
+    `(lambda_max - lambda_min) / (lambda_max + lambda_min)`, for a single one `1 / G` and rate 0; for
     `1 +- i sqrt(q)`, a force and a displacement exchanged in parallel, `1 / (1 + q)`.
 
     >>> optimal_factor([1.0, 9.0])

@@ -1,4 +1,4 @@
-"""Secant entries of the interface Jacobian (Sicklinger Algorithm 4.5): slopes from the last two iterates.
+"""Secant entries of the interface Jacobian (Sicklinger (2014), Algorithm 4.5): slopes from the last two iterates.
 
 Without `pairs` every row is taken to depend on its own variable only: `J_mm = dr_m / dz_m`. A pair `(row, column)` says
 that the equation of the variable `row` reads `row - f(column)`, as for two codes that exchange a signal each way; then

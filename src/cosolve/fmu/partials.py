@@ -6,7 +6,7 @@ step an input perturbed by `eps w(s)` moves the outputs at its end by
     J = C(t1) S(t1) + D(t1) w(1),     S' = A(t) S + B(t) w(s),   S(t0) = 0.
 
 Where the partials stay the same over the step this is one matrix exponential; where they change, the FMU is walked
-through the step and the sensitivities follow Magnus' method of order 4 on finer and finer pieces.
+through the step and the sensitivities follow the method of Magnus (1954), order 4, on finer and finer pieces.
 """
 
 from __future__ import annotations

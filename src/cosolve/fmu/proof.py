@@ -3,7 +3,7 @@
 A method that repeats steps asks first whether the FMU comes back: from a saved state the same step is made twice, and
 the outputs must be the same. Where the FMU gives derivatives, the Jacobian over that step is compared with difference
 quotients; one that is wrong is not used any more, and a warning says so. Both cost a few steps at the start of the
-first run. `cosolve inspect --try` looks much closer; what a run makes of its findings stands in `trial.py`.
+first run. `cosolve inspect --try` looks much closer; what a run makes of its findings stands in `findings.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     cosolve inspect --try wheel.fmu          print(cs.try_fmu("wheel.fmu"))
 
-The FMU runs in a process of its own, one claim after the other (`fmu_claims.py`). Where it crashes or hangs, that claim
+The FMU runs in a process of its own, one claim after the other (`claims.py`). Where it crashes or hangs, that claim
 is answered by that, and a new process goes on with the next one. What the trial found is remembered for this process,
 and `Trial.write` keeps it: `cs.Fmu(file, trial="wheel.trial.json")` then does not rely on what did not hold.
 """

@@ -1,4 +1,4 @@
-"""Variable-step, variable-order BDF in predictor/corrector form for `E x' = f(t, x)` (spec: cosimulation 3.2).
+"""Variable-step, variable-order BDF in predictor/corrector form for `E x' = f(t, x)` (Schmoll (2015), 4.2.1).
 
 `E` may be singular (index-1 DAE). The formula of order `k` differentiates the polynomial through the new point and the
 `k` points before it, whatever their spacing (variable coefficients in Lagrange form); the predictor is the polynomial

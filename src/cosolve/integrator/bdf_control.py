@@ -10,7 +10,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 
-#: When the corrector rebuilds its Jacobian: T does, F does not (spec 3.2). Its length limits the iterations.
+#: When the corrector rebuilds its Jacobian: T does, F not (Schmoll (2015), 4.4.1). Its length limits the iterations.
 PATTERN = "TFFFTFFFTF"
 
 

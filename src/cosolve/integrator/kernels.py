@@ -1,7 +1,7 @@
 """Runge-Kutta loops written once: plain Python for any right-hand side, compiled by numba for jitted ones.
 
 `rhs(t, x, u)` is the user's function; the inputs are the polynomial with coefficients `coef` in
-`s = (t - u_t0) / u_H`, evaluated at the stage times (spec: cosimulation 2.9).
+`s = (t - u_t0) / u_H`, evaluated at the stage times (Schmoll (2015), App. C.1).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
         finite = True
         span = t1 - t0 if np.isfinite(t1) else u_H  # a free-running solver has no end in sight
         K[0] = rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H))
-        if h <= 0.0:  # first guess from the size of the state and its slope (Hairer, Norsett, Wanner II.4)
+        if h <= 0.0:  # first guess from the size of the state and its slope (Hairer, Nørsett and Wanner (1993), II.4)
             scale = atol + rtol * np.abs(x)
             d0 = np.sqrt(np.mean((x / scale) ** 2)) if len(x) > 0 else 0.0
             d1 = np.sqrt(np.mean((K[0] / scale) ** 2)) if len(x) > 0 else 0.0

@@ -1,4 +1,4 @@
-"""A stiff one-step method that restarts for free: RODAS of order 4(3) (Hairer and Wanner II, section IV.7 and VI.3).
+"""A stiff one-step method that restarts for free: RODAS of order 4(3) (Hairer and Wanner (1996), IV.7, VI.3).
 
 Six linear solves with one matrix per step, no Newton iteration, no history. Jacobian and time derivative are taken by
 differences, so any right-hand side will do; inputs are the polynomial of the macro step. Like the explicit kernels it

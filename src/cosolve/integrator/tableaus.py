@@ -1,4 +1,4 @@
-"""Butcher tableaus of the fixed-step family ODE1..ODE5 (spec: cosimulation 2.9) and of the embedded pair 5(4)."""
+"""Butcher tableaus of the fixed-step family ODE1..ODE5 (Schmoll (2015), App. C.1) and of the pair 5(4)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIXED: dict[str, Tableau] = {
     "ode5": _tableau(_DORMAND_PRINCE, _DORMAND_PRINCE_B),
 }
 
-#: Dormand-Prince 5(4) with the seventh stage, which is the first stage of the next step.
+#: Dormand and Prince (1980), 5(4), with the seventh stage, which is the first stage of the next step.
 DOPRI5 = _tableau(
     [*_DORMAND_PRINCE, _DORMAND_PRINCE_B],
     [*_DORMAND_PRINCE_B, 0.0],

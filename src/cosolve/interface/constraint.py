@@ -2,7 +2,7 @@
 
 A constraint is known at three levels, `g = 0`, `g' = 0` and `g'' = 0`. Which of them, or which sum of them, determines
 the multipliers is the business of the method (`method/constraint.py`); here is what every choice has in common
-(spec: semi-implicit 5, 6.3): rows of the multipliers are `position g + velocity g' + acceleration g''`, rows of the
+(Lu (2015), 3.1, 3.2.3): rows of the multipliers are `position g + velocity g' + acceleration g''`, rows of the
 corrections `mu` are `g'` (stabilised index-2) or `mu = 0` (all others).
 """
 

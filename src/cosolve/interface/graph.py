@@ -6,7 +6,7 @@ from typing import Any
 
 from cosolve.interface.system import System
 
-#: how the three ways of joining are called in the graph
+#: how the ways of joining are called in the graph
 _KINDS = {"connect": "connection", "law": "law", "equations": "equations", "constraint": "constraint"}
 
 

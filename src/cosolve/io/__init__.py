@@ -1,4 +1,4 @@
-"""Coupled systems described in files: TOML for people, validated before anything is built."""
+"""Coupled systems in files: system files (TOML), SSP, export as FMU, and the cross-check against other tools."""
 
 from cosolve.io.system_file import Description, Output, load_system
 

@@ -157,7 +157,7 @@ def _norm(jnp: Any, value: Any) -> Any:
 
 
 def _first_guess(jnp: Any, rtol: float, atol: float, x: Any, slope: Any, span: Any) -> Any:
-    """From the size of the state and its slope (Hairer, Norsett, Wanner II.4)."""
+    """From the size of the state and its slope (Hairer, Nørsett and Wanner (1993), II.4)."""
     scale = atol + rtol * jnp.abs(x)
     d0, d1 = _norm(jnp, x / scale), _norm(jnp, slope / scale)
     sensible = (d0 > 1e-5) & (d1 > 1e-5)

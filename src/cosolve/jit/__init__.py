@@ -21,7 +21,7 @@ __all__ = ["carray", "cfunc", "njit", "types"]
 _LOCATORS: list[Any] = caching.CacheImpl._locator_classes  # asked one after the other
 _PACKAGE = Path(__file__).parents[1]
 _SOURCES = (
-    *("basics", "engine", "fem", "fmu", "integrator", "jit", "mapping", "multibody", "process", "signal", "structures"),
+    *("basics", "engine", "fmu", "integrator", "jit", "mapping", "multibody", "process", "signal", "structures"),
     "subsystem",
 )
 

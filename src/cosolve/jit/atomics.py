@@ -1,6 +1,7 @@
-"""Words that two processes watch, for compiled code.
+"""Atomic 64-bit words in memory that two processes share, for compiled code: load, store, exchange, pause.
 
-They are ordered on every processor: what was written before such a word is there when the word is seen.
+All are sequentially consistent on every processor: who loads a word sees everything that was written before it was
+stored.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
@@ -20,8 +21,8 @@ _PAUSES = platform.machine() in ("x86_64", "AMD64")
 
 
 @intrinsic
-def look(typing, address):
-    """The word at an address; what its writer wrote before it is visible from here on."""
+def load(typing, address):
+    """Atomic load of the word at an address."""
 
     def generate(context, builder, signature, values):
         return builder.load_atomic(builder.inttoptr(values[0], _WORD.as_pointer()), "seq_cst", 8)
@@ -30,8 +31,8 @@ def look(typing, address):
 
 
 @intrinsic
-def show(typing, address, value):
-    """Set the word at an address, after everything that was written before."""
+def store(typing, address, value):
+    """Atomic store of the word at an address."""
 
     def generate(context, builder, signature, values):
         builder.store_atomic(values[1], builder.inttoptr(values[0], _WORD.as_pointer()), "seq_cst", 8)
@@ -41,8 +42,8 @@ def show(typing, address, value):
 
 
 @intrinsic
-def swap(typing, address, value):
-    """Set the word at an address; what it was."""
+def exchange(typing, address, value):
+    """Atomic exchange of the word at an address; what it was."""
 
     def generate(context, builder, signature, values):
         return builder.atomic_rmw("xchg", builder.inttoptr(values[0], _WORD.as_pointer()), values[1], "seq_cst")
@@ -51,8 +52,8 @@ def swap(typing, address, value):
 
 
 @intrinsic
-def relax(typing):
-    """Tell the processor that this is a loop of looking, where it wants to know."""
+def pause(typing):
+    """Tell the processor that this is a spin loop, where it has an instruction for that."""
 
     def generate(context, builder, signature, values):
         if _PAUSES:

@@ -4,7 +4,7 @@ With `M = int N_A N_A^T` over the target and `C = int N_A N_B^T` over the inters
 operator is `L = M^-1 C`. Dual mortar tests with functions bi-orthogonal to `N_A`, on each cell `psi = D_e M_e^-1 N`
 (on a line [[2, -1], [-1, 2]] N), so that `L = D^-1 int psi N_B^T` with the diagonal `D_i = int N_i` is sparse. Rows sum
 to one where the source covers the target; elsewhere rows may be scaled to that.
-Spec: interface-jacobian.md, section 2.12.
+Mortar: Bernardi et al. (1994); dual: Wohlmuth (2000); docs/architecture/mapping.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Linear interpolation: shape functions of the nearest source element at the projected target point (order 2).
 
-Also known as barycentric or nearest-projection mapping. Spec: interface-jacobian.md, section 2.12.
+Also known as barycentric or nearest-projection mapping. See de Boer et al. (2007).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ For the source points `x_j` around a target point `x` the weights `w` (one row o
     [P^T  0] [.] = [p(x)          ],     Phi_ij = phi(|x_i - x_j|),  P_i = p(x_i) = (1, linear functions at x_i)
 
 so that the interpolant through their values, evaluated at `x`, is `w . u`, and constants and linear fields are
-reproduced (Wendland, Scattered data approximation, section 8.5). On surfaces and curves the points of a neighbourhood
+reproduced (Wendland (2004), 8.5). On surfaces and curves the points of a neighbourhood
 nearly lie in a plane or on a line, and linear functions across it are not determined. They are left out where the
 points are flat, or where using them would mean to extrapolate across the surface; the target point is then projected.
 

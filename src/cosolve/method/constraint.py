@@ -1,11 +1,11 @@
-"""How multipliers of rigid joints are found from the levels of their constraint (Lu ch. 3; spec: semi-implicit 5, 6.3).
+"""How multipliers of rigid joints are found from the levels of their constraint (Lu (2015), 3.1 and 3.2.3).
 
 `Baumgarte` (method 1) solves `g + beta g' + gamma g'' = 0`, `WeightedMultipliers` (method 2) averages the corrections
 of the three levels, `StabilisedIndex2` (method 3) solves `g = 0` and `g' = 0` with a second multiplier `mu` in the
 position equations. A treatment is handed to `SemiImplicit` or `Implicit`.
 
 Held against a free double integrator, a treatment leaves a linear recurrence for the error of the constraint, whatever
-the subsystems are, as the step goes to zero (spec: 10.3). `limit_radius` gives its spectral radius; a combination that
+the subsystems are, as the step goes to zero (docs/theory.md, "Constraints"). `limit_radius` gives its spectral radius; a combination that
 grows there is refused before the run.
 """
 
@@ -166,7 +166,7 @@ class StabilisedIndex2(ConstraintTreatment):
 
 
 def limit_radius(treatment: ConstraintTreatment, degree: int, H: float = 1.0) -> float:
-    """Factor by which an error of the constraint grows per step as the step goes to zero (spec: 10.3).
+    """Factor by which an error of the constraint grows per step as the step goes to zero (docs/theory.md, "Constraints").
 
     Only ratios such as `beta / H` matter, so they are taken at the given `H`.
 

@@ -1,4 +1,4 @@
-"""One dynamic subsystem and its expensive static ones under one implicit integrator (spec: cosimulation ch. 3).
+"""One dynamic subsystem and its expensive static ones under one implicit integrator (Schmoll (2015), ch. 4).
 
 The dynamic subsystem gives its equations `E x' = f(t, x, u_d)`, `y_d = y_d(t, x)`; the static ones are a function
 `u_d(y_d)`. One macro step is one accepted step of the BDF integrator, and the variants differ in where in it the static

@@ -1,8 +1,8 @@
-"""Explicit co-simulation: Jacobi, Gauss-Seidel and Gauss-Seidel master/slave (spec: cosimulation 2.5-2.7).
+"""Explicit co-simulation: Jacobi, Gauss-Seidel and Gauss-Seidel master/slave (Schmoll (2015), 2.4.1-2.4.2).
 
 No macro step is repeated, so any subsystem can take part. Outputs are by default those a subsystem computed with the
-inputs it actually used ("as used", mode a of spec 2.4); `outputs="exchanged"` re-evaluates them after the exchange
-(mode b), which gains one local order where outputs have direct feed-through.
+inputs it actually used ("as used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after the exchange
+, which gains one local order where outputs have direct feed-through.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class GaussSeidel(_Explicit):
 
 @dataclass(frozen=True)
 class MasterSlave(_Explicit):
-    """Gauss-Seidel in which the macro step is one internal step of the `master` (spec 2.7).
+    """Gauss-Seidel in which the macro step is one internal step of the `master` (Schmoll (2015), 2.4.2.2).
 
     The master goes first with extrapolated inputs and publishes only accepted steps; the others follow with inputs
     interpolated from it. The smallest error and the most exchanges of all explicit methods.

@@ -79,7 +79,7 @@ class Implicit(Method):
 
     `local="one step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
     interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
-    (spec: interface-Jacobian 2.8, "enhanced+"). `local="output equation"` is the enhanced method as Sicklinger prints
+    (docs/theory.md, "Implicit"). `local="output equation"` is the enhanced method as Sicklinger (2014) prints
     it (Algorithm 4.4): cheaper still, and on nonlinear subsystems *not* convergent to the coupled solution.
     `constraints` says how multipliers of rigid joints are found, see `SemiImplicit`.
 

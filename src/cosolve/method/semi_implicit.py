@@ -1,4 +1,4 @@
-"""Semi-implicit predictor/corrector coupling (Schweizer and Lu; spec: applied-force ch. 2, semi-implicit ch. 2).
+"""Semi-implicit predictor/corrector coupling (Schweizer and Lu (2014), 3.6; Lu (2015), 2.2.6).
 
 Predictor run with extrapolated coupling variables, perturbed runs (or exact Jacobians) for the interface Jacobian, one
 Newton step, one corrected run. For linear systems that equals the fully implicit method.

@@ -1,4 +1,4 @@
-"""Byte channels between two processes: pipes and TCP. Messages are length-prefixed; an empty one is only a nudge."""
+"""Byte channels between two processes: pipes and TCP. Messages are length-prefixed; an empty one is a wake-up."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from time import monotonic
 from typing import Protocol
 
 _LENGTH = struct.Struct("<q")
-_NUDGE = _LENGTH.pack(0)
+_WAKE_UP = _LENGTH.pack(0)
 
 
-class Gone(Exception):
-    """The other side has ended."""
+class Disconnected(Exception):
+    """The other side has closed its end, or is gone."""
 
 
-class Late(Exception):
-    """The other side did not answer in time."""
+class TimedOut(Exception):
+    """The other side did not answer within the timeout."""
 
 
 class Channel(Protocol):
@@ -30,7 +30,7 @@ class Channel(Protocol):
         ...
 
     def receive(self, timeout: float | None = None) -> memoryview:
-        """The next message, valid until the next call; raises `Gone` or `Late`."""
+        """The next message, valid until the next call; raises `Disconnected` or `TimedOut`."""
         ...
 
     def close(self) -> None:
@@ -61,9 +61,9 @@ class Pipe:
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         self._send(b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """Wake a sleeping reader."""
-        self._send(_NUDGE)
+        self._send(_WAKE_UP)
 
     def _send(self, data: bytes) -> None:
         try:
@@ -73,7 +73,7 @@ class Pipe:
                 while len(rest):
                     rest = rest[os.write(self._write, rest) :]
         except OSError:
-            raise Gone from None
+            raise Disconnected from None
 
     def wait(self, timeout: float | None) -> bool:
         """True as soon as there is something to read (or the other side is gone)."""
@@ -87,7 +87,7 @@ class Pipe:
                 return self.body(length, deadline)
 
     def length(self, deadline: float | None = None) -> int:
-        """Length of the message that comes next; 0 for a nudge."""
+        """Length of the message that comes next; 0 for a wake-up."""
         return int(_LENGTH.unpack(self.body(_LENGTH.size, deadline))[0])
 
     def body(self, count: int, deadline: float | None = None) -> memoryview:
@@ -96,13 +96,13 @@ class Pipe:
         rest = memoryview(data)
         while len(rest):
             if deadline is not None and not self.wait(deadline - monotonic()):
-                raise Late
+                raise TimedOut
             try:
                 got = os.readv(self._read, [rest])
             except OSError:
-                raise Gone from None
+                raise Disconnected from None
             if not got:
-                raise Gone
+                raise Disconnected
             rest = rest[got:]
         return memoryview(data)
 
@@ -125,7 +125,7 @@ class Tcp:
             self._socket.settimeout(None)
             self._socket.sendall(b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
         except OSError:
-            raise Gone from None
+            raise Disconnected from None
 
     def receive(self, timeout: float | None = None) -> memoryview:
         deadline = None if timeout is None else monotonic() + timeout
@@ -140,11 +140,11 @@ class Tcp:
             try:
                 got = self._socket.recv_into(rest)
             except TimeoutError:
-                raise Late from None
+                raise TimedOut from None
             except OSError:
-                raise Gone from None
+                raise Disconnected from None
             if not got:
-                raise Gone
+                raise Disconnected
             rest = rest[got:]
         return memoryview(data)
 

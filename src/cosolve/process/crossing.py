@@ -1,4 +1,4 @@
-"""The Python around `exchange.py`: the memory of both sides, going in and out of compiled code, and sleeping."""
+"""The Python around `exchange.py`: the memory of both sides, entering and leaving compiled code, sleep and wake-up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cosolve.errors import SubsystemError
 from cosolve.process import exchange as x
 from cosolve.process import message as m
 from cosolve.process import shared_memory
-from cosolve.process.channel import Gone, Pipe
+from cosolve.process.channel import Disconnected, Pipe
 from cosolve.process.launch import LOADING, rebuilt
 from cosolve.process.proxy import SavedState
 from cosolve.subsystem.native import Native
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cosolve.process.isolated import Isolated
 
 _LINE = 16  # words; what is written by different sides lies two cache lines apart, since some processors fetch pairs
-_LOOKS = 200  # at the counter, some 10 us, before giving way to other processes
+_SPINS = 200  # loads of the counter, some 10 us, before yielding the core
 _YIELDS = 500  # some 0.5 us each (or as long as the others take), before sleeping
 _LONG = 1e-3  # after a sleep as long as this, the next one comes at once: somebody is at real work
 
@@ -60,18 +60,18 @@ class _Side:
         mine, theirs = (flags, flags + 8 * _LINE) if near else (flags + 8 * _LINE, flags)
         w = self.words
         w[x.REQUEST], w[x.ANSWER], w[x.MINE], w[x.THEIRS] = request, answer, mine, theirs
-        w[x.TALK], w[x.GIVE_WAY] = ctypes.cast(self._talk, ctypes.c_void_p).value or 0, _give_way()
-        w[x.LOOKS], w[x.YIELDS] = _LOOKS if _cores() > 1 else 0, _YIELDS
+        w[x.TALK], w[x.YIELD] = ctypes.cast(self._talk, ctypes.c_void_p).value or 0, _yield()
+        w[x.SPINS], w[x.YIELDS] = _SPINS if _cores() > 1 else 0, _YIELDS
 
     def talked(self, what: int, count: int) -> int:
         """Called by compiled code; nothing may be raised through it."""
         try:
-            if what == x.NUDGE:
-                with suppress(Gone):  # told about when the answer is awaited
-                    self.pipe.nudge()
+            if what == x.WAKE:
+                with suppress(Disconnected):  # told about when the answer is awaited
+                    self.pipe.wake()
                 return x.DONE
             began = monotonic()
-            if what == x.SLEEP and not self.pipe.wait(self.patience(count)):
+            if what == x.SLEEP and not self.pipe.wait(self.timeout(count)):
                 return self.gave_up(None)
             if self.pipe.length():
                 raise RuntimeError("a message came through the pipe out of turn")
@@ -80,7 +80,7 @@ class _Side:
         except BaseException as error:
             return self.gave_up(error)
 
-    def patience(self, count: int) -> float | None:
+    def timeout(self, count: int) -> float | None:
         """Seconds to sleep at most while waiting for this count."""
         return None
 
@@ -96,12 +96,12 @@ class _Near(_Side):
         rows, width, gives = shape
         self._worker = apart._worker
         super().__init__(path, (rows * width, gives), self._worker.pipe, near=True)
-        self.words[[x.MOST, x.WIDTH, x.GIVES]] = shape
+        self.words[[x.MAX_ROWS, x.WIDTH, x.GIVES]] = shape
         self._apart = apart
         self._awaited, self._began, self._entered = 0, 0.0, False
         self.state: SavedState | None = None  # what the far side keeps for this crossing
 
-    def patience(self, count: int) -> float | None:
+    def timeout(self, count: int) -> float | None:
         if self._worker.timeout is None:
             return None
         if count != self._awaited:
@@ -112,7 +112,7 @@ class _Near(_Side):
         worker = self._worker
         if error is None:
             error = worker.late()
-        elif isinstance(error, Gone):
+        elif isinstance(error, Disconnected):
             error = worker.gone()
         else:
             worker.kill()
@@ -230,9 +230,9 @@ class Served(_Side):
         }
 
     def serve(self) -> None:
-        """Answer from compiled code until told to leave; raises `Gone`."""
+        """Answer from compiled code until told to leave; raises `Disconnected`."""
         if x.serve(self.data):
-            raise Gone
+            raise Disconnected
 
     def leave(self) -> None:
         """Back in Python, with the state where the last crossing left it."""
@@ -258,7 +258,7 @@ def _cores() -> int:
     return (os.cpu_count() or 1) if found is None else len(found(0))
 
 
-def _give_way() -> int:
+def _yield() -> int:
     """The address of `sched_yield`, where there is one."""
     with suppress(OSError, AttributeError, TypeError):
         return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0

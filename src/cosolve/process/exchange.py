@@ -1,11 +1,12 @@
 """Crossing a step in another process from compiled code, with compiled code at the other end.
 
-Both processes see one block of memory: a request with its counter, an answer with its counter, and a flag per side that
-says "asleep". Who has written counts up; who waits watches the counter, then gives way to other processes, then raises
-its flag and sleeps on the pipe between the two, in Python (`crossing.py`), which also notices when the other side is
-gone. Who counts up and finds the flag takes it down and nudges, exactly once.
+Both processes share memory: a request with its counter, an answer with its counter, and a flag per side that says
+"asleep". The writer stores its counter; the reader spins on the counter, then yields the core, then sets its flag and
+sleeps on the pipe between the two, in Python (`crossing.py`), which also notices when the other side is gone. A writer
+that finds the flag exchanges it for 0 and sends one wake-up. All these words are atomic and sequentially consistent
+(`jit/atomics.py`); invariants: docs/architecture/process.md.
 
-Rollback needs no exchange of its own: `save` and `restore` are noted here and done there before the next crossing.
+Rollback needs no message of its own: `save` and `restore` are noted here and done there before the next crossing.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg, var-annotated"
@@ -15,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from cosolve.jit import cfunc, njit, types
-from cosolve.jit.atomics import call, look, relax, show, swap
+from cosolve.jit.atomics import call, exchange, load, pause, store
 from cosolve.jit.calls import (
     CROSS,
     call_cross,
@@ -27,11 +28,11 @@ from cosolve.jit.calls import (
 )
 
 # The words of one side, known to that side only. COUNT: of the last request. MINE, THEIRS: the flags. TALK: Python's
-# `f(what, count) -> status`. LOOKS, YIELDS: how often to watch before giving way, and before sleeping. DOUBT: waits
+# `f(what, count) -> status`. SPINS, YIELDS: how often to load before yielding, and before sleeping. DOUBT: waits
 # left in which the other side is taken to need this core.
-REQUEST, ANSWER, COUNT, MINE, THEIRS, TALK, GIVE_WAY, LOOKS, YIELDS, DOUBT = range(10)
-# near: may it ask, has it asked, what is to be done first, inputs, outputs, rows at most
-READY, ASKED, KEPT, WIDTH, GIVES, MOST = range(10, 16)
+REQUEST, ANSWER, COUNT, MINE, THEIRS, TALK, YIELD, SPINS, YIELDS, DOUBT = range(10)
+# near: may it ask, has it asked, what is to be done first, inputs, outputs, maximum of rows
+READY, ASKED, KEPT, WIDTH, GIVES, MAX_ROWS = range(10, 16)
 INNER, BEGIN, DATA, SAVE, RESTORE, STATE, SLOT, SIZE, STATUS = range(16, 25)  # far: its subsystem
 LOST = 25  # 1: Python was interrupted before it heard what it was told
 WORDS = 26
@@ -43,7 +44,7 @@ RESULT, STAGE, OUTPUTS = range(1, 4)
 
 LEAVE = -1  # a mode of its own
 NOTHING, TO_SAVE, TO_RESTORE = range(3)
-SLEEP, NUDGE, CONSUME = range(3)  # for TALK
+SLEEP, WAKE, CONSUME = range(3)  # for TALK
 DONE, OVER = 0x5D0E, 0x50FE  # what TALK says; anything else is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
@@ -62,40 +63,40 @@ def _tell(w, what):
 
 
 @_part
-def _count_up(w, counter):
-    """The request (or answer) is written."""
-    show(counter, w[COUNT])
-    if look(w[THEIRS]) != 0 and swap(w[THEIRS], 0) != 0:
-        _tell(w, NUDGE)
+def _publish(w, counter):
+    """The request (or answer) is written: store its counter, wake the other side where it sleeps."""
+    store(counter, w[COUNT])
+    if load(w[THEIRS]) != 0 and exchange(w[THEIRS], 0) != 0:
+        _tell(w, WAKE)
 
 
 @_part
 def _wait(w, counter):
-    """Until the other side has counted up; anything but 0 when it will not."""
+    """Until the other side has stored this count; anything but 0 when it will not."""
     awaited = w[COUNT]
     if w[DOUBT] > 0:
         w[DOUBT] -= 1
     else:
-        for _ in range(w[LOOKS]):
-            if look(counter) == awaited:
+        for _ in range(w[SPINS]):
+            if load(counter) == awaited:
                 return 0
-            relax()
+            pause()
         w[DOUBT] = DOUBTS
     for _ in range(w[YIELDS]):
-        if look(counter) == awaited:
+        if load(counter) == awaited:
             return 0
-        if w[GIVE_WAY] != 0:
-            call(w[GIVE_WAY])
+        if w[YIELD] != 0:
+            call(w[YIELD])
         else:
-            relax()
-    swap(w[MINE], 1)
+            pause()
+    exchange(w[MINE], 1)
     status = 0
-    while look(counter) != awaited:
+    while load(counter) != awaited:
         if w[LOST] != 0 or not _tell(w, SLEEP):
             status = 1
             break
-        swap(w[MINE], 1)
-    if swap(w[MINE], 0) == 0 and status == 0:  # a nudge is on its way
+        exchange(w[MINE], 1)
+    if exchange(w[MINE], 0) == 0 and status == 0:  # a wake-up is on its way
         _tell(w, CONSUME)
     return status
 
@@ -109,7 +110,7 @@ def _ask(w, mode, n):
     request = words_at(w[REQUEST])
     request[MODE], request[KEEP], request[ROWS] = mode, w[KEPT], n
     w[COUNT] += 1
-    _count_up(w, w[REQUEST])
+    _publish(w, w[REQUEST])
 
 
 @_part
@@ -128,7 +129,7 @@ def _heard(w):
 def begin(data, mode, t0, t1, H, n, coefficients, outputs):
     """Ask for the crossing; the run does something else until it wants the answer."""
     w = words_at(data)
-    if n > w[MOST] or _heard(w) != 0:
+    if n > w[MAX_ROWS] or _heard(w) != 0:
         return GONE
     request = w[REQUEST]
     put_double_at(request, T0, t0)
@@ -221,4 +222,4 @@ def serve(data):
             if status == 0:
                 status = call_cross(w[INNER], w[DATA], mode, t0, t1, H, n, given, gives)
         answer[RESULT], answer[STAGE] = status, stage
-        _count_up(w, w[ANSWER])
+        _publish(w, w[ANSWER])

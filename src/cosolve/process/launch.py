@@ -23,7 +23,7 @@ from typing import IO, Any
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import shared_memory
-from cosolve.process.channel import Channel, Gone, Late, Pipe, Tcp
+from cosolve.process.channel import Channel, Disconnected, Pipe, Tcp, TimedOut
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.worker import main; main({parent}, {port})"
 LOADING = 60.0  # seconds beyond `timeout` for starting Python and importing, or for compiling
@@ -68,21 +68,21 @@ class Worker:
             self._send_order()
 
     def _send_order(self) -> None:
-        with suppress(Gone):  # told about when the answer is read
+        with suppress(Disconnected):  # told about when the answer is read
             self.channel.send(m.write_request(m.LOAD, content=pickle.dumps(self._order)))
 
     def loaded(self) -> dict[str, Any]:
         """Wait until the subsystem is there; what it is."""
-        patience = None if self.timeout is None else self.timeout + LOADING
+        timeout = None if self.timeout is None else self.timeout + LOADING
         try:
             if self._listener is not None:
-                self.channel = self._accepted(self._listener, patience)
+                self.channel = self._accepted(self._listener, timeout)
                 self._send_order()
-            answer = m.read_answer(self.channel.receive(patience))
-        except Late:
+            answer = m.read_answer(self.channel.receive(timeout))
+        except TimedOut:
             self.kill()
-            raise SetupError(f"its process was not ready within {patience:g} s{self._quoted()}") from None
-        except Gone:
+            raise SetupError(f"its process was not ready within {timeout:g} s{self._quoted()}") from None
+        except Disconnected:
             raise SetupError(f"its process {self._how_it_ended()} while loading{self._quoted()}") from None
         if answer.form == m.FAILURE:
             self.kill()
@@ -90,7 +90,7 @@ class Worker:
         about: dict[str, Any] = answer.value
         return about
 
-    def _accepted(self, listener: socket.socket, patience: float | None) -> Tcp:
+    def _accepted(self, listener: socket.socket, timeout: float | None) -> Tcp:
         """The connection of our worker: it knows a token that nobody else does."""
         assert self.process.stdin is not None
         token = secrets.token_bytes(32)
@@ -100,16 +100,16 @@ class Worker:
         with listener:
             listener.settimeout(0.2)
             while True:
-                if patience is not None and time.monotonic() - began > patience:
-                    raise Late
+                if timeout is not None and time.monotonic() - began > timeout:
+                    raise TimedOut
                 try:
                     connection, _ = listener.accept()
                 except TimeoutError:
                     if self.process.poll() is not None:
-                        raise Gone from None
+                        raise Disconnected from None
                     continue
                 channel = Tcp(connection)
-                with suppress(Gone, Late):
+                with suppress(Disconnected, TimedOut):
                     if secrets.compare_digest(bytes(channel.receive(10.0)), token):
                         weakref.finalize(self, channel.close)
                         return channel
@@ -142,9 +142,9 @@ class Worker:
         try:
             self.channel.send(request)
             return self.channel.receive(None if self.timeout is None else self.timeout + extra)
-        except Late:
+        except TimedOut:
             raise self.late() from None
-        except Gone:
+        except Disconnected:
             raise self.gone() from None
         except BaseException:  # Ctrl-C: the answer to this request would be taken for that to the next
             self.kill()

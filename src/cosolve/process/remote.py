@@ -1,8 +1,9 @@
 """Subsystems on other machines: `Remote` asks, a server started by `cosolve serve` answers, through TCP.
 
-Both sides must know the same key and prove it to each other before anything else is said, because rare calls travel as
-Python pickles, which can run code. The connection is not encrypted: on networks that others can listen to, use a tunnel
-(`ssh -L`). Every connection gets a process of its own on the server, with a subsystem of its own.
+Before anything else is read, both sides authenticate each other: an HMAC-SHA256 over a fresh nonce of the other side
+proves that they share a key. Rare calls travel as Python pickles, which can run code, so the key is worth a login.
+Messages are neither encrypted nor authenticated one by one: on networks that others can reach, use a tunnel (`ssh -L`);
+see SECURITY.md. Every connection gets a process of its own on the server, with a subsystem of its own.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from typing import Any
 from cosolve.basics.checks import is_number
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
-from cosolve.process.channel import Gone, Late, Tcp
+from cosolve.process.channel import Disconnected, Tcp, TimedOut
 from cosolve.process.launch import rebuilt
 from cosolve.process.proxy import Proxy
 from cosolve.process.worker import Server
 
 _HANDSHAKE = 10.0  # seconds
+_NONCE, _MAC = 32, 32  # bytes
 _LOADING = 60.0  # seconds beyond `timeout`
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.remote import _answer; _answer({fd})"
 KEY = "COSOLVE_KEY"  # environment variable
@@ -74,8 +76,8 @@ class Remote(Proxy):
                 f"{self._address[1]}' there"
             ) from None
         try:
-            _greet(channel, self._key)
-        except (Gone, Late):
+            _authenticate_server(channel, self._key)
+        except (Disconnected, TimedOut):
             channel.close()
             raise SetupError(f"Remote: the server at {self._where} does not accept this key") from None
         weakref.finalize(self, channel.close)
@@ -84,8 +86,8 @@ class Remote(Proxy):
 
     def _loaded(self) -> dict[str, Any]:
         try:
-            patience = None if self._timeout is None else self._timeout + _LOADING
-            answer = m.read_answer(self._exchange(m.write_request(m.LOAD), patience))
+            timeout = None if self._timeout is None else self._timeout + _LOADING
+            answer = m.read_answer(self._exchange(m.write_request(m.LOAD), timeout))
             if answer.form == m.FAILURE:
                 raise rebuilt(answer.value)
         except CosolveError as error:
@@ -116,13 +118,13 @@ class Remote(Proxy):
         try:
             self._channel.send(request)
             return self._channel.receive(timeout)
-        except Late:
+        except TimedOut:
             self.close()
             raise SubsystemError(
                 f"the server at {self._where} gave no answer within {timeout:g} s; raise timeout if such a call "
                 "may take that long"
             ) from None
-        except Gone:
+        except Disconnected:
             self.close()
             raise SubsystemError(
                 f"the server at {self._where} closed the connection: the process there crashed or was ended"
@@ -208,30 +210,32 @@ def _answer(fd: int) -> None:
     """One connection, in a process of its own."""
     order, key = pickle.loads(sys.stdin.buffer.read())
     channel = Tcp(socket.socket(fileno=fd))
-    with suppress(Gone, Late):
-        _welcome(channel, key)
+    with suppress(Disconnected, TimedOut):
+        _authenticate_client(channel, key)
         server = _Offered(order)
         while True:
             channel.send(server.answer(channel.receive()))
 
 
-def _welcome(channel: Tcp, key: bytes) -> None:
-    """Server side of the handshake: a riddle, the client's proof and riddle, our proof."""
-    riddle = secrets.token_bytes(32)
-    channel.send([riddle])
+def _authenticate_client(channel: Tcp, key: bytes) -> None:
+    """Server side of the handshake: send a nonce, check the client's MAC of it, answer the client's nonce."""
+    nonce = secrets.token_bytes(_NONCE)
+    channel.send([nonce])
     reply = bytes(channel.receive(_HANDSHAKE))
-    if len(reply) != 64 or not hmac.compare_digest(reply[:32], _proof(key, b"client", riddle)):
-        raise Gone
-    channel.send([_proof(key, b"server", reply[32:])])
+    mac, client_nonce = reply[:_MAC], reply[_MAC:]
+    if len(client_nonce) != _NONCE or not hmac.compare_digest(mac, _mac(key, b"client", nonce)):
+        raise Disconnected
+    channel.send([_mac(key, b"server", client_nonce)])
 
 
-def _greet(channel: Tcp, key: bytes) -> None:
-    """Client side."""
-    riddle = secrets.token_bytes(32)
-    channel.send([_proof(key, b"client", bytes(channel.receive(_HANDSHAKE))) + riddle])
-    if not hmac.compare_digest(bytes(channel.receive(_HANDSHAKE)), _proof(key, b"server", riddle)):
-        raise Gone
+def _authenticate_server(channel: Tcp, key: bytes) -> None:
+    """Client side: answer the server's nonce, send one, check the server's MAC of it."""
+    nonce = secrets.token_bytes(_NONCE)
+    channel.send([_mac(key, b"client", bytes(channel.receive(_HANDSHAKE))) + nonce])
+    if not hmac.compare_digest(bytes(channel.receive(_HANDSHAKE)), _mac(key, b"server", nonce)):
+        raise Disconnected
 
 
-def _proof(key: bytes, side: bytes, riddle: bytes) -> bytes:
-    return hmac.new(key, side + riddle, hashlib.sha256).digest()
+def _mac(key: bytes, side: bytes, nonce: bytes) -> bytes:
+    """HMAC-SHA256 of a nonce; the label of the side keeps a MAC from being reflected."""
+    return hmac.new(key, side + nonce, hashlib.sha256).digest()

@@ -1,9 +1,9 @@
-"""The fast channel: a block of memory that both processes see, watched for a moment before going to sleep.
+"""The fast channel: shared memory, polled for some microseconds before the reader sleeps on a pipe.
 
-A mapped file holds one mailbox per direction (spec: performance, section 5). The writer copies the message, then
-counts up; the reader watches the counter for some microseconds and, where nothing comes, raises a flag and sleeps on
-the pipe between the two, which the writer nudges when it sees the flag. The pipe also tells at once when the other
-side is gone, and carries messages that do not fit.
+A mapped file holds one mailbox per direction. The writer copies the message, then stores the counter; the reader loads
+the counter in a loop and, where nothing comes, sets a flag and sleeps on the pipe between the two, into which the
+writer puts a wake-up when it sees the flag. The pipe also tells at once when the other side is gone, and carries
+messages that do not fit. Invariants: docs/architecture/process.md.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from itertools import repeat
 from pathlib import Path
 from time import monotonic
 
-from cosolve.process.channel import Late, Pipe
+from cosolve.process.channel import Pipe, TimedOut
 
 _CONTROL = 64  # bytes per direction: counter, length, flag of the sleeping reader; a cache line of its own
 _COUNTER, _LENGTH, _ASLEEP = range(3)
 _IN_PIPE = -1
 LARGEST = 64 * 2**20  # longer messages go through the pipe
 
-# Looks at the counter before sleeping (about 40 ns each). Watching needs stores to arrive in order, which other
+# Loads of the counter before sleeping (about 40 ns each). Spinning needs stores to arrive in order, which other
 # processors than x86 do not promise to plain memory accesses, and a second core for the other side.
-_WATCH = 100 if platform.machine() in ("x86_64", "AMD64") and (os.cpu_count() or 1) > 1 else 0
-_WATCHES = 40  # with a chance for others to run on this core in between
-_give_way: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
+_SPINS = 100 if platform.machine() in ("x86_64", "AMD64") and (os.cpu_count() or 1) > 1 else 0
+_ROUNDS = 40  # with a chance for others to run on this core in between
+_yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 _LONG = 1e-3  # after a wait as long as this, the next one sleeps at once: the subsystem is at real work
-_NAPS = (0.05, 1.0)  # a nudge lost between flag and counter costs the first, doubled up to the second
+_NAPS = (0.05, 1.0)  # a wake-up lost between flag and counter costs the first, doubled up to the second
 
 
 class SharedMemory:
@@ -63,15 +63,15 @@ class SharedMemory:
         words[out + _COUNTER] = self._sent
         if not fits:
             self._pipe.send(parts)
-        elif not _WATCH or words[out + _ASLEEP]:
-            self._pipe.nudge()
+        elif not _SPINS or words[out + _ASLEEP]:
+            self._pipe.wake()
 
     def receive(self, timeout: float | None = None) -> memoryview:
         """The next message; a view into the mailbox, valid until this side sends again."""
         words, counter, awaited = self._words, self._in, self._received + 1
         self._received = awaited
-        if not _WATCH:
-            return self._nudged(timeout)
+        if not _SPINS:
+            return self._announced(timeout)
         if not (self._patient and _watch(words, counter, awaited)):
             early = self._sleep(awaited, timeout)
             if early is not None:
@@ -81,8 +81,8 @@ class SharedMemory:
             return self._pipe.receive(timeout)
         return self._bytes[self._in_box : self._in_box + size]
 
-    def _nudged(self, timeout: float | None) -> memoryview:
-        """Without watching, every message is announced through the pipe."""
+    def _announced(self, timeout: float | None) -> memoryview:
+        """Without spinning, every message is announced through the pipe."""
         deadline = None if timeout is None else monotonic() + timeout
         length = self._pipe.length(deadline)
         if length:
@@ -99,7 +99,7 @@ class SharedMemory:
             while words[counter] != awaited:
                 left = nap if timeout is None else min(nap, began + timeout - monotonic())
                 if left < 0:
-                    raise Late
+                    raise TimedOut
                 if pipe.wait(left):
                     if words[counter] == awaited:
                         break
@@ -112,7 +112,7 @@ class SharedMemory:
             words[counter + _ASLEEP] = 0
             self._patient = monotonic() - began < _LONG
         if words[counter + _LENGTH] != _IN_PIPE:
-            while pipe.wait(0.0):  # nudges that were not needed
+            while pipe.wait(0.0):  # wake-ups that were not needed
                 if pipe.length():
                     raise RuntimeError("a message came through the pipe out of turn")
         return None
@@ -127,12 +127,12 @@ class SharedMemory:
 
 
 def _watch(words: memoryview, counter: int, awaited: int) -> bool:
-    """Look at the counter for a short time; True when it arrived."""
-    for _ in range(_WATCHES):
-        for _ in repeat(None, _WATCH):
+    """Spin: load the counter for a short time; True when it arrived."""
+    for _ in range(_ROUNDS):
+        for _ in repeat(None, _SPINS):
             if words[counter] == awaited:
                 return True
-        _give_way()
+        _yield()
     return False
 
 

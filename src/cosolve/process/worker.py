@@ -25,7 +25,7 @@ import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.process import message as m
-from cosolve.process.channel import Channel, Gone, Pipe, Tcp
+from cosolve.process.channel import Channel, Disconnected, Pipe, Tcp
 from cosolve.process.shared_memory import SharedMemory
 from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.base import Subsystem
@@ -271,7 +271,7 @@ def main(parent: int, port: int = 0) -> None:
     threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
     server = Server()
     server.pipe = pipe
-    with suppress(Gone):
+    with suppress(Disconnected):
         while True:
             data = channel.receive()
             if pipe is not None and channel is pipe and m.read_call(data) == m.ATTACH:

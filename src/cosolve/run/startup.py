@@ -1,4 +1,4 @@
-"""How a run gets its first support points (spec: cosimulation 2.10).
+"""How a run gets its first support points (Schmoll (2015), 2.4.4).
 
 `RisingDegree` begins with degree 0 and raises it as points accumulate; `MasterSlaveStart` crosses the first macro steps
 with small master/slave steps and then has a full history; `KnownHistory` takes past values from the user.

@@ -2,7 +2,7 @@
 
 All coupling variables of a step share the local time `s = (t - t0) / H`, so a signal is one small matrix of
 coefficients. `lagrange_weights` turns node values into coefficients for any degree and any node spacing
-(spec: cosimulation 2.3; semi-implicit ch. 2).
+(Schmoll (2015), 2.4.3; docs/theory.md, "Signals").
 """
 
 from __future__ import annotations

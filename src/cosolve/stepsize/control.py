@@ -1,4 +1,4 @@
-"""Macro-step control from the predictor/corrector difference (spec: cosimulation 2.8).
+"""Macro-step control from the predictor/corrector difference (Schmoll (2015), 2.4.2.3).
 
 The extrapolated and the computed coupling variables at the end of a step differ by `O(H^(p+1))`: a free estimate.
 Explicit methods use it for the next step only; where every subsystem can go back, a bad step is repeated.

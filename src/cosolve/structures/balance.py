@@ -1,12 +1,12 @@
 """The balance of forces over one step: kinematics, residual, local Newton iteration, and the derivative of all that.
 
 With the rule `q1 = q_hat + c_q a1`, `v1 = v_hat + c_v a1` of the integrator the unknown is the end acceleration of the
-free degrees of freedom, and the residual (Eq. 3.12, all integrators of spec 2.11)
+free degrees of freedom, and the residual (Sicklinger (2014), Eq. 3.12, for all integrators)
 
     r = M [(1 - alpha_m) a1 + alpha_m a0] + D [(1 - alpha_f) v1 + alpha_f v0] + (1 - alpha_f) p(q1) + alpha_f p(q0) - f
 
 vanishes there; at prescribed degrees of freedom it is the reaction. The derivative by the inputs solves the same
-equation, linearised, with one factorisation (spec 2.10: Schur complement and sensitivity equation in one).
+equation, linearised, with one factorisation (Sicklinger (2014), 4.5: Schur complement and sensitivity equation in one).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Balance:
         """Displacement, velocity and acceleration at the end, for free accelerations `a` and inputs `u1` (columns too).
 
         A prescribed level is met exactly and the others follow from the integrator; where displacement and velocity are
-        prescribed, the acceleration is zero ("acceleration-free", Schmoll 3.3.3).
+        prescribed, the acceleration is zero ("acceleration-free", Schmoll (2015), 3.3.3).
         """
         fixed = self.fixed
         if not len(fixed.dofs):

@@ -1,4 +1,4 @@
-"""Time integration rules for second-order equations, all in one form (Sicklinger, section 3.1; spec 2.11).
+"""Time integration rules for second-order equations, all in one form (Sicklinger (2014), 3.1).
 
 A rule expresses displacement and velocity at the end of a step by the acceleration there,
 
@@ -104,7 +104,7 @@ def generalised_alpha(
     beta: float = 0.25,
     gamma: float = 0.5,
 ) -> Integrator:
-    """Generalised-alpha of Chung and Hulbert (Eq. 3.12); the defaults are those of the source: order 2, no damping.
+    """Generalised-alpha of Chung and Hulbert (1993); the defaults are those of Sicklinger (2014): order 2, no damping.
 
     With `rho_inf` (spectral radius at infinite frequency, 0 to 1) the four parameters follow: `alpha_m = (2 rho -
     1)/(rho + 1)`, `alpha_f = rho/(rho + 1)`, `gamma = 1/2 - alpha_m + alpha_f`, `beta = (1 - alpha_m + alpha_f)^2/4`.
@@ -131,7 +131,7 @@ def generalised_alpha(
 
 
 def hht(alpha: float = 0.05) -> Integrator:
-    """Hilber, Hughes and Taylor: numerical damping `alpha` from 0 (the trapezoidal rule) to 1/3, order 2.
+    """HHT, Hilber et al. (1977): numerical damping `alpha` from 0 (the trapezoidal rule) to 1/3, order 2.
 
     >>> hht(0.0).alpha_f
     0.0

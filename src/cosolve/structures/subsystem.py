@@ -2,7 +2,7 @@
 
 It crosses a macro step with one step of its integrator (or `substeps` of them) and gives the exact derivative of its
 outputs, and of its states, by its inputs. Capabilities for interface-Jacobian methods beyond the contract:
-`state_jacobian` and `resolve` (spec 2.8).
+`state_jacobian` and `resolve` (Sicklinger (2014), 4.3).
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class SecondOrder(Subsystem):
     # -- for enhanced interface-Jacobian methods -----------------------------------------------------------
 
     def state_jacobian(self) -> tuple[Matrix, Matrix, Matrix]:
-        """`dq/du`, `dv/du`, `da/du` at the end of the step, a by-product of the last `jacobian` (spec 2.8)."""
+        """`dq/du`, `dv/du`, `da/du` at the end of the step, a by-product of the last `jacobian`."""
         if self._sensitivity is None:
             raise SubsystemError("state_jacobian: ask for the jacobian of a crossed step first")
         S = self._sensitivity[1]
@@ -208,7 +208,7 @@ class SecondOrder(Subsystem):
         newton_steps: int = 1,
         output_equation: bool = False,
     ) -> Vector:
-        """Cross the step approximately, beginning at its last crossing; outputs at its end (spec 2.8).
+        """Cross the step approximately, beginning at its last crossing; outputs at its end (Sicklinger (2014), 4.3).
 
         The end of the last crossing is shifted by `da/du` times the change of the input's end value (`predict`, once a
         `jacobian` was asked for), then improved by `newton_steps` local Newton corrections. The first crossing of
@@ -283,7 +283,7 @@ class SecondOrder(Subsystem):
         return S
 
     def _linearised(self, trial: _Trial, weight: Vector) -> Past:
-        """The sensitivity equation, substep by substep (spec 2.10)."""
+        """The sensitivity equation, substep by substep (Sicklinger (2014), 4.5)."""
         balance, n, width = self.balance, self.structure.n, len(self.u0)
         zero, columns = np.zeros((n, width)), np.eye(width)
         now = columns * weight[0]

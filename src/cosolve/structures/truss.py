@@ -4,7 +4,7 @@ Hencky: with the current length `l = L_e + u_2 - u_1` an element stores `A E L_e
 
     p_e = A E L_e ln(l/L_e) / l [-1, 1],    K_e = A E L_e (1 - ln(l/L_e)) / l^2 [[1, -1], [-1, 1]]
 
-(Sicklinger Eqs. 4.88-4.92; the sign of Eq. 4.90 is corrected, spec 3.5). Masses are lumped at the nodes.
+(Sicklinger (2014), Eqs. 4.88-4.92, with the sign of Eq. 4.90 mended). Masses are lumped at the nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What is coupled: the subsystem contract, then one kind per file. The contract is `base.py`."""
+"""What is coupled: the subsystem contract (`base.py`), its ports, and the small kinds, one per file.
+
+Linear systems, ODEs, DAEs, static models, a PID controller, and wrappers around other subsystems. Larger kinds have
+rooms of their own: `fmu`, `multibody`, `structures`, `jax`, `process`.
+"""
 
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.approximate import ApproximateJacobian

@@ -1,9 +1,9 @@
-"""Interface Jacobians from a formula of the user's instead of perturbed runs (Lu App. B; Schweizer and Lu App. A).
+"""Interface Jacobians from a formula of the user's instead of perturbed runs (Lu (2015), App. B).
 
 A coupling body that a load pushes for one short step moves as if nothing else acted on it: its velocity changes by the
 integral of the load over the mass, its position by the integral of that. These leading terms are a cheap substitute for
-the response of the whole subsystem (spec: semi-implicit 7). They are good while `c H^2 / m` and `d H / m` are far
-below 1; beyond that they cost stability, which the finite-difference Jacobian keeps (spec: 10.4).
+the response of the whole subsystem (docs/theory.md, "Approximate Jacobians"). They are good while `c H^2 / m` and
+`d H / m` are far below 1; beyond that they cost stability, which the finite-difference Jacobian keeps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ApproximateJacobian(Subsystem):
     `formula(x, u, by_velocity, by_position)` returns `d outputs / d inputs`, one row per output. `x` is the state at
     the start of the step, `u` the inputs at its end. `by_velocity` is the integral of the perturbation over the step,
     the response of `v' = u`; `by_position` the integral of that, the response of `x'' = u`; the perturbation itself
-    ends at 1. For degree 0 they are `H` and `H**2 / 2`, for higher degrees the weights of spec 7 are in them.
+    ends at 1. For degree 0 they are `H` and `H**2 / 2`, for higher degrees the weights of docs/theory.md are in them.
 
     Stability may be lost: the correction is only as good as the formula. Compare radii with
     `cosolve.spectral_radius(system, method, H)` against those of `SemiImplicit(jacobian="difference")`.

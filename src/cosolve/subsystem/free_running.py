@@ -1,4 +1,4 @@
-"""Solvers that cannot be steered to the macro points (spec: cosimulation 2.11).
+"""Solvers that cannot be steered to the macro points (Schmoll (2015), 2.4.5).
 
 They run on their own time grid, past the macro point, and the outputs are interpolated back to it with the degree
 of the coupling signals (a lower degree would cost order). `FreeRunning` wraps a subsystem that can take its own

@@ -37,7 +37,7 @@ class HeldInputs(Subsystem):
     """`inner`, with the inputs named in `held` frozen over each macro step at their value at its beginning.
 
     What other subsystems send there arrives one macro step later, so it takes no part in corrections. `held` gives the
-    values for the first step. The simplified joints of Schweizer and Lu (App. D) freeze directions that way.
+    values for the first step. The simplified joints of Schweizer and Lu (2014), App. D, freeze directions that way.
 
     >>> import cosolve as cs
     >>> inner = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["rate"], outputs=["x"])

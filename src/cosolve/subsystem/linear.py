@@ -1,7 +1,7 @@
 """Linear state space `x' = A x + B u`, `y = C x + D u`, propagated exactly for polynomial inputs.
 
 One matrix exponential per step size and degree gives the flow and the response to every power of time
-(spec: semi-implicit 10.2); after that a macro step is one matrix product.
+(docs/theory.md, "Stability"); after that a macro step is one matrix product.
 """
 
 from __future__ import annotations

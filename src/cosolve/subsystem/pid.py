@@ -1,4 +1,4 @@
-"""A sampled PID controller: trapezoidal integral, backward-Euler derivative (spec: interface-jacobian 3.10).
+"""A sampled PID controller: trapezoidal integral, backward-Euler derivative (Sicklinger (2014), 5.2.3).
 
 One sample per macro step of length `h`. With the error `e = setpoint - u` the output is
 

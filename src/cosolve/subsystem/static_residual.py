@@ -1,4 +1,4 @@
-"""Static subsystems given by implicit equations, solved by Newton (spec: cosimulation 3.1, Eqs. 4.9-4.10)."""
+"""Static subsystems given by implicit equations, solved by Newton (Schmoll (2015), Eqs. 4.9-4.10)."""
 
 from __future__ import annotations
 

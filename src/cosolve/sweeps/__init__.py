@@ -1,4 +1,4 @@
-"""Ensembles: many variants of a system, in blocks of compiled code where possible, and their results as a Dataset."""
+"""Sweeps: many variants of a system, in blocks of machine code where possible, and their results as a Dataset."""
 
 from cosolve.sweeps.dataset import Failure, failures
 from cosolve.sweeps.picture import plot_map

@@ -89,9 +89,9 @@ def _compare(job: Job, batch: Items, template: System, ensemble: Ensemble) -> No
         except Exception as error:
             raise SetupError(f"matrices: they are given for {batch[k][1]}, but {in_words('build', error)}") from error
         if not alike(systems[-1], template):
-            raise SetupError("matrices: build gives systems of different structure; leave matrices away")
+            raise SetupError("matrices: build gives systems of different structure; omit matrices")
         if any((systems[-1]._constants[key] != value).any() for key, value in template._constants.items()):
-            raise SetupError("matrices: build sets constants that differ between variants; leave matrices away")
+            raise SetupError("matrices: build sets constants that differ between variants; omit matrices")
     if not systems:
         return
     for name, ours, theirs in zip(template.subsystems, ensemble.parts, gather(systems).parts, strict=True):

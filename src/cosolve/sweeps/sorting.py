@@ -1,4 +1,4 @@
-"""Sorting variants into blocks: those alike run together, what does not fit is left for `one_by_one.py`."""
+"""Sorting variants into blocks: those alike run together, what does not fit is left for `single_runs.py`."""
 
 from __future__ import annotations
 

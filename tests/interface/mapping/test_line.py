@@ -1,4 +1,4 @@
-"""Mappings between two graded lines: the table of IJ-30, exactness, and the string of section 3.12."""
+"""Mappings between two graded lines: a table of errors, exactness, and the string in a dense fluid."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from cosolve.mapping import (
 Build = Callable[[Mesh, Mesh], Mapping]
 
 NODES = ((11, 8), (21, 15), (41, 29))
-#: L2 errors of the row IJ-30, as printed.
+#: L2 errors of the prototype (docs/validation/sicklinger.md).
 PRINTED: dict[Build, tuple[str, str, str]] = {
     mortar: ("7.871e-03", "1.977e-03", "4.950e-04"),
     dual_mortar: ("8.563e-03", "2.154e-03", "5.377e-04"),

@@ -2,7 +2,7 @@
 
 Over a step of length `H` with an input `sum_j c_j s^j`, `s = (t - t0)/H`, the state goes to `E x + sum_j F_j c_j` with
 
-    E = exp(M),   F_j = j! sum_k M^k B H / (k + j + 1)!,   M = A H    (spec: semi-implicit 10.2)
+    E = exp(M),   F_j = j! sum_k M^k B H / (k + j + 1)!,   M = A H    (docs/theory.md, "Stability")
 
 Both are summed as Taylor series, after the states are scaled by powers of two (which costs no rounding) so that rows
 and columns of `M` are of equal size, and over `H / 2^n` where `M` is still large; `n` doublings follow:

@@ -1,7 +1,7 @@
 """Trial crossings of one macro step for different end values of the coupling variables.
 
-The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (spec:
-applied-force 2.1, "polynomial identity"). `Trial` repeats the step by rollback and differences it: it is the interface
+The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (docs/theory.md,
+"Signals"). `Trial` repeats the step by rollback and differences it: it is the interface
 problem that methods correct.
 """
 
@@ -67,7 +67,7 @@ class Trial:
         """`G = dr/dz + dr/dy dy/dz` at the values of the last crossing.
 
         Exact where a subsystem gives its Jacobian; otherwise one perturbed run per coupling variable that the
-        subsystem reads, with increment `eps * max(size, |z|)` (spec: semi-implicit ch. 2, item 5); `size`
+        subsystem reads, with increment `eps * max(size, |z|)` (Lu (2015), 2.2.6); `size`
         is the nominal value, or the largest magnitude so far where the method keeps count of it, since a small
         increment around a zero crossing would drown in rounding.
         """

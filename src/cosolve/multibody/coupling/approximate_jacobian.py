@@ -1,8 +1,8 @@
-"""Analytic approximate Jacobians of coupling bodies (Lu App. B, corrected; spec: semi-implicit ch. 7).
+"""Analytic approximate Jacobians of coupling bodies (Lu (2015), App. B, corrected).
 
 A free body that is pushed for one macro step moves, to leading order, as if the push were all: velocities change by
 `w_v H / m` times the load, positions by `w_y H^2 / m`, with the weights of the polynomial degree. Springs, dampers and
-gyroscopic terms are left out, which costs stability where `c H^2 / m` or `d H / m` is not small (spec 10.4).
+gyroscopic terms are left out, which costs stability where `c H^2 / m` or `d H / m` is not small.
 """
 
 from __future__ import annotations

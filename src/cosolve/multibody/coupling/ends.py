@@ -1,6 +1,6 @@
 """The two ends of a joint: which inputs each subsystem gets, and the numbers its loads are computed from.
 
-Rule of the specification (semi-implicit 4.3): every quantity of the other body that occurs in a load is an input, and
+Rule of Lu (2015), 2.2.3-2.2.5: every quantity of the other body that occurs in a load is an input, and
 one coupling variable with the condition "copy - state = 0". Orientations are copied as four Euler parameters.
 """
 

@@ -1,6 +1,6 @@
 """A joint between bodies of two subsystems, as the user describes it, and the basic parts it is made of.
 
-Combinations as in the table below section 4.2 of the specification (semi-implicit): every joint is a list of the three
+As in Lu (2015), 2.2.2.4, every joint is a list of the three
 basic parts atpoint, inplane and perpendicular.
 """
 

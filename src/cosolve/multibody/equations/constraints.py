@@ -1,6 +1,6 @@
 """Rows of the basic constraints atpoint, inplane and perpendicular: value, rate, Jacobian and `gamma`, compiled.
 
-With `d = p_a - p_b`, `n` an axis of the second marker and `a` one of the first (spec: semi-implicit 4.1, 6.2):
+With `d = p_a - p_b`, `n` an axis of the second marker and `a` one of the first (Lu (2015), 3.2.2):
 
     atpoint  c = d (one component per row),   inplane  c = d . n,   perpendicular  c = a . n
 

@@ -1,6 +1,6 @@
 """What a joint between two subsystems demands: its conditions at position, velocity and acceleration level.
 
-Evaluated with the true motion of both bodies (spec: semi-implicit 6.2), with exact derivatives by that motion. The
+Evaluated with the true motion of both bodies (Lu (2015), 3.2.2), with exact derivatives by that motion. The
 `motion` of a body is a row of 19 numbers: `r` (3, K0), `q` (4), `v` (3, K0), `omega` (3, body frame), `v'` (3, K0),
 `omega'` (3, body frame). A rotation of the body turns all vectors fixed to it, and their rates, alike, which makes the
 derivatives short: `d(T c)/dq = -[T c]_x T P(q)`.

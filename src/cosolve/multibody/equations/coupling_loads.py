@@ -1,8 +1,9 @@
 """Loads of one end of a joint between two subsystems, from the end's inputs and its own body's motion, compiled.
 
-A joint is a list of basic parts (atpoint, inplane, perpendicular) between body `i` (first) and body `j` (second); spec:
-semi-implicit 4.2, 4.3, 6.2 with corrected signs. `coupling_loads` serves every end of every joint: `kind` says how the
-multipliers come about, `constants` holds the side and the parts. Data of the other body are inputs ("tilde" copies).
+A joint is a list of basic parts (atpoint, inplane, perpendicular) between body `i` (first) and body `j` (second);
+Lu (2015), 2.2.2-2.2.5, 3.2.2, with the signs of docs/validation/lu.md. `coupling_loads` serves every end of every
+joint: `kind` says how the multipliers come about, `constants` holds the side and the parts. Data of the other body are
+inputs ("tilde" copies).
 
 Layout of `constants`: number of parts, side (+1 body i, -1 body j), 1.0 if the inputs hold `other_r`, `other_q`,
 `other_v`, `other_w` (four flags), then `PART` numbers per part, see `part_constants`.
@@ -119,7 +120,7 @@ def coupling_loads(kind: int, constants: Vector, u: Vector, z: Vector, out: Vect
 
     `z` (13): `r` (K0), `q`, `v` (K0), `omega` (body frame) of the own body's centre of mass. `out`: force `F` (K0),
     moment `M` about the centre of mass (body frame), and the projection terms of the stabilised index-2 method `V_c`
-    (K0) and `Omega_c` (body frame) with `r' = v + V_c`, `P q' = omega + Omega_c` (spec 6.1, ch. 8 corrected).
+    (K0) and `Omega_c` (body frame) with `r' = v + V_c`, `P q' = omega + Omega_c` (docs/validation/lu.md).
 
     >>> spring = part_constants(ATPOINT, [0, 0, 0], [0, 0, 0], stiffness=2.0)
     >>> here, there, out = np.zeros(13), np.zeros(13), np.zeros(12)

@@ -1,6 +1,6 @@
 """Equations of motion in index-1 form and the projections on the constraints, compiled.
 
-Spec: applied-force 4.1 (index 1), 4.2 (Baumgarte), 4.4 (projection).
+Index 1, Baumgarte's terms and projections: docs/theory.md, "Drift".
 `w = (v, omega)` are the velocities, `M` is block-diagonal and constant. Each evaluation solves
 
     (C M^-1 C^T) lambda = -gamma - C M^-1 f - 2 alpha C w - beta^2 c,    w' = M^-1 (f + C^T lambda)
@@ -120,7 +120,7 @@ def residuals(model: Arrays, x: Vector, driven: Matrix, J: Matrix, c: Vector, ra
 def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
     """Project `x` in place: positions (`level` 1), then velocities too (2). Iterations, or -1 without convergence.
 
-    Spec 4.4: `q -= M^-1 C^T (C M^-1 C^T)^-1 c(q)` by Newton with `C` evaluated anew, then
+    `q -= M^-1 C^T (C M^-1 C^T)^-1 c(q)` by Newton with `C` evaluated anew, then
     `w -= M^-1 C^T (C M^-1 C^T)^-1 C w` at the projected position. Stops when the step no longer shrinks near rounding.
     """
     n_free, m = model.counts[1], len(model.rows)

@@ -1,8 +1,8 @@
 """Forces and torques on the free bodies: gravity, force elements, ports, joint ends, compiled.
 
-Every wrench is collected as a force in K0 at the centre of mass and a moment about it in the body frame (spec:
-semi-implicit 4.1); shifts and turns are the kinematic corrections `V_c` (K0) and `Omega_c` (body frame) of ch. 6.1
-and 8.
+Every wrench is collected as a force in K0 at the centre of mass and a moment about it in the body frame
+(Lu (2015), Eqs. 52-53); shifts and turns are the kinematic corrections `V_c` (K0) and `Omega_c` (body frame) of his
+Method 3 (Eqs. 126-127, with the signs of docs/validation/lu.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Vectors, rotations and orientation parameters for joints, compiled (spec: semi-implicit 4.1, ch. 8).
+"""Vectors, rotations and orientation parameters for joints, compiled (Lu (2015), 2.2.1, App. C).
 
 Vectors are tuples of three floats and rotation matrices tuples of nine (row by row), so that compiled loops allocate
 nothing. A body's motion `z` is a row of 13 numbers: `r` (3, inertial frame K0), Euler parameters `q` (4), `v` (3, K0)

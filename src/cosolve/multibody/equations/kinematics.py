@@ -1,6 +1,6 @@
 """Motion of bodies and markers from the state, and the rates of the orientation parameters, compiled.
 
-Spec: semi-implicit 4.1 (motion of points, Euler angles z-x-z) and ch. 8 (Euler parameters).
+Lu (2015), 2.2.1 (motion of points, Euler angles z-x-z) and App. C (Euler parameters).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def nine(table: Matrix, i: int) -> Nine:
 
 @compiled
 def angles_rotation(angles: Vector, start: int) -> Nine:
-    """`T = R_z(psi) R_x(theta) R_z(phi)` of the Euler angles at `angles[start]` (spec 4.1).
+    """`T = R_z(psi) R_x(theta) R_z(phi)` of the Euler angles at `angles[start]`.
 
     >>> np.array(angles_rotation(np.array([0.0, np.pi / 2, 0.0]), 0)).round(12)[6:]
     array([0., 1., 0.])

@@ -1,6 +1,6 @@
 """Radau IIA with 2 or 3 stages for stiff models and for the stabilised index-2 (GGL) form, compiled.
 
-GGL (spec: applied-force 4.3, with the mass-weighted correction term):
+Gear, Gupta and Leimkuhler (1985), with the correction term weighted by the mass:
 
     p' = N(p) (w + M^-1 C^T mu),   M w' = f + C^T lambda,   0 = c(p),   0 = C w
 

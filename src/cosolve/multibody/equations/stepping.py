@@ -1,7 +1,7 @@
 """Explicit one-step integration over a macro step, compiled: fixed steps, and Dormand-Prince with step control.
 
 The projection (if any) follows every internal step and belongs to the step, so predictor, perturbed and corrected runs
-are treated alike (spec: applied-force 4.4, P4). The inputs are a polynomial in `s = (t - u_t0) / u_H`. After every step
+are treated alike. The inputs are a polynomial in `s = (t - u_t0) / u_H`. After every step
 the state is watched: a NaN, a singular position or a singular set of Euler angles stops the loop with a status.
 """
 

@@ -1,4 +1,4 @@
-"""Joints inside a model as lists of basic constraints (spec: semi-implicit 4.2, applied-force 2.3).
+"""Joints inside a model as lists of basic constraints (Lu (2015), 2.2.2, 3.2.2).
 
 The joint axis is the z axis of the markers. Markers with the same axes satisfy every kind; a perpendicular condition
 also admits the opposite direction, and the initial position decides between the two.

@@ -13,8 +13,8 @@ FORMS = {"index 1": 0, "baumgarte": 0, "ggl": 0, "projection": 2, "position proj
 INTEGRATORS = ("auto", "rk4", "dopri5", "radau")
 COORDINATES = ("euler parameters", "euler angles")
 
-#: Largest product of `alpha` and step that RK4 takes (its limit is 2.78; spec: applied-force 4.2), and default `beta`.
-MOST_ALPHA_H, BETA = 2.5, 10.0
+#: Largest product of `alpha` and step that RK4 takes (its limit is 2.78), and default `beta`.
+MAX_ALPHA_H, BETA = 2.5, 10.0
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def checked(
     for what, number in (("alpha", alpha), ("beta", beta)):
         if not (is_number(number) and number >= 0):
             raise SetupError(f"Multibody: {what} must be a number not below zero, not {number!r}")
-    if integrator == "rk4" and step is not None and alpha * step > MOST_ALPHA_H:
+    if integrator == "rk4" and step is not None and alpha * step > MAX_ALPHA_H:
         warnings.warn(
             f"Baumgarte's alpha = {alpha:g} with steps of {step:g} gives alpha h = {alpha * step:.3g}; RK4 is unstable "
-            f"above 2.78: take alpha below {MOST_ALPHA_H / step:.3g} or smaller steps",
+            f"above 2.78: take alpha below {MAX_ALPHA_H / step:.3g} or smaller steps",
             stacklevel=3,
         )
     return Options(form, integrator, step, rtol, atol, float(alpha), float(beta), stages, coordinates)

@@ -4,15 +4,15 @@ Where the film is whole, its pressure is positive and the gap is full (`fill = 1
 zero and streamers fill only a part of the gap. With the gap `H` and its rate of change as in `reynolds.py`
 
     d/dtheta (H^3 dp/dtheta) + (R/B)^2 d/dz (H^3 dp/dz) = u d/dtheta (fill H) + 2 fill (e_x' cos + e_y' sin),
-    p >= 0,   1 - fill >= 0,   p (1 - fill) = 0                                     (Jakobsson, Floberg, Olsson)
+    p >= 0,   1 - fill >= 0,   p (1 - fill) = 0
 
-holds everywhere, and with it the balance of oil; the places of rupture and reformation come out of the solution. `u` is
-the speed of the journal surface (`omega` in the frame at rest, `1 - 2 delta'` in that of the line of centres). The fill
-is taken as quasi-steady in the frame used, which keeps the model free of memory. Oil that leaves at the edges must come
-in somewhere: an axial groove feeds the film.
+holds everywhere (Jakobsson and Floberg (1957), Olsson (1965)), and with it the balance of oil; the places of rupture
+and reformation come out of the solution. `u` is the speed of the journal surface (`omega` in the frame at rest, `1 - 2
+delta'` in that of the line of centres). The fill is taken as quasi-steady in the frame used, which keeps the model free
+of memory. Oil that leaves at the edges must come in somewhere: an axial groove feeds the film.
 
 Finite volumes as in `reynolds.py`, the transport upwind; the complementarity is solved by an active-set (semi-smooth
-Newton) iteration with a sparse direct solver. Elrod, A cavitation algorithm, J. Lubr. Technol. 103 (1981).
+Newton) iteration with a sparse direct solver. Elrod and Adams (1975), Elrod (1981).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy.typing as npt
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import SuperLU, splu
 
-from cosolve.errors import SetupError, SubsystemError
-from cosolve.fem.reynolds import Array, Film, Reynolds, refuse_contact
+import cosolve as cs
+from examples.rotor_bearing.reynolds import Array, Film, Reynolds, refuse_contact
 
 Index: TypeAlias = npt.NDArray[np.int64]
 
@@ -49,11 +49,11 @@ class Groove:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.theta):
-            raise SetupError(f"Groove: theta must be an angle in radians, not {self.theta!r}")
+            raise cs.SetupError(f"Groove: theta must be an angle in radians, not {self.theta!r}")
         if not 0 < self.length <= 1:
-            raise SetupError(f"Groove: length is a share of the width between 0 and 1, not {self.length!r}")
+            raise cs.SetupError(f"Groove: length is a share of the width between 0 and 1, not {self.length!r}")
         if not (np.isfinite(self.pressure) and self.pressure >= 0):
-            raise SetupError(f"Groove: pressure must not be below ambient (0), got {self.pressure!r}")
+            raise cs.SetupError(f"Groove: pressure must not be below ambient (0), got {self.pressure!r}")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Elrod:
         """
         refuse_contact(float(np.hypot(*e)))
         if speed == 0 or not np.isfinite([speed, *rate]).all():
-            raise SubsystemError(
+            raise cs.SubsystemError(
                 f"Elrod: needs a moving surface and a finite rate, got speed {speed:g} and rate ({rate[0]:g}, "
                 f"{rate[1]:g}); at standstill the quasi-steady fill does not exist, use the Guembel condition there"
             )
@@ -219,7 +219,7 @@ class Elrod:
                     return p, np.minimum(gas, 1.0), solve
                 break
             broken = broken ^ wrong
-        raise SubsystemError(
+        raise cs.SubsystemError(
             f"Elrod: no quasi-steady film at e = ({ex:.6g}, {ey:.6g}), speed {speed:.6g}, rate = ({rx:.6g}, {ry:.6g}): "
             f"the gap changes too fast for the oil that the surface brings; use the Guembel condition"
         )

@@ -1,16 +1,15 @@
 """Closed-form limits of the journal bearing: infinitely long and short bearings, classical coefficients.
 
 For checks, first guesses and hand calculation. Dimensionless as in `reynolds.py` (frame of the line of centres,
-journal not whirling); Guembel's condition, which for a resting journal is the half-Sommerfeld film of length pi. Lang
-and Steinhilper (1978); spec cosimulation 5.5; coefficients: Friswell, Penny, Garvey, Lees, Dynamics of Rotating
-Machines (2010), ch. 5.
+journal not whirling); Guembel's condition, which for a resting journal is the half-Sommerfeld film of length pi.
+After Lang and Steinhilper (1978); coefficients: Friswell et al. (2010), ch. 5.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cosolve.fem.reynolds import Array
+from examples.rotor_bearing.reynolds import Array
 
 
 def long_bearing(eps: float) -> Array:

@@ -1,6 +1,6 @@
 """The Reynolds equation of a journal bearing on its unwrapped gap: pressure, forces and exact derivatives.
 
-Dimensionless, after spec cosimulation 5.5 (Schmoll (2015) Eqs. 5.4-5.14): with the gap `H = 1 + e_x cos(theta) +
+Dimensionless, after Schmoll (2015), Eqs. 5.4-5.14: with the gap `H = 1 + e_x cos(theta) +
 e_y sin(theta)`
 
     d/dtheta (H^3 dp/dtheta) + (R/B)^2 d/dz (H^3 dp/dz) = s sin(theta) + c cos(theta),   p = 0 at z = -1/2, 1/2.
@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from cosolve.errors import SetupError, SubsystemError
-from cosolve.jit import njit
+import cosolve as cs
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -57,11 +57,11 @@ class Reynolds:
     """Solver for bearings of one shape. `width` is B/R; the grid has `n_theta` x `n_z` cells on half the width.
 
     `cavitation="guembel"` integrates the positive part of the pressure up to its zero between two cells, so the forces
-    are continuously differentiable in all arguments. `"guembel-cells"` counts whole cells, as the specification's
-    prototype does: the forces have a kink wherever a cell changes sign. `"none"` keeps negative pressure.
+    are continuously differentiable in all arguments. `"guembel-cells"` counts whole cells: the forces have a
+    kink wherever a cell changes sign (docs/validation/schmoll.md). `"none"` keeps negative pressure.
 
     >>> film = Reynolds(width=1.0, n_theta=128, n_z=32).polar(eps=0.5)
-    >>> F_r, F_delta = film.force                                      # spec 5.5: -0.0519, 0.0840
+    >>> F_r, F_delta = film.force                                      # an independent code: -0.0519, 0.0840
     >>> bool(abs(F_r + 0.0519) < 1e-4 and abs(F_delta - 0.0840) < 1e-4)
     True
     >>> float(film.pressure.min())
@@ -72,9 +72,9 @@ class Reynolds:
         self.width = positive("Reynolds", "width (B/R)", width)
         for name, count, least in (("n_theta", n_theta, 8), ("n_z", n_z, 2)):
             if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < least:
-                raise SetupError(f"Reynolds: {name} must be a whole number of at least {least}, not {count!r}")
+                raise cs.SetupError(f"Reynolds: {name} must be a whole number of at least {least}, not {count!r}")
         if cavitation not in CAVITATION:
-            raise SetupError(f"Reynolds: cavitation must be one of {', '.join(CAVITATION)}, not {cavitation!r}")
+            raise cs.SetupError(f"Reynolds: cavitation must be one of {', '.join(CAVITATION)}, not {cavitation!r}")
         self.n_theta, self.n_z, self.cavitation = int(n_theta), int(n_z), cavitation
         self.d_theta, self.d_z = 2 * np.pi / n_theta, 0.5 / n_z
         self.theta: Array = (np.arange(n_theta, dtype=np.float64) + 0.5) * self.d_theta
@@ -122,7 +122,7 @@ class Reynolds:
         """
         refuse_contact(float(np.hypot(*e)))
         if not np.isfinite(s) or not np.isfinite(c):
-            raise SubsystemError(f"Reynolds: the load (s, c) = ({s}, {c}) of the film is not finite")
+            raise cs.SubsystemError(f"Reynolds: the load (s, c) = ({s}, {c}) of the film is not finite")
         modes = _solve_modes(e[0], e[1], s, c, self._cos, self._sin, self._rates, self._modes.sum(axis=0))
         fields = modes @ self._modes.T  # (5, n_theta, n_z): p, dp/de_x, dp/de_y, dp/ds, dp/dc
         fields = np.ascontiguousarray(fields)
@@ -145,7 +145,7 @@ def positive(owner: str, name: str, value: Any) -> float:
     """
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not np.isfinite(value) or value <= 0:
-        raise SetupError(f"{owner}: {name} must be a positive number, not {value!r}")
+        raise cs.SetupError(f"{owner}: {name} must be a positive number, not {value!r}")
     return float(value)
 
 
@@ -155,7 +155,7 @@ def refuse_contact(eps: float) -> None:
     >>> refuse_contact(0.9)
     """
     if not eps < 1:
-        raise SubsystemError(
+        raise cs.SubsystemError(
             f"the journal touches the bush: eccentricity {eps:.6g}, and the film model ends at 1; "
             "look for too large a load, too low a speed or too long a time step"
         )

@@ -2,8 +2,8 @@
 
     q' = v,   M(q) v' = f(t, q, v) + C^T lambda,   c(q) = 0,   C = dc/dq,   c'' = C v' + gamma
 
-(`f` is the source's `q^e - q^c`). This is the plain reference for the compiled multibody code; spec: applied-force
-ch. 4.
+(`f` is the source's `q^e - q^c`). This is the plain reference for the compiled multibody code (docs/theory.md,
+"Drift").
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Constrained:
     def accelerations(
         self, t: float, q: Vector, v: Vector, alpha: float = 0.0, beta: float = 0.0
     ) -> tuple[Vector, Vector]:
-        """`v'` and the multipliers of the index-1 form (spec 4.1), stabilised by Baumgarte's terms (4.2).
+        """`v'` and the multipliers of the index-1 form, stabilised by Baumgarte's terms.
 
         Repeated constraints share their force in the least-squares sense.
         """
@@ -74,7 +74,7 @@ class Constrained:
         return x[:n], x[n:]
 
     def project(self, q: Vector, v: Vector, *, velocity: bool = True) -> tuple[Vector, Vector]:
-        """Mass-weighted projection of positions and, unless told otherwise, velocities (spec 4.4)."""
+        """Mass-weighted projection of positions and, unless told otherwise, velocities."""
         before = np.inf
         for _ in range(50):
             c = np.asarray(self.c(q))
@@ -193,7 +193,7 @@ def rk4_step(
 def _radau_step(
     system: Constrained, t: float, h: float, q: Vector, v: Vector, lam: Vector, stages: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """One step of Radau IIA for the GGL form `q' = v - C^T mu`, `0 = c(q)`, `0 = C v` (spec 4.3).
+    """One step of Radau IIA for the GGL form `q' = v - C^T mu`, `0 = c(q)`, `0 = C v`.
 
     Stage unknowns are `(q, v, h lambda, h mu)`; Newton's matrix is differenced at the end point of the tangent.
     """

@@ -1,7 +1,7 @@
 """A plain journal bearing in SI units: film forces on the journal, stiffness and damping, place of equilibrium.
 
 The journal centre is displaced by `D = (D_x, D_y)` from the centre of the bush, moves with `V` and turns with `omega`
-(bush at rest). Spec: cosimulation 5.5, Schmoll (2015) Eqs. 5.1-5.3, 5.15, 5.16. The film is solved in the frame at
+(bush at rest). After Schmoll (2015), Eqs. 5.1-5.3, 5.15, 5.16. The film is solved in the frame at
 rest, so there is no angle and no division by the eccentricity or the speed: the forces and their derivatives are
 regular at the centre (`eps = 0`) and at `omega = 0`, where Eqs. 5.2 and 5.3 are singular.
 """
@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import SetupError, SubsystemError
-from cosolve.fem.elrod import Elrod, Groove
-from cosolve.fem.reynolds import CAVITATION, Array, Film, PolarFilm, Reynolds, positive
+import cosolve as cs
+from examples.rotor_bearing.elrod import Elrod, Groove
+from examples.rotor_bearing.reynolds import CAVITATION, Array, Film, PolarFilm, Reynolds, positive
 
-# Below this eccentricity the direction of the line of centres carries no information (spec 5.5).
+# Below this eccentricity the direction of the line of centres carries no information (docs/validation/schmoll.md).
 _LEAST_ECCENTRICITY = 1e-6
 
 
@@ -48,12 +48,14 @@ class JournalBearing:
         for name, what in (("R", "radius"), ("c", "clearance"), ("B", "width"), ("eta", "viscosity")):
             positive("JournalBearing", f"the {what} {name}", getattr(self, name))
         if self.c >= self.R:
-            raise SetupError(f"JournalBearing: the clearance c = {self.c:g} must be below the radius R = {self.R:g}")
+            raise cs.SetupError(f"JournalBearing: the clearance c = {self.c:g} must be below the radius R = {self.R:g}")
         if self.cavitation not in (*CAVITATION, "elrod"):
             known = ", ".join((*CAVITATION, "elrod"))
-            raise SetupError(f"JournalBearing: cavitation must be one of {known}, not {self.cavitation!r}")
+            raise cs.SetupError(f"JournalBearing: cavitation must be one of {known}, not {self.cavitation!r}")
         if self.groove is not None and self.cavitation != "elrod":
-            raise SetupError("JournalBearing: a groove feeds the mass-conserving film; give cavitation='elrod' with it")
+            raise cs.SetupError(
+                "JournalBearing: a groove feeds the mass-conserving film; give cavitation='elrod' with it"
+            )
         _ = self.film  # refuses a bad grid now
 
     @cached_property
@@ -137,7 +139,7 @@ class JournalBearing:
                 break
         if np.abs(gap).max() <= 1e3 * tol * load:  # the kinks of the cut pressure limit the descent
             return D
-        raise SubsystemError(
+        raise cs.SubsystemError(
             f"JournalBearing: no equilibrium found for load {load:g} N at omega = {omega:g} rad/s; stopped at "
             f"eccentricity {np.hypot(*D) / self.c:.6g} with a force defect of {np.abs(gap).max():.3g} N"
         )
@@ -155,7 +157,7 @@ class JournalBearing:
         [0.5, 0.0, 0.5]
         """
         if not omega > 0:
-            raise SubsystemError(
+            raise cs.SubsystemError(
                 f"JournalBearing: eps' and delta' are rates per unit of speed and need omega > 0, not {omega:g}; "
                 "use force(D, V, omega), which holds for every speed"
             )
@@ -166,7 +168,7 @@ class JournalBearing:
     def polar(self, eps: float, deps: float, ddelta: float) -> PolarFilm:
         """Dimensionless forces `F_r, F_delta` and their derivatives: what the source's static solver returns."""
         if isinstance(self.film, Elrod):
-            raise SetupError("JournalBearing: with a groove the film has no polar form; use force(D, V, omega)")
+            raise cs.SetupError("JournalBearing: with a groove the film has no polar form; use force(D, V, omega)")
         return self.film.polar(eps, deps, ddelta)
 
     def to_cartesian(self, F: npt.ArrayLike, D: npt.ArrayLike, omega: float) -> Array:

@@ -1,0 +1,43 @@
+"""The tests that the validation pages name are there."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [page for page in sorted((ROOT / "docs" / "validation").glob("*.md")) if page.name != "coverage.md"]
+
+
+@cache
+def functions(path: Path) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def located(name: str) -> Path:
+    """A test file by its path, or by its name where that is unique."""
+    if "/" in name:
+        assert (ROOT / name).is_file(), f"there is no {name}"
+        return ROOT / name
+    found = sorted((ROOT / "tests").rglob(name))
+    assert found, f"there is no {name}"
+    return found[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_named_tests_exist(page):
+    count, path, known = 0, None, {}
+    for line in page.read_text().splitlines():
+        for file, test in re.findall(r"`((?:[\w/]*/)?\w+\.py)?(?:::(\w+))?`", line):
+            if file and not file.rpartition("/")[2].startswith("test_"):
+                continue
+            if file:
+                path = known.setdefault(file.rpartition("/")[2], located(file))
+            if test:
+                count += 1
+                assert path is not None
+                assert test in functions(path), f"{page.name} names {test}, which {path.name} has not"
+    assert count > 0 or page.name == "index.md"
