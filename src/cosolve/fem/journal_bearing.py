@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import positive
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.fem.elrod import Elrod, Groove
-from cosolve.fem.reynolds import CAVITATION, Array, Film, PolarFilm, Reynolds, positive
+from cosolve.fem.reynolds import CAVITATION, Array, Film, PolarFilm, Reynolds
 
 # Below this eccentricity the direction of the line of centres carries no information (spec 5.5).
 _LEAST_ECCENTRICITY = 1e-6

@@ -16,11 +16,12 @@ a cosine transform in z splits the system into one periodic tridiagonal system p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import positive, whole
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.jit import njit
 
@@ -71,8 +72,7 @@ class Reynolds:
     def __init__(self, width: float, n_theta: int = 64, n_z: int = 16, cavitation: str = "guembel") -> None:
         self.width = positive("Reynolds", "width (B/R)", width)
         for name, count, least in (("n_theta", n_theta, 8), ("n_z", n_z, 2)):
-            if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < least:
-                raise SetupError(f"Reynolds: {name} must be a whole number of at least {least}, not {count!r}")
+            whole("Reynolds", name, count, least)
         if cavitation not in CAVITATION:
             raise SetupError(f"Reynolds: cavitation must be one of {', '.join(CAVITATION)}, not {cavitation!r}")
         self.n_theta, self.n_z, self.cavitation = int(n_theta), int(n_z), cavitation
@@ -135,18 +135,6 @@ class Reynolds:
         columns = 2 * weight * fields.sum(axis=2)
         forces = np.stack([columns @ self._cos[1], columns @ self._sin[1]])
         return Film(fields[0], forces[:, 0], forces[:, 1:])
-
-
-def positive(owner: str, name: str, value: Any) -> float:
-    """`value` as a float when it is a positive finite number; else a sentence that says who wants it.
-
-    >>> positive("Bearing", "viscosity", 0.004)
-    0.004
-    """
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value <= 0:
-        raise SetupError(f"{owner}: {name} must be a positive number, not {value!r}")
-    return float(value)
 
 
 def refuse_contact(eps: float) -> None:

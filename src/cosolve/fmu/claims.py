@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, SubsystemError
 from cosolve.fmu.co_simulation import Fmu
 from cosolve.fmu.description import CO_SIMULATION, Variable
@@ -147,8 +148,7 @@ def moves(bench: Bench) -> Answer:
             "cannot tell",
             f"no output changed in {_STEPS} steps, with inputs moved by 1 %; is it meant to stand still?",
         )
-    listed = ", ".join(f"'{name}'" for name in still[:3]) + (f" and {len(still) - 3} more" if len(still) > 3 else "")
-    return "holds", "every output changes" if not still else f"constant so far: {listed}"
+    return "holds", "every output changes" if not still else f"constant so far: {listed(still, 3)}"
 
 
 def runs_again(bench: Bench) -> Answer:

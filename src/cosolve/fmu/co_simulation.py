@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, positive, whole
 from cosolve.errors import EndOfSimulation, SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.crossing import Crossing, Discarded
@@ -170,10 +170,9 @@ class Fmu(Subsystem):
         h: float | None = None,
         max_events: int = 1000,
     ) -> None:
-        if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
-            raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
-        if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
-            raise SetupError(f"Fmu: tolerance must be a positive number, not {tolerance!r}")
+        substeps = whole("Fmu", "substeps", substeps)
+        if tolerance is not None:
+            positive("Fmu", "tolerance", tolerance)
         if not (is_number(noise) and noise >= 0):
             raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
         if derivatives not in (None, "instant", "step"):
@@ -209,7 +208,7 @@ class Fmu(Subsystem):
             between=between if listens else (),
             read_back=read_back,
         )
-        self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
+        self._crossing = Crossing(self._instance, listed_inputs, substeps, interpolate)
         self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)

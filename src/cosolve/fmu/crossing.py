@@ -13,7 +13,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.fmu.description import Variable
 from cosolve.fmu.instance import Instance
-from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.polynomial import InputSignal, horner
 
 _MANY_RETURNS = 10_000
 _ROUNDING = 1e-12
@@ -80,10 +80,7 @@ class Crossing:
         if s == 0.0:
             first: Vector = coefficients[0]
             return first
-        value: Vector = coefficients[-1]
-        for row in coefficients[-2::-1]:
-            value = value * s + row
-        return value
+        return horner(coefficients, s)
 
     def write(self, values: Vector) -> None:
         """Set all inputs."""

@@ -14,7 +14,7 @@ from math import isfinite, prod
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from cosolve.basics.plain_file import shown
+from cosolve.basics.wording import shown
 from cosolve.errors import SetupError
 from cosolve.fmu import archive
 from cosolve.fmu.units import read_units

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import whole
 from cosolve.errors import EndOfSimulation, SetupError, SubsystemError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
@@ -77,8 +78,7 @@ class ModelExchange(Subsystem):
         read_back: bool = True,
         trial: str | Path | None = None,
     ) -> None:
-        if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or max_events < 1:
-            raise SetupError(f"Fmu: max_events must be a whole number of at least 1, not {max_events!r}")
+        max_events = whole("Fmu", "max_events", max_events)
         steps = make_steps(solver, rtol, atol, h, MAX_STEPS)
         stiff = SciPySteps("Radau", rtol, atol) if solver == "auto" else None
         file = found_file(file)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_positive, is_whole
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
@@ -110,11 +110,11 @@ def try_fmu(
         raise SetupError(f"try_fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
     if wanted not in read.kinds:
         raise SetupError(f"'{file}' is not made for {wanted}, only for {', '.join(read.kinds) or 'nothing'}")
-    if not (is_number(timeout) and timeout > 0):
+    if not is_positive(timeout):
         raise SetupError(f"try_fmu: timeout is a number of seconds above 0, not {timeout!r}")
-    if isinstance(instances, bool) or not isinstance(instances, int) or instances < 0:
+    if not is_whole(instances, 0):
         raise SetupError(f"try_fmu: instances is a whole number from 0, not {instances!r}")
-    if step is not None and not (is_number(step) and step > 0):
+    if step is not None and not is_positive(step):
         raise SetupError(f"try_fmu: step is a number above 0, not {step!r}")
     library(folder, read.fmi, read.kinds[wanted].identifier, file)
     H = step or default_step(read.experiment)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import article, counted, did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
@@ -429,7 +429,7 @@ class System:
         """Subsystem and name of a parameter that can change during a run."""
         name, dot, key = str(address).partition(".")
         if not dot or name not in self.subsystems:
-            known = _suggest(name, list(self.subsystems), "there are")
+            known = did_you_mean(name, self.subsystems)
             raise SetupError(f"at: {address!r} is not an address of a parameter or a constant input; {known}")
         subsystem = self.subsystems[name]
         if key in self.inputs[name]:
@@ -442,7 +442,9 @@ class System:
         variables = getattr(getattr(subsystem, "description", None), "variables", None)
         if variables is not None:
             if key not in variables:
-                raise SetupError(f"at: '{name}' has no variable '{key}'; {_suggest(key, list(variables), 'it has')}")
+                raise SetupError(
+                    f"at: '{name}' has no variable '{key}'; {did_you_mean(key, variables, intro='it has')}"
+                )
             if variables[key].variability != "tunable":
                 raise SetupError(
                     f"at: '{address}' is {variables[key].variability}: it cannot change while the FMU runs, only "
@@ -512,7 +514,7 @@ class System:
             if not self.subsystems:
                 hint = "but this system has none; give subsystems to System first"
             else:
-                hint = f"which does not exist; {_suggest(name, list(self.subsystems), 'there are')}"
+                hint = f"which does not exist; {did_you_mean(name, self.subsystems)}"
             raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
         here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
         try:
@@ -522,12 +524,9 @@ class System:
         if found is None:
             if other_way is not None:
                 other = "an output" if kind == "input" else "an input"
-                raise SetupError(
-                    f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here"
-                )
-            raise SetupError(
-                f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
-            )
+                raise SetupError(f"{where}: '{address}' is {other}, but {article(kind)} is needed here")
+            hint = did_you_mean(port, here[name].names, intro=f"its {kind}s are")
+            raise SetupError(f"{where}: '{name}' has no {kind} '{port}'; {hint}")
         return found
 
     def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
@@ -604,8 +603,7 @@ class System:
             raise SetupError(f"{where}: the function is a {type(function).__name__}, which cannot be called")
 
     def __str__(self) -> str:
-        count = len(self.subsystems)
-        lines = [f"System with {count} subsystem{'s' if count != 1 else ''}"]
+        lines = [f"System with {counted(len(self.subsystems), 'subsystem')}"]
         for name, subsystem in self.subsystems.items():
             into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
             lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
@@ -632,12 +630,3 @@ class System:
             return target
         units = (self.port(join.of[0], "output", "").unit, self.port(target, "input", "").unit)
         return f"{target} ({' to '.join(units)})"
-
-
-def _suggest(word: str, known: Sequence[str], intro: str) -> str:
-    flat = [k for k in known if k.replace(".", "_") == word]  # dots of a name written as underscores
-    close = flat or get_close_matches(word, known, n=1)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    shown = ", ".join(f"'{k}'" for k in known[:8]) + (", ..." if len(known) > 8 else "")
-    return f"{intro} {shown}" if known else "it has none"

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import initial_state, is_number
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
 from cosolve.jax.tools import double, flat, flat_outputs, load, traced
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, Ports, initial_state
+from cosolve.subsystem.port import PortLike, Ports
 
 SOLVERS = ("dopri5", *FIXED, "radau5")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, positive
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import worker as far_side
@@ -56,12 +56,9 @@ class Isolated(Proxy):
         name: str = "",
         log: str | Path | None = None,
     ) -> None:
-        if transport not in TRANSPORTS:
-            raise SetupError(
-                f"Isolated: transport must be one of {', '.join(map(repr, TRANSPORTS))}, not {transport!r}"
-            )
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"Isolated: timeout must be a positive number of seconds or None, not {timeout!r}")
+        choice("Isolated", "transport", transport, TRANSPORTS)
+        if timeout is not None:
+            positive("Isolated", "timeout", timeout, " of seconds or None")
         if far_side.importing_script:
             raise SetupError(
                 "Isolated: this script builds subsystems as soon as it is imported, and their processes must import "

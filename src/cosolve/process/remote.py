@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import positive
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.channel import Gone, Late, Tcp
@@ -51,8 +51,8 @@ class Remote(Proxy):
         host, _, port = str(address).rpartition(":")
         if not host or ":" in host or not port.isdecimal():
             raise SetupError(f"Remote: an address is 'host:port', not {address!r}")
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"Remote: timeout must be a positive number of seconds or None, not {timeout!r}")
+        if timeout is not None:
+            positive("Remote", "timeout", timeout, " of seconds or None")
         secret = key if key is not None else os.environ.get(KEY)
         if not secret:
             raise SetupError(f"Remote: give the key that the server at {address} prints, as key=... or in {KEY}")

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import positive
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
@@ -58,8 +58,7 @@ class StaticProcess(Subsystem):
     ) -> None:
         if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
             raise SetupError(f"StaticProcess: command is a list such as ['python', 'film.py'], not {command!r}")
-        if not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"StaticProcess: timeout must be a positive number of seconds, not {timeout!r}")
+        positive("StaticProcess", "timeout", timeout, " of seconds")
         self.command, self.timeout, self.keep = list(command), timeout, keep
         self.inputs, self.outputs = inputs, outputs
         self._in, self._out = Ports(inputs), Ports(outputs)

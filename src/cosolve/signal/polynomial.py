@@ -82,6 +82,19 @@ def end_values(coefficients: Matrix) -> Vector:
     return end
 
 
+def horner(coefficients: Matrix, s: float) -> Vector:
+    """`sum_j coefficients[j] s^j`, one row (or number) per power; plain enough to be compiled too.
+
+    >>> import numpy as np
+    >>> horner(np.array([[2.0], [3.0]]), 0.5)
+    array([3.5])
+    """
+    value: Vector = coefficients[-1].copy()
+    for j in range(len(coefficients) - 2, -1, -1):
+        value = value * s + coefficients[j]
+    return value
+
+
 class Polynomial:
     """Values over one macro step: `sum_j coefficients[j] * s**j` with `s = (t - t0) / H`.
 
@@ -107,14 +120,10 @@ class Polynomial:
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t` (outside the step too: the same polynomial)."""
-        coefficients = self.coefficients
-        value: Vector = coefficients[-1]
-        if len(coefficients) == 1:
-            return value.copy()
-        s = (t - self.t0) / self.H
-        for row in coefficients[-2::-1]:
-            value = value * s + row
-        return value
+        if len(self.coefficients) == 1:  # held, which is frequent: there is nothing to compute
+            held: Vector = self.coefficients[0].copy()
+            return held
+        return horner(self.coefficients, (t - self.t0) / self.H)
 
 
 class DrivenPolynomial(Polynomial):

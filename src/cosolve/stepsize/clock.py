@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, is_positive
 from cosolve.errors import SetupError
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
@@ -28,7 +28,7 @@ def refuse_bad_step(H: float, name: str = "step") -> None:
     if not isinstance(H, (int, float, np.floating, np.integer)) or isinstance(H, bool):
         other = " or a step control such as Adaptive(rtol=1e-6)" if name == "step" else ""
         raise SetupError(f"{name} must be a number{other}, not {H!r}")
-    if not (is_number(H) and H > 0):
+    if not is_positive(H):
         raise SetupError(f"{name} must be a positive, finite number, not {H}")
 
 

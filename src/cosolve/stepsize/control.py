@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, positive
 from cosolve.errors import SetupError
+from cosolve.integrator.step_control import step_factor
 from cosolve.stepsize.clock import refuse_bad_step
 
 _TINY = 1e-300
@@ -49,8 +50,7 @@ class Adaptive:
     reject: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (is_number(self.rtol) and self.rtol > 0):
-            raise SetupError(f"Adaptive: rtol must be a positive number, not {self.rtol!r}")
+        positive("Adaptive", "rtol", self.rtol)
         if self.atol is not None and not (is_number(self.atol) and self.atol >= 0):
             raise SetupError(f"Adaptive: atol must be a number of at least 0, not {self.atol!r}")
         if self.controller not in ("I", "PI"):
@@ -94,5 +94,4 @@ class Adaptive:
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
         """Length of the repetition of a rejected step."""
-        shrink: float = max(self.q_min, self.q * error ** (-1.0 / (degree + 1)))
-        return max(self.H_min, H * shrink)
+        return max(self.H_min, H * float(step_factor(error, degree + 1, self.q, self.q_min, np.inf)))

@@ -14,11 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from numpy.polynomial.polynomial import polyval
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.polynomial import InputSignal, horner
 from cosolve.structures.balance import Balance, Crossing, LoadLevel
 from cosolve.structures.checks import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.structures.integrators import Integrator, Past
@@ -291,7 +290,7 @@ class SecondOrder(Subsystem):
         if self.restart == "balanced":
             S = balance.balanced(S, self.structure.tangent(trial.crossings[0].past.q) @ S.q, balance.B @ now)
         for k, crossing in enumerate(trial.crossings, 1):
-            following = columns * (weight.sum() if k == self.substeps else polyval(k / self.substeps, weight))
+            following = columns * (weight.sum() if k == self.substeps else horner(weight, k / self.substeps))
             S = balance.linearised_step(crossing, S, (now, following))
             now = following
         return S

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ class SweepResult:
                 dim, many = "variant", True
             else:
                 if name not in dims:
-                    close = get_close_matches(name, [*dims, *columns], n=1)
-                    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join([*dims, *columns])}"
-                    raise SetupError(f"sel: there is no dimension '{name}'; {hint}")
+                    raise SetupError(
+                        f"sel: there is no dimension '{name}'; {did_you_mean(name, [*dims, *columns], quote=False)}"
+                    )
                 dim, chosen = name, _places(name, coords[name], _listed(wanted))
             axis = dims.index(dim)
             errors, notes = (_those(found, dim, coords[dim], set(chosen)) for found in (errors, notes))
@@ -216,8 +216,6 @@ def _position(dim: str, labels: Any, wanted: Any) -> int:
     found = np.flatnonzero(_matches(labels, wanted))
     if len(found):
         return int(found[0])
-    texts = [str(label) for label in labels]
-    close = get_close_matches(wanted, texts, n=1) if isinstance(wanted, str) else []
-    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {shown}"
+    texts = [str(label) for label in labels]  # no number is a misspelt other one
+    hint = did_you_mean(wanted, texts, quote=False, cutoff=0.6 if isinstance(wanted, str) else 1.0)
     raise SetupError(f"sel: {dim} has no {wanted!r}; {hint}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.basics.wording import listed
 from cosolve.errors import OutputFileError, SetupError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def draw_map(
         result = result.sel(quantity=value)
     for dim in [d for d in result.dims if d not in (x, y)]:
         if len(result.coords[dim]) > 1:
-            some = ", ".join(str(label) for label in list(result.coords[dim])[:4])
+            some = listed(result.coords[dim], 4, quote=False)
             raise SetupError(f"plot_map: say which {dim}, {dim}=...; there are {some}")
         value = str(result.coords[dim][0]) if dim == "quantity" else value
         result = result.sel(**{dim: result.coords[dim][0]})

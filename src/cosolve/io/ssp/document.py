@@ -5,14 +5,15 @@ Elements are found by their local names, so the namespaces of SSP 1.0 and 2.0 ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
-from cosolve.basics.plain_file import refuse_no_file, shown
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.basics.wording import listed, shown
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.units import BASE_UNITS
@@ -341,7 +342,7 @@ class _Reader:
                 empty.append(target or source)
                 continue
             if source not in values:
-                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {_listed(values)}")
+                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {listed(values)}")
             change = self._transformation(entry, f"the mapping of '{source}'")
             given = values[source]
             keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
@@ -353,8 +354,8 @@ class _Reader:
                 found[target] = Value(change(given.value), keeps, given.definition)
         if empty:
             self.note(
-                f"{what}: {len(empty)} entries of the mapping have no source or no target ({_listed(empty)}); they are "
-                "left out"
+                f"{what}: {len(empty)} entries of the mapping have no source or no target "
+                f"({listed(empty, quote=False)}); they are left out"
             )
         return found
 
@@ -407,11 +408,6 @@ def _annotated_steps(holder: Element) -> Iterator[str]:
                         f"the annotation '{shown(kind)}' has {key} = {shown(value)}, which is meant for another tool "
                         "and not used; give step= to choose the step"
                     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return (", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")) or "none"
 
 
 def _shown(end: End) -> str:

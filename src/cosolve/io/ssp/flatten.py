@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.io.ssp.affine import Affine, Unit, conversion
 from cosolve.io.ssp.document import Component, Connection, Connector, Structure, Value
@@ -66,7 +67,7 @@ class Flat:
             if connector not in structure.connectors:
                 raise SetupError(
                     f"{self.shown}: a connection names the connector '{connector}' of the system '{structure.name}', "
-                    f"which has {_listed(structure.connectors)}"
+                    f"which has {listed(structure.connectors)}"
                 )
             return path, connector
         if element in structure.dictionaries:
@@ -74,13 +75,13 @@ class Flat:
         if element not in structure.elements:
             raise SetupError(
                 f"{self.shown}: a connection in '{structure.name}' names the element '{element}', but there are "
-                f"{_listed({**structure.elements, **structure.dictionaries})}"
+                f"{listed([*structure.elements, *structure.dictionaries])}"
             )
         inner = structure.elements[element]
         if inner.connectors and connector not in inner.connectors:
             raise SetupError(
                 f"{self.shown}: a connection names the connector '{connector}' of '{_join(path, element)}', which has "
-                f"{_listed(inner.connectors)}"
+                f"{listed(inner.connectors)}"
             )
         return _join(path, element), connector
 
@@ -108,7 +109,7 @@ class Flat:
                 return self._parameter(inner, here, rest) if isinstance(inner, Structure) else (here, rest)
         raise SetupError(
             f"{self.shown}: the parameters of '{structure.name}' name '{name}', which is neither one of its connectors "
-            f"nor an element and its parameter; the elements are {_listed(structure.elements)}"
+            f"nor an element and its parameter; the elements are {listed(structure.elements)}"
         )
 
     def parameters(self, path: str) -> dict[str, Any]:
@@ -203,8 +204,3 @@ def _join(path: str, name: str) -> str:
 
 def _name(node: Node) -> str:
     return f"{node[0]}.{node[1]}" if node[0] else node[1]
-
-
-def _listed(names: Any) -> str:
-    names = list(names)
-    return ", ".join(f"'{n}'" for n in names[:8]) + (", ..." if len(names) > 8 else "") if names else "none"
