@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import critical_step, macro_map
-from cosolve.analysis.structure import Structure, structure
+from cosolve.analysis.structure import CouplingStructure, structure
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
@@ -111,7 +111,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     return advice
 
 
-def _check_capabilities(advice: Advice, method: Method, found: Structure) -> None:
+def _check_capabilities(advice: Advice, method: Method, found: CouplingStructure) -> None:
     complaints = method.complaints(found.plan)
     for complaint in complaints:
         advice.add("error", "capability", complaint)
@@ -119,7 +119,7 @@ def _check_capabilities(advice: Advice, method: Method, found: Structure) -> Non
         advice.add("good", "capability", f"{method.label} can run this system")
 
 
-def _check_dynamic_static(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_dynamic_static(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """One set of differential equations around memoryless models: there is a method made for that."""
     plan = found.plan
     dynamic = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "equations")]
@@ -141,7 +141,7 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Structur
         )
 
 
-def _check_driven(advice: Advice, found: Structure) -> None:
+def _check_driven(advice: Advice, found: CouplingStructure) -> None:
     """Driven inputs with kinks of subsystems that cannot be stopped there."""
     plan = found.plan
     for one in plan.driven:
@@ -187,7 +187,7 @@ def _check_jacobians(advice: Advice, system: System, method: Method, H: float) -
         advice.add("warning", "wrong-jacobian", finding.text)
 
 
-def _check_loops(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_loops(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     for loop in found.loops:
         path = " -> ".join((*loop, loop[0]))
         text = f"algebraic loop (feed-through all the way round): {path}"
@@ -203,7 +203,7 @@ def _check_loops(advice: Advice, method: Method | None, found: Structure) -> Non
             advice.add("note", "algebraic-loop", f"{text}; SemiImplicit and Implicit methods solve it")
 
 
-def _check_start(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_start(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """Unknowns of equations, and variables in algebraic loops, that the instant t = 0 does not determine."""
     plan = found.plan
     equations = equations_of(plan.blocks)
@@ -251,7 +251,7 @@ def _check_start(advice: Advice, method: Method | None, found: Structure) -> Non
         )
 
 
-def _check_held_copies(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_held_copies(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """The trap of the spec (applied-force 3.1): held copies of states lead by half a step and take damping away."""
     if method is None or method.degree > 0 or not isinstance(method, (SemiImplicit, Implicit)):
         return

@@ -23,9 +23,9 @@ from scipy.sparse import csr_array, diags_array
 
 from cosolve.basics.checks import whole
 from cosolve.errors import SetupError
-from cosolve.mapping.checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.mapping import Mapping
 from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.mesh_checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.neighbours import nearest_cells, nearest_points
 
 Basis = Literal["cubic", "thin_plate", "wendland"]

@@ -2,8 +2,8 @@
 
 Both processes see one block of memory: a request with its counter, an answer with its counter, and a flag per side that
 says "asleep". Who has written counts up; who waits watches the counter, then gives way to other processes, then raises
-its flag and sleeps on the pipe between the two, in Python (`crossing.py`), which also notices when the other side is
-gone. Who counts up and finds the flag takes it down and nudges, exactly once.
+its flag and sleeps on the pipe between the two, in Python (`native_exchange.py`), which also sees when the other side
+is gone. Who counts up and finds the flag takes it down and nudges, exactly once.
 
 Rollback needs no exchange of its own: `save` and `restore` are noted here and done there before the next crossing.
 """

@@ -133,7 +133,7 @@ class Isolated(Proxy):
         if self.transport != "shared memory":
             way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
             return f"its process is reached through {way}, and compiled code needs shared memory"
-        from cosolve.process.crossing import near_native
+        from cosolve.process.native_exchange import near_native
 
         return near_native(self, H, degree)
 

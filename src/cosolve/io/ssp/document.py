@@ -77,12 +77,12 @@ class Component:
 
 
 @dataclass
-class Structure:
+class SspSystem:
     """A system: elements and how they are connected. `dictionaries`: names of references -> name of the dictionary."""
 
     name: str
     connectors: dict[str, Connector] = field(default_factory=dict)
-    elements: dict[str, Component | Structure] = field(default_factory=dict)
+    elements: dict[str, Component | SspSystem] = field(default_factory=dict)
     dictionaries: dict[str, str] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Document:
     `notes` are sentences about what was left out, `step_notes` about steps that other tools have annotated.
     """
 
-    structure: Structure
+    structure: SspSystem
     t_start: float
     t_end: float | None
     run: dict[str, str]
@@ -216,9 +216,9 @@ class _Reader:
 
     # -- pieces ----------------------------------------------------------------------------------------
 
-    def _structure(self, system: Element, units: dict[str, Unit]) -> Structure:
+    def _structure(self, system: Element, units: dict[str, Unit]) -> SspSystem:
         name = self._name(system, "a system")
-        found = Structure(name, self._connectors(system, name), units=units)
+        found = SspSystem(name, self._connectors(system, name), units=units)
         elements = _child(system, "Elements")
         for element in () if elements is None else elements:
             kind, inner = _local(element), self._name(element, f"an element of '{name}'")
@@ -234,7 +234,7 @@ class _Reader:
         found.connections = [self._connection(c, name) for c in _children(system, "Connections", "Connection")]
         return found
 
-    def _component(self, element: Element, name: str) -> Component | Structure:
+    def _component(self, element: Element, name: str) -> Component | SspSystem:
         source, kind = element.get("source"), element.get("type", _FMU)
         if not source:
             raise self.refuse(f"the component '{name}' has no source")

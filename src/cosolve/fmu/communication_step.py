@@ -1,4 +1,4 @@
-"""Crossing a macro step with an FMU: hand it the input signal, call `doStep`, deal with early returns and events."""
+"""A macro step with an FMU: hand it the input signal, call `doStep`, deal with early returns and events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Discarded(SubsystemError):
     reached = 0.0
 
 
-class Crossing:
+class CommunicationStep:
     """The steps of one instance. Places inside a macro step are fractions `s` of it, from 0 to 1."""
 
     def __init__(self, instance: Instance, inputs: list[Variable], substeps: int, interpolate: bool) -> None:
