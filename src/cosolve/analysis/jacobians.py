@@ -16,6 +16,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_whole, positive
+from cosolve.basics.differences import TWO_SIDED
 from cosolve.basics.wording import failed_while
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
@@ -26,8 +27,6 @@ from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Ports
 
-#: Cube root of the rounding unit, which balances the two errors of a central difference.
-_INCREMENT = 6e-6
 #: The second increment is so many times larger.
 _LARGER = 3.0
 #: Entries named of one matrix; columns differenced of one matrix, evenly spread over a field.
@@ -230,7 +229,7 @@ def _compare(given: Any, function: Callable[[Vector], Vector], x: Vector, nomina
                 f"({len(here)}, {len(x)})"
             )
         matrix = matrix[:, columns]
-    relative = max(_INCREMENT, noise ** (1 / 3))
+    relative = max(TWO_SIDED, noise ** (1 / 3))
     differenced, unsure = np.empty_like(matrix), np.empty_like(matrix)
     for k, j in enumerate(columns):
         d = relative * max(float(nominal[j]), abs(float(x[j])))

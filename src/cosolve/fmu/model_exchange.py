@@ -40,7 +40,7 @@ from cosolve.fmu.places import found_file
 from cosolve.fmu.sensitivity import Sensitivity
 from cosolve.fmu.steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.fmu.trajectory import MAX_STEPS, Observer, Trajectory
-from cosolve.signal.polynomial import InputSignal, Polynomial
+from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
 from cosolve.subsystem.base import Subsystem
 
 
@@ -372,12 +372,8 @@ class ModelExchange(Subsystem):
         increment = max(self.noise, 1e-12) ** (1 / 3) * max(1.0, float(np.abs(u.end[k])))
         ends = []
         for sign in (1.0, -1.0):
-            rows = max(len(u.coefficients), len(weight))
-            moved = np.zeros((rows, u.coefficients.shape[1]))
-            moved[: len(u.coefficients)] = u.coefficients
-            moved[: len(weight), k] += sign * increment * weight
             self._restore(state)
-            ends.append(self.advance(t0, t1, Polynomial(u.t0, u.H, moved)))
+            ends.append(self.advance(t0, t1, perturbed(u, k, sign * increment * weight)))
         slope: Vector = (ends[0] - ends[1]) / (2.0 * increment)
         return slope
 

@@ -2,7 +2,7 @@
 
     cosolve inspect --try wheel.fmu          print(cs.try_fmu("wheel.fmu"))
 
-The FMU runs in a process of its own, one claim after the other (`fmu_claims.py`). Where it crashes or hangs, that claim
+The FMU runs in a process of its own, one claim after the other (`claims.py`). Where it crashes or hangs, that claim
 is answered by that, and a new process goes on with the next one. What the trial found is remembered for this process,
 and `Trial.write` keeps it: `cs.Fmu(file, trial="wheel.trial.json")` then does not rely on what did not hold.
 """
@@ -26,9 +26,10 @@ from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
 from cosolve.fmu.findings import FORMAT, Finding, facts
 from cosolve.fmu.inspection import Inspection, Verdict, inspect_fmu
+from cosolve.fmu.tables import Printed
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 __all__ = ["Finding", "Trial", "try_fmu"]
 
@@ -36,7 +37,7 @@ _COLOURS = {"holds": "green", "fails": "red", "crashes": "red", "hangs": "red"}
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Printed):
     """What `try_fmu` found; `print` it, take the fields, or `write` it for later runs."""
 
     file: str
@@ -67,19 +68,8 @@ class Trial:
         """Keep it, for `cs.Fmu(..., trial=file)`."""
         Path(file).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        text = StringIO()
-        self.show(Console(file=text, width=100))
-        return text.getvalue().rstrip()
-
-    def show(self, console: Console) -> None:
-        """Print it as tables."""
-        for part in _rendered(self):
-            console.print(part)
+    def rendered(self) -> list[RenderableType]:
+        return _rendered(self)
 
 
 def try_fmu(

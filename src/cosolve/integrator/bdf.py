@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.differences import forward_differences
 from cosolve.basics.lu import RCOND, lu_factor, lu_solve
 from cosolve.errors import ConvergenceError, NonFiniteError, StepSizeError, SubsystemError
 from cosolve.integrator.bdf_control import BdfControl, Counts
@@ -73,25 +74,6 @@ class RightHandSide:
         if self.given is not None:
             return f, np.asarray(self.given(t, x.copy()), dtype=np.float64)
         return f, forward_differences(lambda shifted: _finite(self.function(t, shifted), t), x, f, self.scale)
-
-
-def forward_differences(
-    function: Callable[[Vector], Vector], x: Vector, f: Vector, scale: Vector | float, increment: float = 1.49e-8
-) -> Matrix:
-    """`df/dx` column by column with `Delta_l = increment * max(scale_l, |x_l|)` (Eq. 4.7); `f` is the value at `x`.
-
-    >>> import numpy as np
-    >>> x = np.array([1.0, 2.0])
-    >>> forward_differences(lambda x: np.array([x[0] * x[1]]), x, np.array([2.0]), 1.0).round(6)
-    array([[2., 1.]])
-    """
-    columns = np.empty((len(f), len(x)))
-    size = increment * np.maximum(scale, np.abs(x))
-    for j in range(len(x)):
-        shifted = x.copy()
-        shifted[j] += size[j]
-        columns[:, j] = (function(shifted) - f) / (shifted[j] - x[j])
-    return columns
 
 
 class _Failed(Exception):

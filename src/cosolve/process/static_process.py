@@ -22,11 +22,11 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import positive
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal
-from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports
+from cosolve.subsystem.static import Stateless
 
 
-class StaticProcess(Subsystem):
+class StaticProcess(Stateless):
     r"""`y(t, u)` computed by a program (module docstring); it stays alive between calls unless `keep=False`.
 
     A call that takes longer than `timeout` seconds, a program that ends early or answers nonsense raises a sentence.
@@ -110,18 +110,6 @@ class StaticProcess(Subsystem):
         if self._child is not None:
             self._child.end()
             self._child = None
-
-    def save(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None:
-        pass
-
-    def get_state(self) -> Vector:
-        return np.zeros(0)
-
-    def set_state(self, x: Vector) -> None:
-        pass
 
 
 class _Child:

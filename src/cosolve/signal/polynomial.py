@@ -126,6 +126,20 @@ class Polynomial:
         return horner(self.coefficients, (t - self.t0) / self.H)
 
 
+def perturbed(u: InputSignal, k: int, by: Vector) -> Polynomial:
+    """The signal with input `k` moved by the polynomial with the coefficients `by`.
+
+    >>> import numpy as np
+    >>> perturbed(Polynomial(0.0, 1.0, np.zeros((1, 2))), 1, np.array([0.0, 2.0])).coefficients
+    array([[0., 0.],
+           [0., 2.]])
+    """
+    moved = np.zeros((max(len(u.coefficients), len(by)), u.coefficients.shape[1]))
+    moved[: len(u.coefficients)] = u.coefficients
+    moved[: len(by), k] += by
+    return Polynomial(u.t0, u.H, moved)
+
+
 class DrivenPolynomial(Polynomial):
     """The same, with columns that follow functions of time: exact where they are asked for at a time.
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import initial_state, is_number, refuse_no_function, whole
+from cosolve.basics.differences import forward_differences
 from cosolve.basics.lu import factorised
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.integrator.bdf import forward_differences
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports

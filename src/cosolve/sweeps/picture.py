@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.wording import listed
-from cosolve.errors import OutputFileError, SetupError
+from cosolve.errors import SetupError
+from cosolve.result.plot import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,10 +78,7 @@ def draw_map(
         elif _geometric(where):
             getattr(axes, f"set_{axis.axis_name}scale")("log")
     if path is not None:
-        try:
-            figure.savefig(path)
-        except OSError as error:
-            raise OutputFileError(f"the map cannot be written to '{path}': {error.strerror or error}") from error
+        save_figure(figure, path, "map")
     return figure
 
 
