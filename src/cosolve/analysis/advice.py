@@ -11,6 +11,7 @@ from cosolve.analysis.black_box import estimate_stability, hides_state, limit_be
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import critical_step, macro_map
 from cosolve.analysis.structure import CouplingStructure, structure
+from cosolve.basics.wording import listed
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
@@ -131,7 +132,7 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Coupling
     if len(dynamic) != 1 or not static or len(dynamic) + len(static) < plan.n_subsystems or not found.in_cycle.any():
         return
     if not isinstance(method, DynamicStatic):
-        names = ", ".join(f"'{plan.names[i]}'" for i in static[:3])
+        names = listed((plan.names[i] for i in static), 3)
         advice.add(
             "note",
             "dynamic-static",
@@ -266,7 +267,7 @@ def _check_held_copies(advice: Advice, method: Method | None, found: CouplingStr
         advice.add(
             "warning",
             "held-displacement",
-            f"degree 0 holds the copied state {', '.join(repr(h) for h in held[:3])} at its end value over the step: "
+            f"degree 0 holds the copied state {listed(held, 3)} at its end value over the step: "
             "it leads by half a step, which acts like negative damping (displacement-type coupling); use degree 1, or "
             "couple by a force law",
         )

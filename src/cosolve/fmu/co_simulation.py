@@ -40,6 +40,7 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_fixed,
     remedy,
     structural_sizes,
 )
@@ -492,12 +493,7 @@ class Fmu(Subsystem):
         """
         given = given_values(self.description, values, None, self.file)
         if self._instance.stepping:
-            for key in given:
-                if self.description.variables[key].variability != "tunable":
-                    raise SetupError(
-                        f"'{key}' of '{self.file}' is {self.description.variables[key].variability}: it cannot be "
-                        "changed while the FMU runs, only before (parameters=...)"
-                    )
+            refuse_fixed(self.description, given, self.file)
             for key, value in given.items():
                 self._instance.set(self.description.variables[key], value)
             if self._step_jacobian is not None:

@@ -32,6 +32,7 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_fixed,
     remedy,
     structural_sizes,
 )
@@ -387,13 +388,7 @@ class ModelExchange(Subsystem):
         """Set tunable parameters between steps (an event); before the run any parameter. They stay for later runs."""
         given = given_values(self.description, values, None, self.file)
         if self._instance.stepping:
-            for key in given:
-                variability = self.description.variables[key].variability
-                if variability != "tunable":
-                    raise SetupError(
-                        f"'{key}' of '{self.file}' is {variability}: it cannot be changed while the FMU runs, only "
-                        "before (parameters=...)"
-                    )
+            refuse_fixed(self.description, given, self.file)
             self._tune(given)
         else:
             self._instance.give(given)

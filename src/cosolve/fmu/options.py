@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,17 @@ def given_values(
         ):
             raise SetupError(f"'{name}' of '{file}' has no start value that can be set; the FMU computes it")
     return {**(parameters or {}), **(start or {})}
+
+
+def refuse_fixed(description: Description, names: Iterable[str], file: str | Path) -> None:
+    """While an FMU runs, only tunable parameters can be set."""
+    for name in names:
+        variability = description.variables[name].variability
+        if variability != "tunable":
+            raise SetupError(
+                f"'{name}' of '{file}' is {variability}: it cannot be changed while the FMU runs, only before "
+                "(parameters=...)"
+            )
 
 
 def structural_sizes(

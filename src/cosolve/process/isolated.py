@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosolve.basics.checks import choice, positive
-from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import worker as far_side
 from cosolve.process.launch import Worker
-from cosolve.process.proxy import Proxy
+from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.subsystem.base import Subsystem
 
 if TYPE_CHECKING:
@@ -85,14 +85,8 @@ class Isolated(Proxy):
 
     def _loaded(self) -> dict[str, Any]:
         label = f" '{self._name}'" if self._name else ""
-        try:
+        with told_as_setup(f"Isolated{label}"):
             about = self._worker.loaded()
-        except CosolveError as error:
-            raise SetupError(f"Isolated{label}: {error}") from error
-        except Exception as error:
-            raise SetupError(
-                f"Isolated{label}: loading the subsystem raised {type(error).__name__}: {error}"
-            ) from error
         if self._wanted == "shared memory":
             numbers = sum(port.length for port in (*about["inputs"], *about["outputs"]))
             trouble = self._worker.share_memory(8 * _DEGREES * numbers + 1024)

@@ -21,11 +21,11 @@ from contextlib import suppress
 from typing import Any
 
 from cosolve.basics.checks import positive
-from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.channel import Gone, Late, Tcp
 from cosolve.process.launch import rebuilt
-from cosolve.process.proxy import Proxy
+from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.process.worker import Server
 
 _HANDSHAKE = 10.0  # seconds
@@ -83,17 +83,11 @@ class Remote(Proxy):
         return channel
 
     def _loaded(self) -> dict[str, Any]:
-        try:
+        with told_as_setup(f"Remote {self._where}"):
             patience = None if self._timeout is None else self._timeout + _LOADING
             answer = m.read_answer(self._exchange(m.write_request(m.LOAD), patience))
             if answer.form == m.FAILURE:
                 raise rebuilt(answer.value)
-        except CosolveError as error:
-            raise SetupError(f"Remote {self._where}: {error}") from error
-        except Exception as error:
-            raise SetupError(
-                f"Remote {self._where}: loading the subsystem raised {type(error).__name__}: {error}"
-            ) from error
         about: dict[str, Any] = answer.value
         return about
 

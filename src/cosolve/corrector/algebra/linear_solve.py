@@ -100,7 +100,7 @@ class Factorised:
         pattern.eliminate_zeros()
         unmatched = np.flatnonzero(maximum_bipartite_matching(pattern, perm_type="column") < 0)
         if len(unmatched):
-            named = ", ".join(repr(self.labels[m]) for m in unmatched[:4])
+            named = listed((self.labels[int(m)] for m in unmatched), 4)
             return (
                 f"{len(unmatched)} of {len(self.labels)} equations have no coupling variable of their own left "
                 f"(structural rank {len(self.labels) - len(unmatched)}), among them those of {named}"
