@@ -53,19 +53,37 @@ def lagrange_weights(nodes: tuple[float, ...]) -> Matrix:
     array([[ 0.,  1.],
            [ 1., -1.]])
     """
-    n = len(nodes)
-    weights = np.zeros((n, n))
-    for j, node in enumerate(nodes):
-        basis = np.array([1.0])
-        for other in (*nodes[:j], *nodes[j + 1 :]):
-            grown = np.zeros(len(basis) + 1)
-            grown[1:] = basis
-            grown[:-1] -= other * basis
-            basis = grown / (node - other)
-        weights[:, j] = basis
-    weights += 0.0  # no negative zeros
+    weights = np.empty((len(nodes), len(nodes)))
+    fill_weights(nodes, len(nodes), weights)
     weights.flags.writeable = False  # shared through the cache
     return weights
+
+
+def fill_weights(nodes: Sequence[float], count: int, out: Matrix) -> None:
+    """`out` gets `lagrange_weights` of the first `count` nodes; plain enough to be compiled too.
+
+    >>> out = np.empty((2, 2))
+    >>> fill_weights([0.0, -1.0], 2, out)
+    >>> out
+    array([[ 1.,  0.],
+           [ 1., -1.]])
+    """
+    basis, grown = np.zeros(count + 1), np.zeros(count + 1)
+    for j in range(count):
+        basis[0] = 1.0
+        length = 1
+        for other in range(count):
+            if other != j:
+                grown[0] = 0.0
+                for k in range(length):
+                    grown[k + 1] = basis[k]
+                for k in range(length):
+                    grown[k] -= nodes[other] * basis[k]
+                length += 1
+                for k in range(length):
+                    basis[k] = grown[k] / (nodes[j] - nodes[other])
+        for k in range(count):
+            out[k, j] = basis[k] + 0.0  # no negative zeros
 
 
 def end_values(coefficients: Matrix) -> Vector:

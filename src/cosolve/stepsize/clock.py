@@ -11,7 +11,7 @@ from cosolve.basics.checks import is_number, is_positive
 from cosolve.errors import SetupError
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
-_TICKS = 2**52
+TICKS = 2**52
 
 
 def refuse_bad_span(t_start: float, t_end: float) -> None:
@@ -81,6 +81,26 @@ class UniformClock:
         return self.t_end - self.time(n)
 
 
+def fit_ticks(H: float, span: float, tick: int) -> int:
+    """Ticks of a step of about `H` from `tick`, clipped to the end of `span` (which swallows a negligible rest).
+
+    >>> fit_ticks(0.5, 1.0, 0) == TICKS // 2, fit_ticks(2.0, 1.0, 0) == TICKS
+    (True, True)
+    """
+    left = TICKS - tick
+    ticks = max(1, round(min(1.0, H / span) * TICKS))
+    return left if left - ticks < 1e-6 * ticks else min(ticks, left)
+
+
+def time_of_tick(tick: int, t_start: float, t_end: float, span: float) -> float:
+    """The time of a tick; the last one is `t_end` to the bit.
+
+    >>> time_of_tick(TICKS // 2, 0.0, 0.3, 0.3), time_of_tick(TICKS, 0.0, 0.3, 0.3)
+    (0.15, 0.3)
+    """
+    return t_end if tick >= TICKS else min(t_end, t_start + span * (tick / TICKS))
+
+
 class TickClock:
     """Variable steps on a grid of integer ticks, fine enough to be invisible and exact at both ends.
 
@@ -95,17 +115,15 @@ class TickClock:
 
     def fit(self, H: float) -> int:
         """Ticks of a step of about `H` from here, clipped to the end (which swallows a negligible rest)."""
-        left = _TICKS - self.tick
-        ticks = max(1, round(min(1.0, H / self.span) * _TICKS))
-        return left if left - ticks < 1e-6 * ticks else min(ticks, left)
+        return fit_ticks(H, self.span, self.tick)
 
     def length(self, ticks: int) -> float:
         """Length of a step of so many ticks."""
-        return self.span * (ticks / _TICKS)
+        return self.span * (ticks / TICKS)
 
     def at(self, tick: int) -> float:
         """Time of a tick."""
-        return self.t_end if tick >= _TICKS else min(self.t_end, self.t_start + self.span * (tick / _TICKS))
+        return time_of_tick(tick, self.t_start, self.t_end, self.span)
 
     def advance(self, ticks: int) -> None:
         """Move on."""
@@ -119,4 +137,4 @@ class TickClock:
     @property
     def done(self) -> bool:
         """True at the end."""
-        return self.tick >= _TICKS
+        return self.tick >= TICKS

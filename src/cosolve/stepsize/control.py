@@ -17,7 +17,8 @@ from cosolve.errors import SetupError
 from cosolve.integrator.step_control import step_factor
 from cosolve.stepsize.clock import refuse_bad_step
 
-_TINY = 1e-300
+#: Errors count as at least this, so that nothing is divided by zero.
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -78,20 +79,39 @@ class Adaptive:
             return 0.0
         atol = self.rtol if self.atol is None else self.atol
         weight = atol * nominal + self.rtol * np.maximum(np.abs(z), np.abs(predicted))
-        squares = ((z - predicted) / np.maximum(weight, _TINY)) ** 2
+        squares = ((z - predicted) / np.maximum(weight, TINY)) ** 2
         return float(np.sqrt(squares.cumsum()[-1] / len(z)))  # added in order, as the compiled loop does
 
     def next_step(self, H: float, error: float, previous: float | None, degree: int) -> float:
         """Length of the step after one of length `H` with this estimate (`previous`: that of the step before)."""
-        error = max(error, _TINY)
-        order = degree + 1
-        if self.controller == "I" or previous is None:
-            power = 1.0 if self.controller == "I" else self.alpha
-            proposal: float = H * error ** (-power / order)
-        else:
-            proposal = H * error ** (-self.alpha / order) * max(previous, _TINY) ** (self.beta / order)
-        return min(float(self.H_max), self.q_max * H, max(self.H_min, self.q_min * H, self.q * proposal))
+        integral = self.controller == "I"
+        power, past = 1.0 if integral else self.alpha, np.nan if integral or previous is None else previous
+        proposal = proposed_length(H, error, past, degree + 1, power, self.beta)
+        return bounded_length(H, proposal, self.H_min, float(self.H_max), self.q, self.q_min, self.q_max)
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
         """Length of the repetition of a rejected step."""
         return max(self.H_min, H * float(step_factor(error, degree + 1, self.q, self.q_min, np.inf)))
+
+
+def proposed_length(H: float, error: float, previous: float, order: int, power: float, beta: float) -> float:
+    """What a PI controller makes of a step of length `H` with this error, and of the error before (NaN: none).
+
+    >>> proposed_length(0.1, 1.0, float("nan"), 2, 1.0, 0.4), proposed_length(0.1, 0.25, 1.0, 2, 1.0, 0.4)
+    (0.1, 0.2)
+    """
+    proposal: float = H * max(error, TINY) ** (-power / order)
+    if previous == previous:
+        proposal = proposal * max(previous, TINY) ** (beta / order)
+    return proposal
+
+
+def bounded_length(
+    H: float, proposal: float, H_min: float, H_max: float, q: float, q_min: float, q_max: float
+) -> float:
+    """The proposal with its safety factor, between the bounds (Eq. 2.32).
+
+    >>> bounded_length(0.1, 0.2, 0.0, 1.0, 0.5, 0.25, 4.0), bounded_length(0.1, 9.0, 0.0, 1.0, 0.5, 0.25, 4.0)
+    (0.1, 0.4)
+    """
+    return min(H_max, q_max * H, max(H_min, q_min * H, q * proposal))

@@ -342,7 +342,8 @@ class _Reader:
                 empty.append(target or source)
                 continue
             if source not in values:
-                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {listed(values)}")
+                known = listed(values, quote=False)
+                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {known}")
             change = self._transformation(entry, f"the mapping of '{source}'")
             given = values[source]
             keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
