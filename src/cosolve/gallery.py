@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 
 _HERE = Path(__file__).resolve().parent
@@ -41,10 +42,7 @@ def run_example(name: str, arguments: Sequence[str] = ()) -> int:
     """Run an example in a process of its own, here; its exit code."""
     known = examples()
     if name not in known:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean '{close[0]}'?" if close else "cosolve demo --list shows them"
+        hint = did_you_mean(name, known, otherwise="cosolve demo --list shows them", cutoff=0.5)
         raise SetupError(f"there is no example '{name}'; {hint}")
     path = known[name]
     before = os.environ.get("PYTHONPATH")

@@ -18,8 +18,8 @@ from examples.multi_code.model import (
 )
 
 import cosolve as cs
+from cosolve.basics.lu import equilibration
 from cosolve.corrector import Aitken, InterfaceProblem, Relaxation, optimal_factor
-from cosolve.corrector.algebra.linear_solve import equilibration
 
 SETTINGS = pytest.mark.parametrize(
     ("p", "printed"), [(SETTING_1, example.REFERENCE["setting 1"]), (SETTING_2, example.REFERENCE["setting 2"])]

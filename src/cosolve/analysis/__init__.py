@@ -6,14 +6,14 @@ from cosolve.analysis.convergence import Convergence, convergence, local_values,
 from cosolve.analysis.linearisation import compare_linearisation
 from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
-from cosolve.analysis.structure import Structure, structure
+from cosolve.analysis.structure import CouplingStructure, structure
 
 __all__ = [
     "Advice",
     "Convergence",
+    "CouplingStructure",
     "MacroMap",
     "OrderEstimate",
-    "Structure",
     "check",
     "compare_linearisation",
     "convergence",

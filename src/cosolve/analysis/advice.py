@@ -10,7 +10,8 @@ import numpy as np
 from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import critical_step, macro_map
-from cosolve.analysis.structure import Structure, structure
+from cosolve.analysis.structure import CouplingStructure, structure
+from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
@@ -112,7 +113,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     return advice
 
 
-def _check_capabilities(advice: Advice, method: Method, found: Structure) -> None:
+def _check_capabilities(advice: Advice, method: Method, found: CouplingStructure) -> None:
     complaints = method.complaints(found.plan)
     for complaint in complaints:
         advice.add("error", "capability", complaint)
@@ -120,7 +121,7 @@ def _check_capabilities(advice: Advice, method: Method, found: Structure) -> Non
         advice.add("good", "capability", f"{method.label} can run this system")
 
 
-def _check_dynamic_static(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_dynamic_static(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """One set of differential equations around memoryless models: there is a method made for that."""
     plan = found.plan
     dynamic = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "equations")]
@@ -132,7 +133,7 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Structur
     if len(dynamic) != 1 or not static or len(dynamic) + len(static) < plan.n_subsystems or not found.in_cycle.any():
         return
     if not isinstance(method, DynamicStatic):
-        names = ", ".join(f"'{plan.names[i]}'" for i in static[:3])
+        names = listed((plan.names[i] for i in static), 3)
         advice.add(
             "note",
             "dynamic-static",
@@ -142,7 +143,7 @@ def _check_dynamic_static(advice: Advice, method: Method | None, found: Structur
         )
 
 
-def _check_driven(advice: Advice, found: Structure) -> None:
+def _check_driven(advice: Advice, found: CouplingStructure) -> None:
     """Driven inputs with kinks of subsystems that cannot be stopped there."""
     plan = found.plan
     for one in plan.driven:
@@ -188,7 +189,7 @@ def _check_jacobians(advice: Advice, system: System, method: Method, H: float) -
         advice.add("warning", "wrong-jacobian", finding.text)
 
 
-def _check_loops(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_loops(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     for loop in found.loops:
         path = " -> ".join((*loop, loop[0]))
         text = f"algebraic loop (feed-through all the way round): {path}"
@@ -204,7 +205,7 @@ def _check_loops(advice: Advice, method: Method | None, found: Structure) -> Non
             advice.add("note", "algebraic-loop", f"{text}; SemiImplicit and Implicit methods solve it")
 
 
-def _check_start(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_start(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """Unknowns of equations, and variables in algebraic loops, that the instant t = 0 does not determine."""
     plan = found.plan
     equations = equations_of(plan.blocks)
@@ -252,7 +253,7 @@ def _check_start(advice: Advice, method: Method | None, found: Structure) -> Non
         )
 
 
-def _check_held_copies(advice: Advice, method: Method | None, found: Structure) -> None:
+def _check_held_copies(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """A trap (docs/theory.md, "Semi-implicit"): held copies of states lead by half a step and take damping away."""
     if method is None or method.degree > 0 or not isinstance(method, (SemiImplicit, Implicit)):
         return
@@ -267,7 +268,7 @@ def _check_held_copies(advice: Advice, method: Method | None, found: Structure) 
         advice.add(
             "warning",
             "held-displacement",
-            f"degree 0 holds the copied state {', '.join(repr(h) for h in held[:3])} at its end value over the step: "
+            f"degree 0 holds the copied state {listed(held, 3)} at its end value over the step: "
             "it leads by half a step, which acts like negative damping (displacement-type coupling); use degree 1, or "
             "couple by a force law",
         )

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_whole, positive
+from cosolve.basics.differences import TWO_SIDED
+from cosolve.basics.wording import failed_while
 from cosolve.engine.readable.crew import Crew
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
@@ -26,8 +28,6 @@ from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Ports
 
-#: Cube root of the rounding unit, which balances the two errors of a central difference.
-_INCREMENT = 6e-6
 #: The second increment is so many times larger.
 _LARGER = 3.0
 #: Entries named of one matrix; columns differenced of one matrix, evenly spread over a field.
@@ -70,9 +70,8 @@ def check_jacobians(
     it is 2 times the right value
     """
     refuse_bad_step(H, "H")
-    if not (is_number(rtol) and rtol > 0):
-        raise SetupError(f"check_jacobians: rtol must be a positive number, not {rtol!r}")
-    if isinstance(after, bool) or not isinstance(after, (int, np.integer)) or after < 0:
+    positive("check_jacobians", "rtol", rtol)
+    if not is_whole(after, 0):
         raise SetupError(f"check_jacobians: after must be a number of macro steps, 0 or more, not {after!r}")
     if after and method is None:
         raise SetupError("check_jacobians: after needs the method that makes these steps; give method=...")
@@ -175,7 +174,7 @@ def _at_an_instant(plan: Plan, i: int, t: float, z: Vector, rtol: float) -> list
             given, lambda v: np.array(ports.pack(subsystem.output(t, v))), u, _nominal(plan.input_ports[i]), 0.0
         )
     except Exception as error:
-        return [_no_matrix(name, f"'{name}' failed while giving its output_jacobian at t = {t:.6g}: {error}")]
+        return [_no_matrix(name, failed_while(name, "giving its output_jacobian", t, error))]
     rows, columns = ports.labels(), plan.input_ports[i].labels()
     return _findings(name, f"'{name}'", f"output_jacobian, {{entry}}, t = {t:g}", rows, columns, compared, rtol)
 
@@ -231,7 +230,7 @@ def _compare(given: Any, function: Callable[[Vector], Vector], x: Vector, nomina
                 f"({len(here)}, {len(x)})"
             )
         matrix = matrix[:, columns]
-    relative = max(_INCREMENT, noise ** (1 / 3))
+    relative = max(TWO_SIDED, noise ** (1 / 3))
     differenced, unsure = np.empty_like(matrix), np.empty_like(matrix)
     for k, j in enumerate(columns):
         d = relative * max(float(nominal[j]), abs(float(x[j])))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_whole
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.method import Method
@@ -88,7 +89,7 @@ def order_estimate(
     >>> round(found.order, 1)
     2.0
     """
-    if not isinstance(ratio, int) or isinstance(ratio, bool) or ratio < 2:
+    if not is_whole(ratio, 2):
         raise SetupError(f"order_estimate: ratio must be a whole number from 2, so that times agree, not {ratio!r}")
     if not names:
         raise SetupError("order_estimate: names must say which variables to compare, such as ['mass.x']")

@@ -14,7 +14,7 @@ from cosolve.subsystem.feedthrough import feedthrough
 
 
 @dataclass(frozen=True)
-class Structure:
+class CouplingStructure:
     """Feed-through and loops of a system at its initial state.
 
     `loops` lists algebraic loops as addresses in signal order; `in_cycle` marks the coupling variables that lie on any
@@ -27,7 +27,7 @@ class Structure:
     in_cycle: npt.NDArray[np.bool_]
 
 
-def structure(system: System, t: float = 0.0) -> Structure:
+def structure(system: System, t: float = 0.0) -> CouplingStructure:
     """Find feed-through and algebraic loops (the subsystems are started for that).
 
     >>> import cosolve as cs
@@ -47,4 +47,4 @@ def structure(system: System, t: float = 0.0) -> Structure:
     in_cycle = np.zeros(plan.n_z, dtype=bool)
     for group in cycles(indirect):
         in_cycle[list(group)] = True
-    return Structure(plan, patterns, loops, in_cycle)
+    return CouplingStructure(plan, patterns, loops, in_cycle)

@@ -10,6 +10,7 @@ import os
 import stat
 from pathlib import Path
 
+from cosolve.basics.wording import shown
 from cosolve.errors import SetupError
 
 _OTHERS = (
@@ -42,13 +43,3 @@ def refuse_no_file(path: str | Path, folder: bool = False) -> None:
     for is_kind, word in _OTHERS:
         if is_kind(mode) and not (folder and stat.S_ISDIR(mode)):
             raise SetupError(f"'{shown(path)}' cannot be read: it is {word}, not a file")
-
-
-def shown(text: object, longest: int = 120) -> str:
-    r"""Text from outside as it may stand in a sentence: on one line, and not too long.
-
-    >>> shown("a\nb"), shown("x" * 1000, 10)
-    ('a\\nb', 'xxxxx...xx')
-    """
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
-    return plain if len(plain) <= longest else f"{plain[: longest - 5]}...{plain[-2:]}"

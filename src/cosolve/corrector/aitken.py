@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import nonzero
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.errors import SetupError
 
 #: Differences of residuals below this fraction of the residual itself say nothing about the slope.
 _VANISHING = 1e-13
@@ -41,9 +40,7 @@ class Aitken(Corrector):
     """
 
     def __init__(self, initial: float = 0.1, vector: bool = True, carry: bool = False) -> None:
-        if not (is_number(initial) and initial != 0):
-            raise SetupError(f"Aitken: initial must be a finite number other than 0, not {initial!r}")
-        self.initial, self.vector, self.carry = float(initial), vector, carry
+        self.initial, self.vector, self.carry = nonzero("Aitken", "initial", initial), vector, carry
         self._factor: Vector = np.array([self.initial])
         self._r: Vector | None = None
 

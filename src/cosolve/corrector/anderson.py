@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
-from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
+from cosolve.basics.checks import nonzero, whole
+from cosolve.corrector.algebra.least_squares import LeastSquares
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.errors import SetupError
 
 
 class Anderson(LeastSquares):
@@ -34,12 +33,8 @@ class Anderson(LeastSquares):
     def __init__(
         self, depth: int = 10, mixing: float = 1.0, initial: float = 0.1, reuse: int = 0, filter_tol: float = 1e-10
     ) -> None:
-        if not is_count(depth, 1):
-            raise SetupError(f"Anderson: depth must be a whole number from 1, not {depth!r}")
-        if not (is_number(mixing) and mixing != 0):
-            raise SetupError(f"Anderson: mixing must be a finite number other than 0, not {mixing!r}")
-        super().__init__(reuse, initial, filter_tol, columns=depth)
-        self.depth, self.mixing = int(depth), float(mixing)
+        self.depth, self.mixing = whole("Anderson", "depth", depth), nonzero("Anderson", "mixing", mixing)
+        super().__init__(reuse, initial, filter_tol, columns=self.depth)
 
     def __repr__(self) -> str:
         return f"Anderson(depth={self.depth}, mixing={self.mixing:g}, initial={self.initial:g}, reuse={self.reuse})"

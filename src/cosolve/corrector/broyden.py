@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
-from cosolve.corrector.algebra.least_squares import is_count
+from cosolve.basics.checks import is_number, whole
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import Corrector, InterfaceProblem
@@ -58,8 +57,7 @@ class Broyden(Corrector):
             )
         if form not in ("inverse", "direct"):
             raise SetupError(f"Broyden: form must be 'inverse' or 'direct', not {form!r}")
-        if not is_count(rank, 1):
-            raise SetupError(f"Broyden: rank must be a whole number from 1, not {rank!r}")
+        rank = whole("Broyden", "rank", rank)
         self.initial, self.carry, self.form, self.rank = initial, carry, form, int(rank)
         self.uses_jacobian = initial == "exact"
         self._begin(())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.corrector.algebra.least_squares import is_count
+from cosolve.basics.checks import whole
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError, SubsystemError
 
@@ -41,9 +41,7 @@ class Damped(Corrector):
     def __init__(self, corrector: Corrector, halvings: int = 20) -> None:
         if not isinstance(corrector, Corrector):
             raise SetupError(f"Damped: corrector must be a Corrector such as Newton(), not {corrector!r}")
-        if not is_count(halvings, 1):
-            raise SetupError(f"Damped: halvings must be a whole number from 1, not {halvings!r}")
-        self.corrector, self.halvings = corrector, int(halvings)
+        self.corrector, self.halvings = corrector, whole("Damped", "halvings", halvings)
         self.uses_jacobian = corrector.uses_jacobian
 
     def __repr__(self) -> str:

@@ -10,9 +10,9 @@ on newer ones are filtered out (QR2 of Haelterman et al. 2016, and where slopes 
 from __future__ import annotations
 
 from cosolve.basics.arrays import Vector
-from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
+from cosolve.basics.checks import whole
+from cosolve.corrector.algebra.least_squares import LeastSquares
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.errors import SetupError
 
 
 class IqnIls(LeastSquares):
@@ -36,8 +36,7 @@ class IqnIls(LeastSquares):
     """
 
     def __init__(self, reuse: int = 50, initial: float = 0.1, filter_tol: float = 1e-10, columns: int = 100) -> None:
-        if not is_count(columns, 1):
-            raise SetupError(f"IqnIls: columns must be a whole number from 1, not {columns!r}")
+        columns = whole("IqnIls", "columns", columns)
         super().__init__(reuse, initial, filter_tol, columns)
 
     def __repr__(self) -> str:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cosolve.basics.arrays import Vector
-from cosolve.corrector.algebra.least_squares import LeastSquares, is_count
+from cosolve.basics.checks import whole
+from cosolve.corrector.algebra.least_squares import LeastSquares
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import InterfaceProblem
-from cosolve.errors import SetupError
 
 
 class IqnImvj(LeastSquares):
@@ -38,11 +38,8 @@ class IqnImvj(LeastSquares):
     """
 
     def __init__(self, initial: float = 0.1, filter_tol: float = 1e-10, columns: int = 50, rank: int = 100) -> None:
-        if not is_count(columns, 1):
-            raise SetupError(f"IqnImvj: columns must be a whole number from 1, not {columns!r}")
-        if not is_count(rank, 1):
-            raise SetupError(f"IqnImvj: rank must be a whole number from 1, not {rank!r}")
-        self.rank = int(rank)
+        columns = whole("IqnImvj", "columns", columns)
+        self.rank = whole("IqnImvj", "rank", rank)
         super().__init__(0, initial, filter_tol, columns)
 
     def __repr__(self) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
-from cosolve.corrector.algebra.least_squares import is_count
+from cosolve.basics.checks import is_number, positive, whole
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError
 
@@ -44,11 +43,8 @@ class NewtonKrylov(Corrector):
     def __init__(self, rtol: float = 1e-3, vectors: int = 50, increment: float = 1e-8) -> None:
         if not (is_number(rtol) and 0 < rtol < 1):
             raise SetupError(f"NewtonKrylov: rtol must be a number between 0 and 1, not {rtol!r}")
-        if not is_count(vectors, 1):
-            raise SetupError(f"NewtonKrylov: vectors must be a whole number from 1, not {vectors!r}")
-        if not (is_number(increment) and increment > 0):
-            raise SetupError(f"NewtonKrylov: increment must be a positive number, not {increment!r}")
-        self.rtol, self.vectors, self.increment = float(rtol), int(vectors), float(increment)
+        self.rtol, self.vectors = float(rtol), whole("NewtonKrylov", "vectors", vectors)
+        self.increment = positive("NewtonKrylov", "increment", increment)
         self.krylov_vectors: list[int] = []
 
     def __repr__(self) -> str:

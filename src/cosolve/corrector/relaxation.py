@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import nonzero
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.errors import SetupError
 
@@ -26,9 +26,7 @@ class Relaxation(Corrector):
     """
 
     def __init__(self, alpha: float = 1.0) -> None:
-        if not (is_number(alpha) and alpha != 0):
-            raise SetupError(f"Relaxation: alpha must be a finite number other than 0, not {alpha!r}")
-        self.alpha = float(alpha)
+        self.alpha = nonzero("Relaxation", "alpha", alpha)
 
     def __repr__(self) -> str:
         return f"Relaxation(alpha={self.alpha:g})"

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import listed
 from cosolve.corrector.algebra.labels import variables_of
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM, Factorised, InterfaceMatrix
 from cosolve.corrector.base import Corrector, InterfaceProblem
@@ -111,8 +112,7 @@ class Secant(Corrector):
         for pair in self.pairs:
             for name in pair:
                 if name not in place:
-                    known = ", ".join(f"'{k}'" for k in list(place)[:8])
-                    raise SetupError(f"Secant: pairs name '{name}', but the coupling variables are {known}")
+                    raise SetupError(f"Secant: pairs name '{name}', but the coupling variables are {listed(place)}")
             row, column = place[pair[0]], place[pair[1]]
             if len(row) != len(column):
                 raise SetupError(

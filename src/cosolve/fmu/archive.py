@@ -17,12 +17,13 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from platform import machine
 from threading import Lock
 
-from cosolve.basics.plain_file import refuse_no_file, shown
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.basics.wording import listed, shown
 from cosolve.errors import SetupError, warn
 
 #: Limits on what one archive may unpack to. Shared libraries shrink to a half or a quarter when packed and tables to a
@@ -286,14 +287,15 @@ def library(folder: Path, fmi: int, identifier: str, shown: str | Path = "the FM
         return folder / "binaries" / here / others[0]
     if others:
         raise SetupError(
-            f"'{shown}' has no library {wanted} for this platform: binaries/{here} holds {_listed(others)}, but its "
-            f"modelIdentifier is '{identifier}'; rename one of them, or export it again"
+            f"'{shown}' has no library {wanted} for this platform: binaries/{here} holds "
+            f"{listed(others, 4, quote=False)}, but its modelIdentifier is '{identifier}'; "
+            "rename one of them, or export it again"
         )
     there = sorted(p.name for p in (folder / "binaries").glob("*") if _libraries(p))
-    has = f"only for {_listed(there)}" if there else "for no platform"
+    has = f"only for {listed(there, 4, quote=False)}" if there else "for no platform"
     named = [p for p in there if any(Path(name).stem == identifier for name in _libraries(folder / "binaries" / p))]
     if there and not named:
-        has += f" (there as {_listed(_libraries(folder / 'binaries' / there[0]))})"
+        has += f" (there as {listed(_libraries(folder / 'binaries' / there[0]), 4, quote=False)})"
     raise SetupError(f"'{shown}' has no binary for this platform ({here}/{wanted}), {has}; {hint}")
 
 
@@ -316,8 +318,3 @@ def _refuse_draft(folder: Path, shown: str | Path) -> None:
 
 def _libraries(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.glob("*") if p.suffix in (".so", ".dll", ".dylib"))
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -18,15 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, SubsystemError
-from cosolve.fmu.co_simulation import Fmu
+from cosolve.fmu.bench import STEPS, Bench
 from cosolve.fmu.description import CO_SIMULATION, Variable
 from cosolve.fmu.findings import Finding
 from cosolve.signal.polynomial import Polynomial
 
-_STEPS = 20
-_SAME = 1e-9  # of the size of an output: what repeated steps may differ by
 _WRONG = 0.05  # of the largest entry: what derivatives may differ by from difference quotients
 _MANY = 20  # parameters tried
 _LEAK = 16 * 1024  # bytes per instance that count as a leak ...
@@ -35,105 +33,14 @@ _NOISE = 1024 * 1024  # ... when they add up to more than Python itself takes no
 Answer = tuple[str, str]
 
 
-class Bench:
-    """Makes instances of the FMU and steps them with inputs that move a little around their start values."""
-
-    def __init__(self, order: dict[str, Any]) -> None:
-        self.file, self.kind, self.parameters = order["file"], order["kind"], order["parameters"]
-        self.H, self.t0, self.instances = float(order["step"]), float(order["t0"]), int(order["instances"])
-        self._first: Matrix | None = None
-        self._made: list[Any] = []
-
-    def make(self, **options: Any) -> Any:
-        """A new FMU object."""
-        options = {"parameters": self.parameters, **options}
-        made = Fmu(self.file, kind=self.kind, **options)
-        self._made.append(made)
-        return made
-
-    def clear(self) -> None:
-        """Free all that was made; one that crashes when it is freed does so here."""
-        while self._made:
-            self._made.pop().close()
-
-    def begun(self, **options: Any) -> tuple[Any, Vector]:
-        """A new one, ready for its first step, and its inputs at the start."""
-        fmu = self.make(**options)
-        return fmu, self.begin(fmu)
-
-    def begin(self, fmu: Any) -> Vector:
-        """Start and end the initialisation with the FMU's own values of its inputs."""
-        fmu.start(self.t0)
-        u = self.inputs(fmu)
-        fmu.begin(self.t0, u)
-        return u
-
-    def inputs(self, fmu: Any) -> Vector:
-        """The values its inputs have."""
-        values = fmu._crossing.inputs if self.kind == CO_SIMULATION else fmu._all_inputs
-        u: Vector = values.read(fmu._instance.pointer)
-        return u
-
-    def outputs(self, fmu: Any) -> Vector:
-        """The values its outputs have."""
-        values = fmu._outputs if self.kind == CO_SIMULATION else fmu._fmu._outputs
-        y: Vector = values.read(fmu._instance.pointer)
-        return y
-
-    def names(self, fmu: Any) -> list[str]:
-        """The names of its outputs, number by number."""
-        values = fmu._outputs if self.kind == CO_SIMULATION else fmu._fmu._outputs
-        labels: list[str] = values.labels
-        return labels
-
-    def signal(self, fmu: Any, u: Vector, k: int, t: float, H: float, move: float) -> Polynomial:
-        """Inputs over step `k`: real ones move by up to `move` of their size, never twice the same way."""
-        listed = fmu._crossing.inputs.variables if self.kind == CO_SIMULATION else fmu._all_inputs.variables
-        size = np.array([v.nominal if v.is_float else 0.0 for v in listed for _ in range(v.length)])
-        size = np.where(size > 0.0, np.maximum(size, np.abs(u)), 0.0)
-        pattern = np.array([((7919 * (k + 1) + 31 * j) % 13 - 6) / 6.0 for j in range(len(u))])
-        return Polynomial(t, H, (u + move * size * pattern)[np.newaxis, :])
-
-    def march(self, fmu: Any, u: Vector, count: int, first: int = 0, move: float = 0.01) -> Matrix:
-        """Outputs after each of `count` steps from step `first` on."""
-        rows = []
-        for k in range(first, first + count):
-            t = self.t0 + k * self.H
-            rows.append(fmu.advance(t, self.t0 + (k + 1) * self.H, self.signal(fmu, u, k, t, self.H, move)))
-        return np.array(rows).reshape(count, -1)
-
-    @property
-    def reference(self) -> Matrix:
-        """The outputs of a first run."""
-        if self._first is None:
-            fmu, u = self.begun()
-            self._first = self.march(fmu, u, _STEPS)
-            self.clear()  # the first instance of a claim: nothing else is alive
-        return self._first
-
-    def compared(self, fmu: Any, found: Matrix, expected: Matrix) -> tuple[bool, str]:
-        """Are they the same, and where and by how much they differ most."""
-        if not found.size or np.array_equal(found, expected):
-            return True, "the same to the last bit"
-        size = np.abs(expected).max(axis=0) + 1e-300
-        apart = np.abs(found - expected) / size
-        apart = np.where(np.isfinite(apart), apart, np.inf)
-        k, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        text = f"'{self.names(fmu)[j]}' is {found[k, j]:.9g} instead of {expected[k, j]:.9g} after {k + 1} steps"
-        return bool(apart[k, j] <= _SAME), text
-
-
-# -- the claims ----------------------------------------------------------------------------------------------------
-
-
 def runs(bench: Bench) -> Answer:
     """Instantiate, initialise, step, finite numbers."""
     fmu, u = bench.begun()
-    y = bench.march(fmu, u, _STEPS, move=0.0)
+    y = bench.march(fmu, u, STEPS, move=0.0)
     if not np.isfinite(y).all():
         j = int(np.flatnonzero(~np.isfinite(y).all(axis=0))[0])
         return "fails", f"'{bench.names(fmu)[j]}' is not a number"
-    return "holds", f"{_STEPS} steps of {bench.H:g} s, {len(u)} inputs, {y.shape[1]} outputs"
+    return "holds", f"{STEPS} steps of {bench.H:g} s, {len(u)} inputs, {y.shape[1]} outputs"
 
 
 def moves(bench: Bench) -> Answer:
@@ -145,17 +52,16 @@ def moves(bench: Bench) -> Answer:
     if y.shape[1] and len(still) == y.shape[1]:
         return (
             "cannot tell",
-            f"no output changed in {_STEPS} steps, with inputs moved by 1 %; is it meant to stand still?",
+            f"no output changed in {STEPS} steps, with inputs moved by 1 %; is it meant to stand still?",
         )
-    listed = ", ".join(f"'{name}'" for name in still[:3]) + (f" and {len(still) - 3} more" if len(still) > 3 else "")
-    return "holds", "every output changes" if not still else f"constant so far: {listed}"
+    return "holds", "every output changes" if not still else f"constant so far: {listed(still, 3)}"
 
 
 def runs_again(bench: Bench) -> Answer:
     """A new instance gives the same bits."""
     expected = bench.reference
     fmu, u = bench.begun()
-    same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS), expected)
+    same, text = bench.compared(fmu, bench.march(fmu, u, STEPS), expected)
     return ("holds" if same else "fails"), text if same else f"a second instance differs: {text}"
 
 
@@ -168,7 +74,7 @@ def next_to_itself(bench: Bench) -> Answer:
     expected = bench.reference
     (one, u), (two, v) = bench.begun(), bench.begun()
     rows = []
-    for k in range(_STEPS):
+    for k in range(STEPS):
         rows.append(bench.march(one, u, 1, k)[0])
         bench.march(two, v, 1, k, move=0.02)
     same, text = bench.compared(one, np.array(rows), expected)
@@ -179,11 +85,11 @@ def resets(bench: Bench) -> Answer:
     """`reset` leads back to a new start; no run relies on it."""
     expected = bench.reference
     fmu, u = bench.begun()
-    bench.march(fmu, u, _STEPS, move=0.02)
+    bench.march(fmu, u, STEPS, move=0.02)
     fmu._instance.call("Reset")
     fmu._instance.body.used = fmu._instance.body.stepping = False  # so that the next start takes it as a new one
     u = bench.begin(fmu)
-    same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS), expected)
+    same, text = bench.compared(fmu, bench.march(fmu, u, STEPS), expected)
     return ("holds" if same else "fails"), text if same else f"{text}; runs do not rely on it"
 
 
@@ -238,7 +144,7 @@ def takes_parameters(bench: Bench) -> Answer:
             told = fmu.get(variable.name)
             if not np.isclose(float(told), float(value), rtol=1e-6, atol=0.0):
                 forgotten.append(f"'{variable.name}' = {value:.6g} reads back as {float(told):.6g}")
-            elif np.array_equal(bench.march(fmu, u, _STEPS), expected):
+            elif np.array_equal(bench.march(fmu, u, STEPS), expected):
                 idle.append(variable.name)
         except CosolveError:
             refused.append(variable.name)
@@ -247,7 +153,7 @@ def takes_parameters(bench: Bench) -> Answer:
     if refused:
         text += f"; it refuses a slightly changed '{refused[0]}'" + _and_more(refused)
     if idle:
-        text += f"; '{idle[0]}'{_and_more(idle)} changed no output in {_STEPS} steps"
+        text += f"; '{idle[0]}'{_and_more(idle)} changed no output in {STEPS} steps"
     if forgotten:
         return "fails", f"{forgotten[0]}{_and_more(forgotten)}; {text}"
     return "holds", text
@@ -275,14 +181,14 @@ def saves_state(bench: Bench) -> Answer:
         return "not claimed", "it cannot go back to the start of a step (canGetAndSetFMUState)"
     bench.march(fmu, u, 5)
     state = fmu.save()
-    expected = bench.march(fmu, u, _STEPS, 5)
+    expected = bench.march(fmu, u, STEPS, 5)
     for move in (0.01, 0.02):
         fmu.restore(state)
-        same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS, 5, move), expected)
+        same, text = bench.compared(fmu, bench.march(fmu, u, STEPS, 5, move), expected)
         if move == 0.01 and not same:
             return "fails", f"after going back, {text}"
     fmu.restore(state)
-    same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS, 5), expected)
+    same, text = bench.compared(fmu, bench.march(fmu, u, STEPS, 5), expected)
     return ("holds" if same else "fails"), text if same else f"after going back from another path, {text}"
 
 
@@ -293,10 +199,10 @@ def writes_state(bench: Bench) -> Answer:
         return "not claimed", "its state cannot be written to a file (canSerializeFMUState)"
     bench.march(fmu, u, 5)
     data = fmu.serialise()
-    expected = bench.march(fmu, u, _STEPS, 5)
+    expected = bench.march(fmu, u, STEPS, 5)
     other, u = bench.begun() if _may_be_two(fmu) else (fmu, u)
     other.deserialise(data)
-    same, text = bench.compared(other, bench.march(other, u, _STEPS, 5), expected)
+    same, text = bench.compared(other, bench.march(other, u, STEPS, 5), expected)
     return ("holds" if same else "fails"), f"{len(data)} bytes; {text}"
 
 
@@ -342,13 +248,13 @@ def any_step(bench: Bench) -> Answer:
         return "not claimed", "it takes steps of one length only (canHandleVariableCommunicationStepSize)"
     one, u = bench.begun()
     start = bench.outputs(one)
-    expected = bench.march(one, u, _STEPS, move=0.0)
+    expected = bench.march(one, u, STEPS, move=0.0)
     change = np.abs(np.vstack([start, expected]) - start).max(axis=0) + 1e-6 * np.abs(expected).max(axis=0)
     worst, where = 0.0, ""
     for what, lengths in (
-        ("half as long", [0.5] * (2 * _STEPS)),
-        ("twice as long", [2.0] * (_STEPS // 2)),
-        ("of changing length", [0.3, 0.7, 1.0, 1.5, 0.5] * (_STEPS // 4)),
+        ("half as long", [0.5] * (2 * STEPS)),
+        ("twice as long", [2.0] * (STEPS // 2)),
+        ("of changing length", [0.3, 0.7, 1.0, 1.5, 0.5] * (STEPS // 4)),
     ):
         fmu, u = bench.begun()
         done, y = 0.0, start
@@ -374,7 +280,7 @@ def heeds_no_return(bench: Bench) -> Answer:
     expected = bench.reference
     fmu, u = bench.begun()
     fmu._crossing._no_return = lambda t: False
-    same, text = bench.compared(fmu, bench.march(fmu, u, _STEPS), expected)
+    same, text = bench.compared(fmu, bench.march(fmu, u, STEPS), expected)
     if same:
         return "holds", text
     return "fails", f"told that somebody may go back, {text}; runs never tell it so"
@@ -421,7 +327,7 @@ def is_quiet(bench: Bench) -> Answer:
     sys.stdout.flush()
     before = os.fstat(1).st_size
     fmu, u = bench.begun()
-    bench.march(fmu, u, _STEPS)
+    bench.march(fmu, u, STEPS)
     bench.clear()
     with suppress(OSError):
         import ctypes
@@ -429,7 +335,7 @@ def is_quiet(bench: Bench) -> Answer:
         ctypes.CDLL(None).fflush(None)  # what C still holds back
     written = os.fstat(1).st_size - before
     if written:
-        return "fails", f"it writes {written} bytes to standard output in a run of {_STEPS} steps"
+        return "fails", f"it writes {written} bytes to standard output in a run of {STEPS} steps"
     return "holds", "it writes nothing to standard output"
 
 

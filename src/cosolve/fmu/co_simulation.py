@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, positive, whole
 from cosolve.errors import EndOfSimulation, SetupError
 from cosolve.fmu.archive import unpack
-from cosolve.fmu.crossing import Crossing, Discarded
+from cosolve.fmu.communication_step import CommunicationStep, Discarded
 from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
 from cosolve.fmu.findings import facts
 from cosolve.fmu.instance import Instance
@@ -40,17 +40,17 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_fixed,
     remedy,
     structural_sizes,
 )
-from cosolve.fmu.partials import Derivatives, Partials, held_jacobian, magnus_jacobian
+from cosolve.fmu.partials import Derivatives
 from cosolve.fmu.places import found_file
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState
+from cosolve.fmu.step_jacobian import StepJacobian
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.linear import Linear
-from cosolve.subsystem.port import Port
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
@@ -170,10 +170,9 @@ class Fmu(Subsystem):
         h: float | None = None,
         max_events: int = 1000,
     ) -> None:
-        if isinstance(substeps, bool) or not isinstance(substeps, (int, np.integer)) or substeps < 1:
-            raise SetupError(f"Fmu: substeps must be a whole number of at least 1, not {substeps!r}")
-        if tolerance is not None and not (is_number(tolerance) and tolerance > 0):
-            raise SetupError(f"Fmu: tolerance must be a positive number, not {tolerance!r}")
+        substeps = whole("Fmu", "substeps", substeps)
+        if tolerance is not None:
+            positive("Fmu", "tolerance", tolerance)
         if not (is_number(noise) and noise >= 0):
             raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
         if derivatives not in (None, "instant", "step"):
@@ -209,7 +208,7 @@ class Fmu(Subsystem):
             between=between if listens else (),
             read_back=read_back,
         )
-        self._crossing = Crossing(self._instance, listed_inputs, int(substeps), interpolate)
+        self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate)
         self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
@@ -241,27 +240,26 @@ class Fmu(Subsystem):
                 self.feedthrough = lambda: pattern
         if flags.number("maxOutputDerivativeOrder") > 0:
             self.output_derivatives = self._output_derivatives
-        self._step_partials = derivatives == "step" or (
+        of_last_step = derivatives == "step" or (
             derivatives is None and _STEP_DERIVATIVES in self.description.annotations
+        )
+        unknowns = (*self.description.derivatives, *self.description.outputs)
+        constant = all(
+            u.dependencies is not None and u.kinds is not None and set(u.kinds) <= {"constant", "fixed", "tunable"}
+            for u in unknowns
         )
         shows = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
         self._derivatives = Derivatives(self._instance, inputs, outputs) if shows else None
+        self._step_jacobian = (
+            None if self._derivatives is None else StepJacobian(self, self._derivatives, of_last_step, constant)
+        )
         stateful = bool(self.description.states) and len(self.description.states) == len(self.description.derivatives)
         repeatable = flags.has("canGetAndSetFMUState")
-        if shows and repeatable and (stateful or (self._step_partials and self._crossing.holds)):
+        if shows and repeatable and (stateful or (of_last_step and self._crossing.holds)):
             self.jacobian = self._jacobian
         if stateful and all(v.is_float and v.initial == "exact" for v in self.description.states):
             self._states = self._instance.values(self.description.states)
             self.get_state, self.set_state = self._get_state, self._set_state
-        unknowns = (*self.description.derivatives, *self.description.outputs)
-        #: True when the description says that all derivatives stay the same within a run
-        self._frozen = all(
-            u.dependencies is not None and u.kinds is not None and set(u.kinds) <= {"constant", "fixed", "tunable"}
-            for u in unknowns
-        )
-        self._linear: tuple[Partials, Linear] | None = None
-        self._at_end: Partials | None = None
-        self._watch = False  # read the partials at the end of steps, to see whether they change
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies (also those for other processes) are new instances with the same options, before their start."""
@@ -288,7 +286,7 @@ class Fmu(Subsystem):
         return self._crossing.count
 
     def native(self, H: float, degree: int) -> Native | str:
-        from cosolve.fmu.native import fmu_native
+        from cosolve.fmu.native_fmu import fmu_native
 
         return fmu_native(self, H, degree)
 
@@ -302,11 +300,14 @@ class Fmu(Subsystem):
         self._instance.initialise(t0, self.tolerance, given)
         self._crossing.reset()
         self._here, self._retried, self._stops, self._halt = None, 0, False, None
-        self._time, self._u, self._at_end, self._started = t0, None, None, True
+        self._time, self._u, self._started = t0, None, True
+        if self._step_jacobian is not None:
+            self._step_jacobian.left()
 
     def start(self, t0: float) -> Any:
         self._initialise(t0, self._given)
-        self._linear = None
+        if self._step_jacobian is not None:
+            self._step_jacobian.forget()
         return None if self._pattern is not None and self._pattern.any() else self._outputs.read(self.component)
 
     def begin(self, t0: float, u: Vector) -> Vector:
@@ -371,8 +372,8 @@ class Fmu(Subsystem):
         self._time = t1
         if self.reacts and len(u.coefficients) > 1:
             self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
-        if self._watch and not self._frozen and self._derivatives is not None:
-            self._at_end = self._derivatives.read()
+        if self._step_jacobian is not None:
+            self._step_jacobian.arrived()
         return self._outputs.read(self.component)
 
     # -- events ----------------------------------------------------------------------------------------------
@@ -492,15 +493,11 @@ class Fmu(Subsystem):
         """
         given = given_values(self.description, values, None, self.file)
         if self._instance.stepping:
-            for key in given:
-                if self.description.variables[key].variability != "tunable":
-                    raise SetupError(
-                        f"'{key}' of '{self.file}' is {self.description.variables[key].variability}: it cannot be "
-                        "changed while the FMU runs, only before (parameters=...)"
-                    )
+            refuse_fixed(self.description, given, self.file)
             for key, value in given.items():
                 self._instance.set(self.description.variables[key], value)
-            self._linear = self._at_end = None
+            if self._step_jacobian is not None:
+                self._step_jacobian.forget()
         else:
             self._instance.give(given)
         self._given |= given
@@ -529,12 +526,13 @@ class Fmu(Subsystem):
             finally:
                 self._crossing.count = made  # they are no steps of the run
             self._retried = 0  # of steps that belong to the run
-            if distrusted(self):
-                self._frozen = False
+            if distrusted(self) and self._step_jacobian is not None:
+                self._step_jacobian.constant = False
 
     def forget_derivatives(self) -> None:
         """As if none had been asked for yet."""
-        self._linear, self._at_end, self._watch = None, None, False
+        if self._step_jacobian is not None:
+            self._step_jacobian.start()
 
     @property
     def nominal_inputs(self) -> list[float]:
@@ -542,90 +540,16 @@ class Fmu(Subsystem):
         return [v.nominal for v in self._crossing.inputs.variables for _ in range(v.length)]
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        """See partials.py; called at the state at `t0`, which the caller restores."""
+        """Called at the state at `t0`, which the caller restores."""
+        assert self._step_jacobian is not None
         self._crossing.hold = self._stops
         try:
+            if distrusted(self):
+                return differenced(self, t0, t1, u, weight)
+            self._instance.leave_initialisation()
             return self._step_jacobian(t0, t1, u, weight)
         finally:
             self._crossing.hold = False
-
-    def _step_jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        if distrusted(self):
-            return differenced(self, t0, t1, u, weight)
-        crossing, derivatives = self._crossing, self._derivatives
-        assert derivatives is not None
-        self._instance.leave_initialisation()
-        if self._step_partials:
-            self._cross_quietly(t0, u, 0.0, 1.0)
-            return derivatives.read().D * _power_sum(weight, 0.5)
-        if self._linear is not None and self._frozen:
-            return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
-        crossing.write(crossing.at(u, 0.0))
-        at_start = derivatives.read()
-        if not self._frozen and self._at_end is None:  # the first time: look whether they change
-            state = self._save()
-            self._cross_quietly(t0, u, 0.0, 1.0)
-            self._at_end = derivatives.read()
-            self._restore(state)
-        self._watch = True
-        if self._frozen or self._at_end is None or at_start.equal(self._at_end):
-            if self._linear is None or not self._linear[0].equal(at_start):
-                zero = np.zeros(derivatives.n)
-                ports = [[Port(f"p{k}") for k in range(m)] for m in (derivatives.p, derivatives.q)]
-                parts = at_start.A, at_start.B, at_start.C, at_start.D
-                self._linear = at_start, Linear(*parts, x0=zero, inputs=ports[0], outputs=ports[1])
-            return self._frozen_jacobian(*self._linear, t0, t1, u, weight)
-        return self._walked_jacobian(t0, u, weight, at_start, self._at_end)
-
-    def _cross_quietly(self, t0: float, u: InputSignal, a: float, b: float) -> None:
-        """A crossing for derivatives: an FMU that wants the end of the run where it comes to has come there."""
-        try:
-            self._crossing.cross(t0, u, a, b)
-        except EndOfSimulation as end:
-            if end.time is None or end.time < t0 + (b - 1e-9) * u.H:
-                raise
-
-    def _frozen_jacobian(
-        self, at: Partials, linear: Linear, t0: float, t1: float, u: InputSignal, weight: Vector
-    ) -> Matrix:
-        if not self._crossing.holds:
-            return linear.jacobian(t0, t1, u, weight)
-        n = self._crossing.substeps
-        weights = np.array([_power_sum(weight, (k + 0.5) / n) for k in range(n)])
-        return held_jacobian(at, u.H, weights) + at.D * _power_sum(weight, 1.0)
-
-    def _walked_jacobian(
-        self, t0: float, u: InputSignal, weight: Vector, at_start: Partials, at_end: Partials
-    ) -> Matrix:
-        crossing, derivatives = self._crossing, self._derivatives
-        assert derivatives is not None
-        state = self._save()
-        last: list[Partials] = []
-
-        def walk(fractions: list[float]) -> list[Partials]:
-            if not crossing.variable:  # it cannot stop inside the step: straight lines between its ends
-                last[:] = [at_end]
-                return [at_start.towards(at_end, s) for s in fractions]
-            self._restore(state)
-            found, here = [], 0.0
-            for s in fractions:
-                if not crossing.pending:
-                    self._cross_quietly(t0, u, here, s)
-                here = s
-                if s == 1.0 or not crossing.holds:
-                    crossing.write(crossing.at(u, s))
-                found.append(derivatives.read())
-            last[:] = found[-1:]
-            return found
-
-        def shape(s: float) -> float:
-            if crossing.holds:
-                n = crossing.substeps
-                s = (min(int(s * n), n - 1) + 0.5) / n
-            return _power_sum(weight, s)
-
-        moved = magnus_jacobian(walk, shape, u.H, crossing.substeps, 1e-9)
-        return moved + last[0].D * _power_sum(weight, 1.0)
 
 
 _signed = signature(Fmu.__init__)
@@ -641,7 +565,3 @@ def _refuse_unknown(kind: type, options: Mapping[str, Any], file: str | Path, wa
             raise SetupError(
                 f"Fmu: '{file}' is run as {wanted}, which has no option {name!r}; it has {', '.join(known)}"
             )
-
-
-def _power_sum(weight: Vector, s: float) -> float:
-    return float(sum(w * s**j for j, w in enumerate(weight)))

@@ -19,9 +19,10 @@ from cosolve.fmu.description import (
     Variable,
     read_description,
 )
+from cosolve.fmu.tables import Printed
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 _SHOWN = (
     ("canGetAndSetFMUState", "saves and restores its state"),
@@ -61,7 +62,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Printed):
     """What `inspect_fmu` found; `print` it or take the fields."""
 
     file: str
@@ -89,19 +90,8 @@ class Inspection:
         """Plain values, for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        text = StringIO()
-        self.show(Console(file=text, width=100))
-        return text.getvalue().rstrip()
-
-    def show(self, console: Console) -> None:
-        """Print it as tables."""
-        for part in _rendered(self):
-            console.print(part)
+    def rendered(self) -> list[RenderableType]:
+        return _rendered(self)
 
 
 def inspect_fmu(file: str | Path) -> Inspection:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import whole
 from cosolve.errors import EndOfSimulation, SetupError, SubsystemError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
@@ -31,6 +32,7 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_fixed,
     remedy,
     structural_sizes,
 )
@@ -39,7 +41,7 @@ from cosolve.fmu.places import found_file
 from cosolve.fmu.sensitivity import Sensitivity
 from cosolve.fmu.steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.fmu.trajectory import MAX_STEPS, Observer, Trajectory
-from cosolve.signal.polynomial import InputSignal, Polynomial
+from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
 from cosolve.subsystem.base import Subsystem
 
 
@@ -77,8 +79,7 @@ class ModelExchange(Subsystem):
         read_back: bool = True,
         trial: str | Path | None = None,
     ) -> None:
-        if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or max_events < 1:
-            raise SetupError(f"Fmu: max_events must be a whole number of at least 1, not {max_events!r}")
+        max_events = whole("Fmu", "max_events", max_events)
         steps = make_steps(solver, rtol, atol, h, MAX_STEPS)
         stiff = SciPySteps("Radau", rtol, atol) if solver == "auto" else None
         file = found_file(file)
@@ -372,12 +373,8 @@ class ModelExchange(Subsystem):
         increment = max(self.noise, 1e-12) ** (1 / 3) * max(1.0, float(np.abs(u.end[k])))
         ends = []
         for sign in (1.0, -1.0):
-            rows = max(len(u.coefficients), len(weight))
-            moved = np.zeros((rows, u.coefficients.shape[1]))
-            moved[: len(u.coefficients)] = u.coefficients
-            moved[: len(weight), k] += sign * increment * weight
             self._restore(state)
-            ends.append(self.advance(t0, t1, Polynomial(u.t0, u.H, moved)))
+            ends.append(self.advance(t0, t1, perturbed(u, k, sign * increment * weight)))
         slope: Vector = (ends[0] - ends[1]) / (2.0 * increment)
         return slope
 
@@ -391,13 +388,7 @@ class ModelExchange(Subsystem):
         """Set tunable parameters between steps (an event); before the run any parameter. They stay for later runs."""
         given = given_values(self.description, values, None, self.file)
         if self._instance.stepping:
-            for key in given:
-                variability = self.description.variables[key].variability
-                if variability != "tunable":
-                    raise SetupError(
-                        f"'{key}' of '{self.file}' is {variability}: it cannot be changed while the FMU runs, only "
-                        "before (parameters=...)"
-                    )
+            refuse_fixed(self.description, given, self.file)
             self._tune(given)
         else:
             self._instance.give(given)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import is_whole, refuse_one_text
+from cosolve.basics.wording import article, did_you_mean
 from cosolve.errors import SetupError
 from cosolve.fmu.description import Description, Variable
 from cosolve.fmu.values import is_numeric
@@ -23,8 +24,7 @@ def found_variable(description: Description, name: str, file: str | Path) -> Var
     """The variable of that name, or a sentence with the nearest names."""
     if name in description.variables:
         return description.variables[name]
-    near = get_close_matches(str(name), description.variables, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "'cosolve inspect FILE' lists its variables"
+    hint = did_you_mean(name, description.variables, near=3, otherwise="'cosolve inspect FILE' lists its variables")
     raise SetupError(f"'{file}' has no variable {name!r}; {hint}")
 
 
@@ -38,7 +38,7 @@ def given_values(
         variable = found_variable(description, name, file)
         if variable.causality not in _PARAMETERS:
             raise SetupError(
-                f"'{name}' of '{file}' is {_article(variable.causality)}, not a parameter; "
+                f"'{name}' of '{file}' is {article(variable.causality)}, not a parameter; "
                 "set its start value with start="
             )
         if variable.variability == "constant":
@@ -52,6 +52,17 @@ def given_values(
     return {**(parameters or {}), **(start or {})}
 
 
+def refuse_fixed(description: Description, names: Iterable[str], file: str | Path) -> None:
+    """While an FMU runs, only tunable parameters can be set."""
+    for name in names:
+        variability = description.variables[name].variability
+        if variability != "tunable":
+            raise SetupError(
+                f"'{name}' of '{file}' is {variability}: it cannot be changed while the FMU runs, only before "
+                "(parameters=...)"
+            )
+
+
 def structural_sizes(
     description: Description, parameters: Mapping[str, Any] | None, file: str | Path
 ) -> dict[str, int]:
@@ -61,7 +72,7 @@ def structural_sizes(
     for name, value in (parameters or {}).items():
         variable = description.variables.get(name)
         if variable is not None and variable.causality == "structuralParameter":
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            if not is_whole(value, 1):
                 raise SetupError(
                     f"'{name}' of '{file}' is the size of an array: a whole number of at least 1, not {value!r}"
                 )
@@ -76,12 +87,11 @@ def chosen_ports(
     if names is None:
         chosen = [v for v in description.of(causality) if is_numeric(v, description.fmi)]
     else:
-        if isinstance(names, str):
-            raise SetupError(f"Fmu: {causality}s are given as a list of names; write [{names!r}]")
+        refuse_one_text(f"Fmu: {causality}s", names)
         chosen = [found_variable(description, name, file) for name in names]
         for variable in chosen:
             if causality == "input" and variable.causality != "input":
-                raise SetupError(f"'{variable.name}' of '{file}' is {_article(variable.causality)}, not an input")
+                raise SetupError(f"'{variable.name}' of '{file}' is {article(variable.causality)}, not an input")
             if not is_numeric(variable, description.fmi):
                 raise SetupError(
                     f"'{variable.name}' of '{file}' is a {variable.type} and cannot be a port; read it with fmu.get"
@@ -117,7 +127,3 @@ def remedy(capability: str) -> str:
 def _refuse_other_than_dict(what: str, given: object) -> None:
     if given is not None and not isinstance(given, Mapping):
         raise SetupError(f"Fmu: {what} is a dict of names and values, not {given!r}")
-
-
-def _article(causality: str) -> str:
-    return f"{'an' if causality[0] in 'aeiou' else 'a'} {causality}"

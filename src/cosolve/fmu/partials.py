@@ -11,8 +11,9 @@ through the step and the sensitivities follow the method of Magnus (1954), order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,15 +94,9 @@ class Derivatives:
         block = np.empty((_count(self._rows), columns))
         rows = np.array([v.reference for v, _ in self._rows], dtype=np.uint32)
         moved = np.empty(len(block))
-        k = 0
-        for variable, _ in self._columns:
-            reference, seed = np.array([variable.reference], dtype=np.uint32), np.zeros(variable.length)
-            for j in range(variable.length):
-                seed[:] = 0.0
-                seed[j] = 1.0
-                self._ask("GetDirectionalDerivative", rows, reference, seed, moved)
-                block[:, k] = moved
-                k += 1
+        for k, (reference, seed) in enumerate(_seeds(self._columns)):
+            self._ask("GetDirectionalDerivative", rows, reference, seed, moved)
+            block[:, k] = moved
         return block
 
     def _by_adjoint(self) -> Matrix:
@@ -109,15 +104,9 @@ class Derivatives:
         block = np.empty((_count(self._rows), _count(self._columns)))
         columns = np.array([v.reference for v, _ in self._columns], dtype=np.uint32)
         moved = np.empty(block.shape[1])
-        k = 0
-        for variable, _ in self._rows:
-            reference, seed = np.array([variable.reference], dtype=np.uint32), np.zeros(variable.length)
-            for j in range(variable.length):
-                seed[:] = 0.0
-                seed[j] = 1.0
-                self._ask("GetAdjointDerivative", reference, columns, seed, moved)
-                block[k] = moved
-                k += 1
+        for k, (reference, seed) in enumerate(_seeds(self._rows)):
+            self._ask("GetAdjointDerivative", reference, columns, seed, moved)
+            block[k] = moved
         return block
 
     def _ask(
@@ -133,6 +122,16 @@ def _placed(variables: list[Variable], start: int) -> Iterator[tuple[Variable, i
     for variable in variables:
         yield variable, start
         start += variable.length
+
+
+def _seeds(variables: Iterable[tuple[Variable, Any]]) -> Iterator[tuple[npt.NDArray[np.uint32], Vector]]:
+    """The unit vectors of each variable, one after the other, with its reference."""
+    for variable, _ in variables:
+        reference, seed = np.array([variable.reference], dtype=np.uint32), np.zeros(variable.length)
+        for j in range(variable.length):
+            seed[:] = 0.0
+            seed[j] = 1.0
+            yield reference, seed
 
 
 def _count(placed: list[tuple[Variable, int]]) -> int:

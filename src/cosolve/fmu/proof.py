@@ -15,7 +15,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError, warn
-from cosolve.signal.polynomial import Polynomial
+from cosolve.signal.polynomial import Polynomial, perturbed
 
 if TYPE_CHECKING:
     from cosolve.fmu.co_simulation import Fmu
@@ -114,15 +114,11 @@ def differenced(fmu: Fmu, t0: float, t1: float, u: InputSignal, weight: Vector) 
 def _differences(fmu: Fmu, t0: float, t1: float, u: InputSignal, weight: Vector) -> tuple[Matrix, Matrix]:
     """Difference quotients to both sides."""
     state, quotients = fmu._save(), np.zeros((2, fmu._outputs.length, u.coefficients.shape[1]))
-    rows = max(len(u.coefficients), len(weight))
     here = fmu.advance(t0, t1, u)
     for k in range(u.coefficients.shape[1]):
         increment = max(fmu.noise ** (1 / 3), _INCREMENT) * max(fmu.nominal_inputs[k], abs(float(u.end[k])))
         for side, sign in enumerate((1.0, -1.0)):
-            moved = np.zeros((rows, u.coefficients.shape[1]))
-            moved[: len(u.coefficients)] = u.coefficients
-            moved[: len(weight), k] += sign * increment * weight
             fmu._restore(state)
-            there = fmu.advance(t0, t1, Polynomial(t0, u.H, moved))
+            there = fmu.advance(t0, t1, perturbed(u, k, sign * increment * weight))
             quotients[side, :, k] = (there - here) / (sign * increment)
     return quotients[0], quotients[1]

@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.lu import factorised
+from cosolve.errors import SubsystemError
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.partials import Derivatives
 from cosolve.fmu.steps import Inside
 from cosolve.integrator.tableaus import Tableau
-from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.polynomial import InputSignal, horner
 
 
 class Sensitivity:
@@ -26,10 +28,7 @@ class Sensitivity:
 
     def _shape(self, t: float) -> float:
         """The weight at time `t`."""
-        s, value = (t - self._u.t0) / self._u.H, 0.0
-        for coefficient in self._weight[::-1]:
-            value = value * s + float(coefficient)
-        return value
+        return float(horner(self._weight, (t - self._u.t0) / self._u.H))
 
     def explicit_step(self, t: float, t1: float, x: Vector, tableau: Tableau) -> None:
         """Over one explicit Runge-Kutta step from state `x`."""
@@ -61,7 +60,10 @@ class Sensitivity:
             for j in range(2):
                 system[rows, j * n : (j + 1) * n] -= (h * a[i, j]) * at.A
             right[rows] = at.A @ self.S + at.B * self._shape(t_i)
-        changes = np.linalg.solve(system, right)
+        solve = factorised(system)
+        if solve is None:
+            raise SubsystemError(f"the sensitivities of its states over the step to t = {t1:.9g} are not determined")
+        changes = solve(right)
         self.S = self.S + 0.5 * h * (changes[:n] + changes[n:])
 
     def outputs(self) -> Matrix:

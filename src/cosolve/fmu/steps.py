@@ -7,15 +7,15 @@ solvers give their continuous extension.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import Any
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_positive, positive
 from cosolve.errors import NonFiniteError, SetupError
 from cosolve.integrator import kernels
 from cosolve.integrator.libraries import SCIPY_METHODS
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, Rhs
+from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5, FIXED, Tableau
 from cosolve.signal.polynomial import InputSignal
 
@@ -49,7 +49,7 @@ class NativeSteps:
     def step(self, rhs: Rhs, t: float, t_stop: float, x: Vector, u: InputSignal) -> tuple[float, Vector, Inside]:
         """One accepted step, at most to `t_stop`: where it ends, the state there, and the states inside it."""
         if isinstance(self._solver, FixedStep):
-            count = max(1, ceil((t_stop - t) / self._solver.h - 1e-9))
+            count = equal_steps(t_stop - t, self._solver.h)
             t_stop = t_stop if count == 1 else t + (t_stop - t) / count
         t1, x1 = self._solver.one_step(rhs, t, t_stop, x, u)
 
@@ -104,14 +104,13 @@ Steps = NativeSteps | SciPySteps
 def make_steps(name: str, rtol: float, atol: float, h: float | None, max_steps: int) -> Steps:
     """The internal steps of a solver by its name."""
     if name in FIXED:
-        if h is None or not (is_number(h) and h > 0):
+        if h is None or not is_positive(h):
             raise SetupError(f"Fmu: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
         return NativeSteps(FixedStep(name, h))
     if h is not None:
         raise SetupError(f"Fmu: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
     for what, value in (("rtol", rtol), ("atol", atol)):
-        if not (is_number(value) and value > 0):
-            raise SetupError(f"Fmu: {what} must be a positive number, not {value!r}")
+        positive("Fmu", what, value)
     if name in ("auto", "dopri5"):
         return NativeSteps(DormandPrince(rtol, atol, max_steps))
     if name in SCIPY_METHODS:

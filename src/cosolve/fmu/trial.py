@@ -20,15 +20,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_positive, is_whole
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
 from cosolve.fmu.findings import FORMAT, Finding, facts
 from cosolve.fmu.inspection import Inspection, Verdict, inspect_fmu
+from cosolve.fmu.tables import Printed
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 __all__ = ["Finding", "Trial", "try_fmu"]
 
@@ -36,7 +37,7 @@ _COLOURS = {"holds": "green", "fails": "red", "crashes": "red", "hangs": "red"}
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Printed):
     """What `try_fmu` found; `print` it, take the fields, or `write` it for later runs."""
 
     file: str
@@ -67,19 +68,8 @@ class Trial:
         """Keep it, for `cs.Fmu(..., trial=file)`."""
         Path(file).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        text = StringIO()
-        self.show(Console(file=text, width=100))
-        return text.getvalue().rstrip()
-
-    def show(self, console: Console) -> None:
-        """Print it as tables."""
-        for part in _rendered(self):
-            console.print(part)
+    def rendered(self) -> list[RenderableType]:
+        return _rendered(self)
 
 
 def try_fmu(
@@ -110,11 +100,11 @@ def try_fmu(
         raise SetupError(f"try_fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
     if wanted not in read.kinds:
         raise SetupError(f"'{file}' is not made for {wanted}, only for {', '.join(read.kinds) or 'nothing'}")
-    if not (is_number(timeout) and timeout > 0):
+    if not is_positive(timeout):
         raise SetupError(f"try_fmu: timeout is a number of seconds above 0, not {timeout!r}")
-    if isinstance(instances, bool) or not isinstance(instances, int) or instances < 0:
+    if not is_whole(instances, 0):
         raise SetupError(f"try_fmu: instances is a whole number from 0, not {instances!r}")
-    if step is not None and not (is_number(step) and step > 0):
+    if step is not None and not is_positive(step):
         raise SetupError(f"try_fmu: step is a number above 0, not {step!r}")
     library(folder, read.fmi, read.kinds[wanted].identifier, file)
     H = step or default_step(read.experiment)

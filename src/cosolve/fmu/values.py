@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.fmu.binary import Binary
 from cosolve.fmu.description import Variable
@@ -104,14 +105,14 @@ class Values:
             group = self._groups[0]
             status = group.getter(instance, *group.arguments)
             if status:
-                self._check(status, f"reading {_listed(group.names)}")
+                self._check(status, f"reading {listed(group.names, 4)}")
             copy: Vector = group.buffer.copy()
             return copy
         flat = np.empty(self.length)
         for group in self._groups:
             status = group.getter(instance, *group.arguments)
             if status:
-                self._check(status, f"reading {_listed(group.names)}")
+                self._check(status, f"reading {listed(group.names, 4)}")
             flat[group.places] = group.buffer
         return flat
 
@@ -127,13 +128,9 @@ class Values:
                 group.buffer[:] = part
             status = group.setter(instance, *group.arguments)
             if status:
-                self._check(status, f"setting {_listed(group.names)}")
+                self._check(status, f"setting {listed(group.names, 4)}")
 
 
 def _labels(variables: Sequence[Variable]) -> list[str]:
     """A name for each number."""
     return [v.name if not v.shape else f"{v.name}[{k}]" for v in variables for k in range(v.length)]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

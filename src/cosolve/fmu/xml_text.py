@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from cosolve.basics.plain_file import shown
+from cosolve.basics.wording import shown
 from cosolve.errors import SetupError
 
 #: Larger descriptions would need tens of gigabytes as a tree; the largest known ones have about 100 MB.

@@ -19,13 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.differences import forward_differences
+from cosolve.basics.lu import RCOND, lu_factor, lu_solve
 from cosolve.errors import ConvergenceError, NonFiniteError, StepSizeError, SubsystemError
 from cosolve.integrator.bdf_control import BdfControl, Counts
+from cosolve.integrator.step_control import step_factor
 
 _SHRINK, _REPEAT, _GROW = 0.25, 0.75, 2.0  # least and, for a repetition, largest factor; largest after a success
 _FEWER, _MORE = 0.9, 0.8  # a new order must promise this much more: the present one is known to work
 _RESTART_AFTER, _GIVE_UP = 8, 40  # failed attempts at one step
-_SINGULAR = 1e-14  # ratio of pivots of the scaled matrix
 
 
 class Problem(Protocol):
@@ -72,25 +74,6 @@ class RightHandSide:
         if self.given is not None:
             return f, np.asarray(self.given(t, x.copy()), dtype=np.float64)
         return f, forward_differences(lambda shifted: _finite(self.function(t, shifted), t), x, f, self.scale)
-
-
-def forward_differences(
-    function: Callable[[Vector], Vector], x: Vector, f: Vector, scale: Vector | float, increment: float = 1.49e-8
-) -> Matrix:
-    """`df/dx` column by column with `Delta_l = increment * max(scale_l, |x_l|)` (Eq. 4.7); `f` is the value at `x`.
-
-    >>> import numpy as np
-    >>> x = np.array([1.0, 2.0])
-    >>> forward_differences(lambda x: np.array([x[0] * x[1]]), x, np.array([2.0]), 1.0).round(6)
-    array([[2., 1.]])
-    """
-    columns = np.empty((len(f), len(x)))
-    size = increment * np.maximum(scale, np.abs(x))
-    for j in range(len(x)):
-        shifted = x.copy()
-        shifted[j] += size[j]
-        columns[:, j] = (function(shifted) - f) / (shifted[j] - x[j])
-    return columns
 
 
 class _Failed(Exception):
@@ -278,7 +261,7 @@ class Bdf:
         return best, choices[best]
 
     def _factor(self, error: float, k: int) -> float:
-        return self.control.safety * float(max(error, 1e-10) ** (-1.0 / (k + 1)))
+        return float(step_factor(max(error, 1e-10), k + 1, self.control.safety, 0.0, np.inf))
 
     def _refuse_to_go_on(self, fixed: bool, failures: int, h: float, reason: Exception) -> None:
         """After a failed attempt: raise when no shorter step is left to try."""
@@ -324,19 +307,16 @@ def _derivative_weights(s: Vector) -> tuple[float, Vector]:
 
 def _factorised(G: Matrix, weights: Vector) -> Callable[[Vector], Vector]:
     """A solver for `G`, its columns scaled by the weights and its rows to one; refuses a singular matrix."""
-    from scipy.linalg.lapack import dgetrf, dgetrs
-
     scaled = G * weights
     rows = np.abs(scaled).max(axis=1, initial=0.0)
     with np.errstate(all="ignore"):
-        lu, pivots, _ = dgetrf(scaled / rows[:, np.newaxis])
-    size = np.abs(np.diag(lu))
-    if not (np.isfinite(lu).all() and size.min(initial=np.inf) > _SINGULAR * size.max(initial=0.0)):
+        lu, pivots, rcond = lu_factor(scaled / rows[:, np.newaxis])
+    if not rcond > RCOND:
         raise _Failed(
             "the corrector's matrix alpha E - df/dx is singular (algebraic equations that do not determine all "
             "algebraic states, or index above 1)"
         )
-    return lambda r: weights * dgetrs(lu, pivots, r / rows)[0]
+    return lambda r: weights * lu_solve(lu, pivots, r / rows)
 
 
 def _finite(value: Any, t: float) -> Vector:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, is_positive
 from cosolve.errors import SetupError
 
 #: When the corrector rebuilds its Jacobian: T does, F not (Schmoll (2015), 4.4.1). Its length limits the iterations.
@@ -44,13 +44,13 @@ class BdfControl:
         positive = {"rtol": self.rtol, "atol": absolute, "newton": self.newton, "safety": self.safety}
         for name, given in positive.items():
             values = list(given) if isinstance(given, (tuple, list)) else [given]
-            if not values or not all(is_number(value) and value > 0 for value in values):
+            if not values or not all(is_positive(value) for value in values):
                 raise SetupError(f"BDF: {name} must be positive, not {given!r}")
         if self.order not in (1, 2, 3, 4, 5):
             raise SetupError(f"BDF: order must be 1, 2, 3, 4 or 5 (from 6 on the formulas grow), not {self.order!r}")
         for name in ("h", "h_init"):
             value = getattr(self, name)
-            if value is not None and not (is_number(value) and value > 0):
+            if value is not None and not is_positive(value):
                 raise SetupError(f"BDF: {name} must be a positive step size, not {value!r}")
         if not (is_number(self.h_min) and 0 <= self.h_min <= self.h_max and self.h_max > 0):
             raise SetupError(f"BDF: needs 0 <= h_min <= h_max, got {self.h_min!r} and {self.h_max!r}")

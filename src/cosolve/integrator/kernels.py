@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cosolve.integrator import step_control
+from cosolve.integrator.step_control import Rules
+from cosolve.signal.polynomial import horner
+
 
 class Kernels(NamedTuple):
     """The two loops: `fixed` steps on a given grid, `adaptive` steps by the embedded error estimate."""
@@ -21,14 +25,6 @@ class Kernels(NamedTuple):
 
 
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE = 0, 1, 2, 3
-
-
-def horner(coef, s):  # type: ignore[no-untyped-def]
-    """The input polynomial at a fraction `s` of the macro step."""
-    value = coef[-1].copy()
-    for j in range(len(coef) - 2, -1, -1):
-        value = value * s + coef[j]
-    return value
 
 
 def _add_up(x, h, weights, K, count):  # type: ignore[no-untyped-def]
@@ -50,8 +46,9 @@ def _add_up_compiled(x, h, weights, K, count):  # type: ignore[no-untyped-def]
     return total
 
 
-def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
+def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) -> Kernels:
     inputs = jit(horner)
+    first_step, step_factor, error_norm, tolerances, is_last, is_stuck = rules
 
     @jit
     def fixed(rhs, t0, steps, x, u_t0, u_H, coef, a, b, c):  # type: ignore[no-untyped-def]
@@ -80,19 +77,16 @@ def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
         finite = True
         span = t1 - t0 if np.isfinite(t1) else u_H  # a free-running solver has no end in sight
         K[0] = rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H))
-        if h <= 0.0:  # first guess from the size of the state and its slope (Hairer, Nørsett and Wanner (1993), II.4)
-            scale = atol + rtol * np.abs(x)
-            d0 = np.sqrt(np.mean((x / scale) ** 2)) if len(x) > 0 else 0.0
-            d1 = np.sqrt(np.mean((K[0] / scale) ** 2)) if len(x) > 0 else 0.0
-            h = 0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-3 * span
-            h = min(h, span)
+        if h <= 0.0:
+            scale = tolerances(x, x, rtol, atol)
+            h = first_step(error_norm(x, scale), error_norm(K[0], scale), span)
         proposed = h
         while t < t1 and accepted < max_accepted:
             if tried >= max_steps:
                 return x, t, proposed, grid[:accepted], TOO_MANY_STEPS
-            if h < 1e-14 * max(abs(t), abs(span)):
+            if is_stuck(h, t, span):
                 return x, t, proposed, grid[:accepted], STUCK if finite else NOT_FINITE
-            last = t + h * (1.0 + 1e-10) >= t1
+            last = is_last(t, h, t1)
             step = t1 - t if last else h
             tried += 1
             for i in range(1, stages):
@@ -100,28 +94,26 @@ def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
                 K[i] = rhs(ti, add_up(x, step, a[i], K, i), inputs(coef, (ti - u_t0) / u_H))
             x_new = add_up(x, step, b, K, stages)
             error = add_up(np.zeros(len(x)), step, e, K, stages)
-            scale = atol + rtol * np.maximum(np.abs(x), np.abs(x_new))
-            size = np.sqrt(np.mean((error / scale) ** 2)) if len(x) > 0 else 0.0
+            size = error_norm(error, tolerances(x, x_new, rtol, atol))
             finite = np.isfinite(size)
             if not finite:
                 h = 0.1 * step
                 shrunk = True
                 continue
-            factor = 0.9 * size**-0.2 if size > 0.0 else 10.0
+            factor = step_factor(size, 5, 0.9, 0.2, 10.0)
             if size <= 1.0:
                 grid[accepted] = step
                 accepted += 1
                 t = t1 if last else t + step
                 x = x_new
                 K[0] = K[stages - 1]  # first same as last
-                factor = min(10.0, max(0.2, factor))
                 if shrunk:
                     factor = min(1.0, factor)
                 shrunk = False
                 h = step * factor
                 proposed = h if not last else max(h, min(proposed, step * 10.0))
             else:
-                h = step * max(0.2, factor)
+                h = step * factor
                 proposed = h
                 shrunk = True
         return x, t, proposed, grid[:accepted], OK
@@ -129,7 +121,7 @@ def _build(jit: Callable[[Any], Any], add_up: Callable[..., Any]) -> Kernels:
     return Kernels(fixed, adaptive)
 
 
-PYTHON = _build(lambda function: function, _add_up)
+PYTHON = _build(lambda function: function, step_control.PYTHON, _add_up)
 
 
 @cache
@@ -137,7 +129,7 @@ def compiled() -> Kernels:
     """The same loops compiled by numba (specialised for each right-hand side on first use)."""
     import numba
 
-    return _build(numba.njit, numba.njit(_add_up_compiled))
+    return _build(numba.njit, step_control.compiled(), numba.njit(_add_up_compiled))
 
 
 def is_compiled(function: object) -> bool:

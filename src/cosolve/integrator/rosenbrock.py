@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.lu import eliminate, lu_factor, lu_solve, substitute
 from cosolve.errors import NonFiniteError
-from cosolve.integrator import kernels
+from cosolve.integrator import kernels, step_control
 from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
-from cosolve.signal.polynomial import InputSignal
+from cosolve.integrator.step_control import Rules
+from cosolve.signal.polynomial import InputSignal, horner
 
 GAMMA = 0.25
 #: Stage times, factors of the time derivative, and the two triangles of the transformed method.
@@ -44,56 +46,40 @@ class StiffKernel(NamedTuple):
     fixed: Callable[..., Any]
 
 
-def _factor(matrix):  # type: ignore[no-untyped-def]
-    from scipy.linalg import lu_factor
-
-    return lu_factor(matrix, check_finite=False)
-
-
-def _solve(factors, rhs):  # type: ignore[no-untyped-def]
-    from scipy.linalg import lu_solve
-
-    return lu_solve(factors, rhs, check_finite=False)
+def _lapack(matrix):  # type: ignore[no-untyped-def]
+    """Factors for `_lapack_solve`, and whether there are any: how good they are is left to the error estimate."""
+    lu, pivots, _ = lu_factor(matrix)
+    return (lu, pivots), bool(np.diag(lu).all())
 
 
-def _factor_compiled(matrix):  # type: ignore[no-untyped-def]
-    """LU factors with partial pivoting, in place."""
-    n = len(matrix)
-    order = np.arange(n)
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
-                pivot = i
-        if pivot != k:
-            for j in range(n):
-                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
-            order[k], order[pivot] = order[pivot], order[k]
-        for i in range(k + 1, n):
-            matrix[i, k] /= matrix[k, k]
-            for j in range(k + 1, n):
-                matrix[i, j] -= matrix[i, k] * matrix[k, j]
-    return matrix, order
+def _lapack_solve(factors, rhs):  # type: ignore[no-untyped-def]
+    lu, pivots = factors
+    return lu_solve(lu, pivots, rhs)
 
 
-def _solve_compiled(factors, rhs):  # type: ignore[no-untyped-def]
-    matrix, order = factors
-    n = len(rhs)
-    x = np.empty(n)
-    for i in range(n):
-        total = rhs[order[i]]
-        for j in range(i):
-            total -= matrix[i, j] * x[j]
-        x[i] = total
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            x[i] -= matrix[i, j] * x[j]
-        x[i] /= matrix[i, i]
-    return x
+def _compiled_factors(njit: Any) -> tuple[Any, Any]:
+    """The same for compiled code, which has no Python to call."""
+    eliminated, substituted = njit(eliminate), njit(substitute)
+
+    @njit
+    def factor(matrix):  # type: ignore[no-untyped-def]
+        order = np.empty(len(matrix), np.intp)
+        return (matrix, order), eliminated(matrix, order, len(matrix), 0.0)
+
+    @njit
+    def solve(factors, rhs):  # type: ignore[no-untyped-def]
+        x = np.empty(len(rhs))
+        substituted(factors[0], factors[1], len(rhs), rhs, x)
+        return x
+
+    return factor, solve
 
 
-def _build(jit: Callable[[Any], Any], factor: Callable[..., Any], solve: Callable[..., Any]) -> StiffKernel:
-    inputs = jit(kernels.horner)
+def _build(
+    jit: Callable[[Any], Any], rules: Rules, factor: Callable[..., Any], solve: Callable[..., Any]
+) -> StiffKernel:
+    inputs = jit(horner)
+    first_step, step_factor, error_norm, tolerances, is_last, is_stuck = rules
 
     @jit
     def slope(rhs, t, x, u_t0, u_H, coef, out):  # type: ignore[no-untyped-def]
@@ -117,7 +103,9 @@ def _build(jit: Callable[[Any], Any], factor: Callable[..., Any], solve: Callabl
         later, before = t + 1e-4 * h, t - 1e-4 * h
         by_time = slope(rhs, later, x, u_t0, u_H, coef, f).copy()
         by_time = (by_time - slope(rhs, before, x, u_t0, u_H, coef, f)) / (later - before)
-        factors = factor(matrix)
+        factors, regular = factor(matrix)
+        if not regular:  # 1 / (h GAMMA) is an eigenvalue of the Jacobian; that of another step is not
+            return x.copy(), np.full(n, np.nan)
         U = np.empty((6, n))
         stage = x.copy()
         for i in range(6):
@@ -149,28 +137,24 @@ def _build(jit: Callable[[Any], Any], factor: Callable[..., Any], solve: Callabl
         span = t1 - t0
         f0 = slope(rhs, t, x, u_t0, u_H, coef, np.empty(len(x)))
         if h <= 0.0:
-            scale = atol + rtol * np.abs(x)
-            d0 = np.sqrt(np.mean((x / scale) ** 2)) if len(x) > 0 else 0.0
-            d1 = np.sqrt(np.mean((f0 / scale) ** 2)) if len(x) > 0 else 0.0
-            h = min(0.01 * d0 / d1 if d0 > 1e-5 and d1 > 1e-5 else 1e-3 * span, span)
+            scale = tolerances(x, x, rtol, atol)
+            h = first_step(error_norm(x, scale), error_norm(f0, scale), span)
         proposed = h
         while t < t1:
             if tried >= max_steps:
                 return x, t, proposed, grid[:accepted], TOO_MANY_STEPS
-            if h < 1e-14 * max(abs(t), abs(span)):
+            if is_stuck(h, t, span):
                 return x, t, proposed, grid[:accepted], STUCK if finite else NOT_FINITE
-            last = t + h * (1.0 + 1e-10) >= t1
+            last = is_last(t, h, t1)
             size = t1 - t if last else h
             tried += 1
             new, error = step(rhs, t, size, x, f0, u_t0, u_H, coef)
-            scale = atol + rtol * np.maximum(np.abs(x), np.abs(new))
-            norm = np.sqrt(np.mean((error / scale) ** 2)) if len(x) > 0 else 0.0
+            norm = error_norm(error, tolerances(x, new, rtol, atol))
             finite = np.isfinite(norm)
             if not finite:
                 h = 0.1 * size
                 continue
-            factor = min(5.0, max(0.2, 0.9 * norm**-0.25 if norm > 0.0 else 5.0))
-            h = size * factor
+            h = size * step_factor(norm, 4, 0.9, 0.2, 5.0)
             if norm <= 1.0:
                 grid[accepted] = size
                 accepted += 1
@@ -186,7 +170,7 @@ def _build(jit: Callable[[Any], Any], factor: Callable[..., Any], solve: Callabl
     return StiffKernel(adaptive, fixed)
 
 
-PYTHON = _build(lambda function: function, _factor, _solve)
+PYTHON = _build(lambda function: function, step_control.PYTHON, _lapack, _lapack_solve)
 
 
 @cache
@@ -194,7 +178,7 @@ def compiled() -> StiffKernel:
     """The same method compiled by numba."""
     import numba
 
-    return _build(numba.njit, numba.njit(_factor_compiled), numba.njit(_solve_compiled))
+    return _build(numba.njit, step_control.compiled(), *_compiled_factors(numba.njit))
 
 
 class Rosenbrock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import NonFiniteError
 from cosolve.integrator import kernels
+from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5, FIXED
 from cosolve.signal.polynomial import InputSignal
 
@@ -34,7 +34,7 @@ class FixedStep:
     def integrate(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         """State at `t1` (grid: equal steps, none longer than `h`)."""
         H = t1 - t0
-        count = max(1, ceil(H / self.h - 1e-9))
+        count = equal_steps(H, self.h)
         return self._cross(rhs, t0, np.full(count, H / count), x, u)
 
     replay = integrate

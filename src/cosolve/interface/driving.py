@@ -11,7 +11,6 @@ import csv
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 from math import comb, cos, pi
@@ -23,7 +22,9 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.signal.polynomial import horner
 
 Kind = Literal["linear", "step", "cubic"]
 Beyond = Literal["hold", "error"]
@@ -170,9 +171,7 @@ class Table(Drive):
         wanted = [value] if isinstance(value, str) else list(value)
         for name in (at, *wanted):
             if name not in names:
-                close = get_close_matches(str(name), names, n=1)
-                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}"
-                raise SetupError(f"'{path}' has no column '{name}'; {hint}")
+                raise SetupError(f"'{path}' has no column '{name}'; {did_you_mean(name, names)}")
         rows = columns[:, [names.index(name) for name in wanted]]
         try:
             return cls(
@@ -244,10 +243,7 @@ class Table(Drive):
         if k < 0 or k >= len(self._breaks) - 1:
             held: Vector = self._rows[0 if k < 0 else -1]
             return held.copy()
-        since, value = t - self._breaks[k], self._local[k][-1]
-        for row in self._local[k][-2::-1]:
-            value = value * since + row
-        return np.array(value)
+        return horner(self._local[k], t - self._breaks[k])
 
     def _between(self, a: float, b: float) -> Matrix:
         k = self._place(0.5 * (a + b))
@@ -306,7 +302,7 @@ class Function(Drive):
             values = np.array([self.value(b if s == 1.0 else a + s * (b - a)) for s in nodes])
             size = max(float(np.abs(values).max()), float(np.abs(tests).max()))
             found = powers @ (weights @ values)
-            errors = [np.abs(_horner(found, s) - test).max() for s, test in zip(_OFF_GRID, tests, strict=True)]
+            errors = [np.abs(horner(found, s) - test).max() for s, test in zip(_OFF_GRID, tests, strict=True)]
             if max(errors) <= _FIT * size:
                 return np.asarray(found)
         return None
@@ -360,7 +356,7 @@ def summary(pieces: Sequence[Piece]) -> Matrix:
         powers = np.arange(1, len(piece.coefficients) + 1)[:, np.newaxis]
         mean = mean + (piece.b - piece.a) / (b - a) * (piece.coefficients / powers).sum(axis=0)
     second = np.array([first, 6 * mean - 4 * first - 2 * last, 3 * first + 3 * last - 6 * mean])
-    bump = -80 * (mean - _horner(second, 0.5))  # s (1 - s) (s^2 - s + 1/5) has no mean and vanishes at both ends
+    bump = -80 * (mean - horner(second, 0.5))  # s (1 - s) (s^2 - s + 1/5) has no mean and vanishes at both ends
     shape = np.array([0.0, 0.2, -1.2, 2.0, -1.0])[:, np.newaxis]
     whole = bump * shape
     whole[:3] += second
@@ -378,7 +374,7 @@ def cubic(pieces: Sequence[Piece]) -> Matrix:
     if len(exact) <= 4:
         return exact
     nodes, weights, powers = _lobatto(3)
-    return np.asarray(powers @ (weights @ np.array([_horner(exact, s) for s in nodes])))
+    return np.asarray(powers @ (weights @ np.array([horner(exact, s) for s in nodes])))
 
 
 def read_csv(path: str | Path) -> tuple[list[str], Matrix]:
@@ -422,13 +418,6 @@ def _as_number(text: str) -> float:
 
 def _numbers(length: int) -> str:
     return "one finite number" if length == 1 else f"{length} finite numbers"
-
-
-def _horner(coefficients: Matrix, s: float) -> Vector:
-    value: Vector = coefficients[-1]
-    for row in coefficients[-2::-1]:
-        value = value * s + row
-    return value
 
 
 @lru_cache(maxsize=16)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Index, Matrix, Vector, all_finite
+from cosolve.basics.differences import TWO_SIDED, central_differences
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
@@ -25,7 +26,7 @@ from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
 
 #: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
-LAW_INCREMENT = 6e-6
+LAW_INCREMENT = TWO_SIDED
 
 #: Laws of more numbers than this are fields.
 _FIELD = 256
@@ -123,10 +124,10 @@ class Block:
             return np.zeros((len(z_rows), 0)), by_y
         if self.levels is not None:
             return self._constraint_partials(self.levels, z_rows, y_read)
-        by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         if not self.implicit:
             return np.zeros((len(z_rows), 0)), by_y
-        return _central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
+        return central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
 
     def _constraint_partials(self, levels: Levels, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
         combination = self.combination or Combination()
@@ -135,7 +136,7 @@ class Block:
             by_z[levels.count :, levels.count :] = np.eye(levels.corrections)
         by_y = self._guarded("", levels.row_jacobian, combination, len(y_read), *self._arguments(y_read))
         if by_y is None:
-            by_y = _central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+            by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         return by_z, by_y
 
     @cached_property
@@ -153,17 +154,6 @@ class Block:
             values.append(float(part[0]) if scalar else part)
             start += len(index)
         return values
-
-
-def _central_differences(function: Callable[[Vector], Vector], x: Vector, nominal: Vector) -> Matrix:
-    columns = []
-    for j in range(len(x)):
-        step = LAW_INCREMENT * max(float(nominal[j]), abs(float(x[j])))
-        plus, minus = x.copy(), x.copy()
-        plus[j] += step
-        minus[j] -= step
-        columns.append((function(plus) - function(minus)) / (plus[j] - minus[j]))
-    return np.array(columns).T if columns else np.zeros((len(function(x)), 0))
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import counted, did_you_mean
 from cosolve.errors import SetupError
+from cosolve.interface.addresses import Addresses, Drives
 from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
 from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import Port, Ports
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 from cosolve.subsystem.units import conversion
-
-Drives = Mapping[str, float] | Sequence[str] | str
 
 _CONSTANT = "a constant"
 
@@ -55,7 +53,7 @@ class Join:
         return f"the {self.kind} for {driven}"
 
 
-class System:
+class System(Addresses):
     """Named subsystems and how they touch.
 
     `connect` feeds an output to inputs; `law` computes coupling variables from outputs; `equations` and `constraint`
@@ -75,44 +73,12 @@ class System:
     """
 
     def __init__(self, subsystems: Mapping[str, Subsystem]) -> None:
-        if not isinstance(subsystems, Mapping):
-            raise SetupError(
-                f"System takes a dict of names and subsystems such as {{'left': left}}, "
-                f"not a {type(subsystems).__name__}"
-            )
-        self.subsystems = dict(subsystems)
-        self.inputs: dict[str, Ports] = {}
-        self.outputs: dict[str, Ports] = {}
-        for name, subsystem in self.subsystems.items():
-            if not isinstance(name, str) or not name or "." in name:
-                raise SetupError(f"a subsystem needs a non-empty name without a dot, not {name!r}")
-            if not isinstance(subsystem, Subsystem):
-                raise SetupError(
-                    f"subsystem '{name}' is a {type(subsystem).__name__}; give a cosolve.Subsystem "
-                    "(Linear, Ode, Static, or your own subclass)"
-                )
-            try:
-                self.inputs[name], self.outputs[name] = Ports(subsystem.inputs), Ports(subsystem.outputs)
-            except SetupError as error:
-                raise SetupError(f"subsystem '{name}': {error}") from None
-            both = set(self.inputs[name].slices) & set(self.outputs[name].slices)
-            if both:
-                raise SetupError(
-                    f"subsystem '{name}': {sorted(both)} named both as input and as output; rename one of them"
-                )
-        seen: dict[int, str] = {}
-        for name, subsystem in self.subsystems.items():
-            other = seen.setdefault(id(subsystem), name)
-            if other != name:
-                raise SetupError(
-                    f"'{other}' and '{name}' are the same object, so they would share one state; build two objects"
-                )
+        super().__init__(subsystems)
         self._joins: list[Join] = []
         self._constants: dict[str, npt.NDArray[np.float64]] = {}
         self._drives_of: dict[str, Drive] = {}  # inputs that a function of time or a table drives
         self._steps_of: dict[str, dict[float, npt.NDArray[np.float64]]] = {}  # constants that change, by time
         self._changes = Changes()
-        self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
         self._plan: Plan | None = None
 
     # -- joining ---------------------------------------------------------------------------------------
@@ -434,7 +400,7 @@ class System:
         """Subsystem and name of a parameter that can change during a run."""
         name, dot, key = str(address).partition(".")
         if not dot or name not in self.subsystems:
-            known = _suggest(name, list(self.subsystems), "there are")
+            known = did_you_mean(name, self.subsystems)
             raise SetupError(f"at: {address!r} is not an address of a parameter or a constant input; {known}")
         subsystem = self.subsystems[name]
         if key in self.inputs[name]:
@@ -447,7 +413,9 @@ class System:
         variables = getattr(getattr(subsystem, "description", None), "variables", None)
         if variables is not None:
             if key not in variables:
-                raise SetupError(f"at: '{name}' has no variable '{key}'; {_suggest(key, list(variables), 'it has')}")
+                raise SetupError(
+                    f"at: '{name}' has no variable '{key}'; {did_you_mean(key, variables, intro='it has')}"
+                )
             if variables[key].variability != "tunable":
                 raise SetupError(
                     f"at: '{address}' is {variables[key].variability}: it cannot change while the FMU runs, only "
@@ -506,99 +474,6 @@ class System:
             self._plan = compile_plan(self, self._joins, self._constants, self._drivers(), self._changes)
         return self._plan
 
-    # -- looking things up -----------------------------------------------------------------------------
-
-    def port(self, address: str, kind: str, where: str) -> Port:
-        """The port behind `subsystem.port`, or a sentence that says what exists."""
-        if not isinstance(address, str) or "." not in address:
-            raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
-        name, port = address.split(".", 1)  # names of ports may hold dots
-        if name not in self.subsystems:
-            if not self.subsystems:
-                hint = "but this system has none; give subsystems to System first"
-            else:
-                hint = f"which does not exist; {_suggest(name, list(self.subsystems), 'there are')}"
-            raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
-        here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
-        try:
-            found, other_way = here[name].find(port), there[name].find(port)
-        except SetupError as error:
-            raise SetupError(f"{where}: '{address}': {error}") from None
-        if found is None:
-            if other_way is not None:
-                other = "an output" if kind == "input" else "an input"
-                raise SetupError(
-                    f"{where}: '{address}' is {other}, but {'an' if kind[0] in 'io' else 'a'} {kind} is needed here"
-                )
-            raise SetupError(
-                f"{where}: '{name}' has no {kind} '{port}'; {_suggest(port, here[name].names, f'its {kind}s are')}"
-            )
-        return found
-
-    def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
-        factors = (
-            dict(inputs)
-            if isinstance(inputs, Mapping)
-            else dict.fromkeys([inputs] if isinstance(inputs, str) else inputs, 1.0)
-        )
-        if not factors:
-            raise SetupError(f"{where}: no inputs given")
-        if not isinstance(inputs, (Mapping, str)) and len(factors) < len(inputs):
-            raise SetupError(f"{where}: {list(inputs)} names an input twice; each input takes one value")
-        for target, factor in factors.items():
-            self.port(target, "input", where)
-            if not is_number(factor) or factor == 0:
-                raise SetupError(
-                    f"{where}: the factor of '{target}' must be a finite number other than 0, not {factor!r}"
-                )
-        return {target: float(factor) for target, factor in factors.items()}
-
-    def _same_size(self, drives: Mapping[str, float], where: str) -> int | None:
-        sizes = {target: self.port(target, "input", where).size for target in drives}
-        if len(set(sizes.values())) > 1:
-            raise SetupError(f"{where}: one value cannot drive inputs of different sizes {sizes}")
-        return next(iter(sizes.values()))
-
-    def _feed(self, targets: Iterable[str], by: str) -> None:
-        """Note that `by` feeds these inputs; all or none, so that a refused call leaves no trace."""
-        new: dict[tuple[str, int], str] = {}
-        for target in targets:
-            for entry in self._entries(target):
-                other = new.get(entry, self._fed.get(entry))
-                if other is not None:
-                    raise SetupError(
-                        f"input '{target}' is fed twice, by {other} and by {by}; remove one of them "
-                        "(to add two contributions, use one law of both)"
-                    )
-                new[entry] = by
-        self._fed.update(new)
-
-    def _entries(self, target: str) -> list[tuple[str, int]]:
-        """The numbers of an input, each by its subsystem and its place among all inputs there."""
-        name, port = target.split(".", 1)
-        part = self.inputs[name].slice(port)
-        return [(name, k) for k in range(part.start, part.stop)]
-
-    def unfed(self) -> list[str]:
-        """Inputs that nothing feeds: whole ports, or the elements that were left out.
-
-        >>> import cosolve as cs
-        >>> system = cs.System({"a": cs.Static(lambda t, u: u[0], inputs=["u", ("v", 2)], outputs=["y"])})
-        >>> system.set("a.v[0]", 1.0)
-        >>> system.unfed()
-        ['a.u', 'a.v[1]']
-        """
-        found = []
-        for name, ports in self.inputs.items():
-            for port in ports:
-                part = ports.slice(port.name)
-                missing = [k - part.start for k in range(part.start, part.stop) if (name, k) not in self._fed]
-                if len(missing) == port.length:
-                    found.append(f"{name}.{port.name}")
-                else:
-                    found += [f"{name}.{port.name}[{k}]" for k in missing]
-        return found
-
     def _length(self, inputs: Drives, where: str) -> int:
         """How many numbers an unknown holds that drives these inputs."""
         return self.port(next(iter(self._drives(inputs, where))), "input", where).length
@@ -626,8 +501,7 @@ class System:
         return as_html(self)
 
     def __str__(self) -> str:
-        count = len(self.subsystems)
-        lines = [f"System with {count} subsystem{'s' if count != 1 else ''}"]
+        lines = [f"System with {counted(len(self.subsystems), 'subsystem')}"]
         for name, subsystem in self.subsystems.items():
             into, out = ", ".join(self.inputs[name].names) or "-", ", ".join(self.outputs[name].names) or "-"
             lines.append(f"  {name} ({type(subsystem).__name__}): {into} -> {out}")
@@ -654,12 +528,3 @@ class System:
             return target
         units = (self.port(join.of[0], "output", "").unit, self.port(target, "input", "").unit)
         return f"{target} ({' to '.join(units)})"
-
-
-def _suggest(word: str, known: Sequence[str], intro: str) -> str:
-    flat = [k for k in known if k.replace(".", "_") == word]  # dots of a name written as underscores
-    close = flat or get_close_matches(word, known, n=1)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    shown = ", ".join(f"'{k}'" for k in known[:8]) + (", ..." if len(known) > 8 else "")
-    return f"{intro} {shown}" if known else "it has none"

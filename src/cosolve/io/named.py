@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import cosolve.corrector
 import cosolve.method
-from cosolve.basics.plain_file import shown
+from cosolve.basics.wording import shown
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable

@@ -11,14 +11,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cosolve.basics.plain_file import refuse_no_file, shown
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.basics.wording import did_you_mean, shortened, shown
 from cosolve.errors import SetupError
 
 #: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
@@ -110,8 +110,7 @@ class TomlFile:
 
 def problem(error: ErrorDetails) -> str:
     """What pydantic says, as the end of a sentence that begins with the key."""
-    shown = repr(error["input"])
-    return f"{_lower(error['msg']).removeprefix('input ')}, not {shown if len(shown) < 60 else shown[:57] + '...'}"
+    return f"{_lower(error['msg']).removeprefix('input ')}, not {shortened(error['input'])}"
 
 
 def suggest(word: str, known: list[str]) -> str:
@@ -120,8 +119,7 @@ def suggest(word: str, known: list[str]) -> str:
     >>> suggest("tend", ["t_end", "t_start"])
     "did you mean 't_end'?"
     """
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}" if known else "none is known"
+    return did_you_mean(word, known, intro="known are", cutoff=0.5, most=len(known), quote=False)
 
 
 def line_numbers(text: str) -> dict[Where, int]:

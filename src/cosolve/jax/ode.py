@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import initial_state, is_number
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
@@ -25,7 +25,7 @@ from cosolve.jax.stiff import kvaerno, load_diffrax
 from cosolve.jax.tools import double, flat, flat_outputs, load, traced
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, Ports, initial_state
+from cosolve.subsystem.port import PortLike, Ports
 
 #: Solvers that choose their steps, and all of them.
 ADAPTIVE = ("dopri5", "kvaerno5")

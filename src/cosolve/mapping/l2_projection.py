@@ -17,9 +17,9 @@ from scipy.sparse import coo_array, csc_array, csr_array
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
-from cosolve.mapping.checks import check_cells, check_limit, check_pair
 from cosolve.mapping.mapping import Mapping
 from cosolve.mapping.mesh import Index, Mesh
+from cosolve.mapping.mesh_checks import check_cells, check_limit, check_pair
 from cosolve.mapping.tree import cell_tree
 
 Normals = Literal["any", "same", "opposite"]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import counted
 from cosolve.errors import SetupError
 
 Index = npt.NDArray[np.int64]
@@ -188,7 +189,7 @@ class Mesh:
 
     def __str__(self) -> str:
         dim = self.points.shape[1]
-        parts = [f"{self.n_points} points in {dim} dimension{'s' if dim > 1 else ''}"]
+        parts = [f"{self.n_points} points in {counted(dim, 'dimension')}"]
         for corners, one, many in _KINDS:
             count = int(np.count_nonzero(self.corners == corners))
             if count:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cosolve.mapping.checks import check_cells, check_distances, check_limit, check_pair
 from cosolve.mapping.mapping import Mapping
 from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.mesh_checks import check_cells, check_distances, check_limit, check_pair
 from cosolve.mapping.neighbours import nearest_cells
 
 

@@ -21,10 +21,11 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from cosolve.basics.checks import whole
 from cosolve.errors import SetupError
-from cosolve.mapping.checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.mapping import Mapping
 from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.mesh_checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.neighbours import nearest_cells, nearest_points
 
 Basis = Literal["cubic", "thin_plate", "wendland"]
@@ -66,9 +67,7 @@ def radial_basis(
         starts, columns = around.indptr.astype(np.int64), around.indices.astype(np.int64)
     else:
         wanted = (6 if source.points.shape[1] == 1 else 16) if neighbours is None else neighbours
-        if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 2:
-            raise SetupError(f"radial_basis: neighbours must be a whole number of at least 2, not {neighbours!r}")
-        k = min(int(wanted), source.n_points)
+        k = min(whole("radial_basis", "neighbours", wanted, 2), source.n_points)
         each, found = nearest_points(source, target, k)
         distances, columns, starts = each[:, 0], found.ravel(), np.arange(0, found.size + 1, k)
     check_distances("radial_basis", source, target, distances, max_distance, element_size(source))

@@ -5,8 +5,8 @@ of the three levels, `StabilisedIndex2` (method 3) solves `g = 0` and `g' = 0` w
 position equations. A treatment is handed to `SemiImplicit` or `Implicit`.
 
 Held against a free double integrator, a treatment leaves a linear recurrence for the error of the constraint, whatever
-the subsystems are, as the step goes to zero (docs/theory.md, "Constraints"). `limit_radius` gives its spectral radius; a combination that
-grows there is refused before the run.
+the subsystems are, as the step goes to zero (docs/theory.md, "Constraints"). `limit_radius` gives its spectral radius; a
+combination that grows there is refused before the run.
 """
 
 from __future__ import annotations
@@ -166,9 +166,9 @@ class StabilisedIndex2(ConstraintTreatment):
 
 
 def limit_radius(treatment: ConstraintTreatment, degree: int, H: float = 1.0) -> float:
-    """Factor by which an error of the constraint grows per step as the step goes to zero (docs/theory.md, "Constraints").
+    """Factor by which an error of the constraint grows per step as the step goes to zero.
 
-    Only ratios such as `beta / H` matter, so they are taken at the given `H`.
+    Only ratios such as `beta / H` matter, so they are taken at the given `H` (docs/theory.md, "Constraints").
 
     >>> import cosolve as cs
     >>> round(limit_radius(cs.Baumgarte(beta=0.4, gamma=0), degree=1), 4)

@@ -22,8 +22,9 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.differences import forward_differences
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
-from cosolve.integrator.bdf import Bdf, consistent_slope, forward_differences
+from cosolve.integrator.bdf import Bdf, consistent_slope
 from cosolve.integrator.bdf_control import PATTERN, BdfControl
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method

@@ -1,8 +1,8 @@
 """Explicit co-simulation: Jacobi, Gauss-Seidel and Gauss-Seidel master/slave (Schmoll (2015), 2.4.1-2.4.2).
 
 No macro step is repeated, so any subsystem can take part. Outputs are by default those a subsystem computed with the
-inputs it actually used ("as used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after the exchange
-, which gains one local order where outputs have direct feed-through.
+inputs it actually used ("as used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after
+the exchange, which gains one local order where outputs have direct feed-through.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The static subsystems of a system as one expensive function from the dynamic outputs to the dynamic inputs.
 
-`u_d(y_d)` of Schmoll (2015), 4.1 for any number of static subsystems, in parallel or in a chain, with laws in between. Only the
-static subsystems themselves are linearised (Eq. 4.13); laws are cheap and always evaluated as they are.
+`u_d(y_d)` of Schmoll (2015), 4.1 for any number of static subsystems, in parallel or in a chain, with laws in between.
+Only the static subsystems themselves are linearised (Eq. 4.13); laws are cheap and always evaluated as they are.
 
 One *call* of a static subsystem is one set of `1 + N` solves, `N` its number of inputs: unperturbed, and with each
 input perturbed by `Delta_i = increment * max(nominal_i, |u_i|)`. All solves of a set begin from the same saved state

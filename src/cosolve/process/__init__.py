@@ -1,8 +1,8 @@
 """Subsystems in a process of their own (`Isolated`) or on another machine (`Remote`).
 
 `proxy.py` is the side of the run, `worker.py` the side of the subsystem; `message.py` says what travels, `channel.py`
-and `shared_memory.py` how. Compiled runs go another way: `exchange.py` is machine code for both sides, `crossing.py`
-leads into it and out again. A crash, a hang or a leak on the far side cannot take the run along.
+and `shared_memory.py` how. Compiled runs go another way: `exchange.py` is machine code for both sides,
+`native_exchange.py` leads into it and out again. A crash, a hang or a leak on the far side cannot take the run along.
 """
 
 from cosolve.process.isolated import Isolated

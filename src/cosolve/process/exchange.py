@@ -2,9 +2,9 @@
 
 Both processes share memory: a request with its counter, an answer with its counter, and a flag per side that says
 "asleep". The writer stores its counter; the reader spins on the counter, then yields the core, then sets its flag and
-sleeps on the pipe between the two, in Python (`crossing.py`), which also notices when the other side is gone. A writer
-that finds the flag exchanges it for 0 and sends one wake-up. All these words are atomic and sequentially consistent
-(`jit/atomics.py`); invariants: docs/architecture/process.md.
+sleeps on the pipe between the two, in Python (`native_exchange.py`), which also notices when the other side is gone. A
+writer that finds the flag exchanges it for 0 and sends one wake-up. All these words are atomic and sequentially
+consistent (`jit/atomics.py`); invariants: docs/architecture/process.md.
 
 Rollback needs no message of its own: `save` and `restore` are noted here and done there before the next crossing.
 """

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cosolve.basics.checks import is_number
-from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.basics.checks import choice, positive
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import worker as far_side
 from cosolve.process.launch import Worker
-from cosolve.process.proxy import Proxy
+from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.subsystem.base import Subsystem
 
 if TYPE_CHECKING:
@@ -56,12 +56,9 @@ class Isolated(Proxy):
         name: str = "",
         log: str | Path | None = None,
     ) -> None:
-        if transport not in TRANSPORTS:
-            raise SetupError(
-                f"Isolated: transport must be one of {', '.join(map(repr, TRANSPORTS))}, not {transport!r}"
-            )
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"Isolated: timeout must be a positive number of seconds or None, not {timeout!r}")
+        choice("Isolated", "transport", transport, TRANSPORTS)
+        if timeout is not None:
+            positive("Isolated", "timeout", timeout, " of seconds or None")
         if far_side.importing_script:
             raise SetupError(
                 "Isolated: this script builds subsystems as soon as it is imported, and their processes must import "
@@ -88,14 +85,8 @@ class Isolated(Proxy):
 
     def _loaded(self) -> dict[str, Any]:
         label = f" '{self._name}'" if self._name else ""
-        try:
+        with told_as_setup(f"Isolated{label}"):
             about = self._worker.loaded()
-        except CosolveError as error:
-            raise SetupError(f"Isolated{label}: {error}") from error
-        except Exception as error:
-            raise SetupError(
-                f"Isolated{label}: loading the subsystem raised {type(error).__name__}: {error}"
-            ) from error
         if self._wanted == "shared memory":
             numbers = sum(port.length for port in (*about["inputs"], *about["outputs"]))
             trouble = self._worker.share_memory(8 * _DEGREES * numbers + 1024)
@@ -136,7 +127,7 @@ class Isolated(Proxy):
         if self.transport != "shared memory":
             way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
             return f"its process is reached through {way}, and compiled code needs shared memory"
-        from cosolve.process.crossing import near_native
+        from cosolve.process.native_exchange import near_native
 
         return near_native(self, H, degree)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.errors import SubsystemError
+from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.launch import rebuilt
 from cosolve.signal.polynomial import InputSignal
@@ -187,3 +188,14 @@ class SavedState:
 
     def __del__(self) -> None:
         self._forget.append(self.handle)
+
+
+@contextmanager
+def told_as_setup(who: str) -> Iterator[None]:
+    """What goes wrong while a subsystem is loaded, as a `SetupError`."""
+    try:
+        yield
+    except CosolveError as error:
+        raise SetupError(f"{who}: {error}") from error
+    except Exception as error:
+        raise SetupError(f"{who}: loading the subsystem raised {type(error).__name__}: {error}") from error

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cosolve.basics.checks import is_number
-from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.basics.checks import positive
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.channel import Disconnected, Tcp, TimedOut
 from cosolve.process.launch import rebuilt
-from cosolve.process.proxy import Proxy
+from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.process.worker import Server
 
 _HANDSHAKE = 10.0  # seconds
@@ -53,8 +53,8 @@ class Remote(Proxy):
         host, _, port = str(address).rpartition(":")
         if not host or ":" in host or not port.isdecimal():
             raise SetupError(f"Remote: an address is 'host:port', not {address!r}")
-        if timeout is not None and not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"Remote: timeout must be a positive number of seconds or None, not {timeout!r}")
+        if timeout is not None:
+            positive("Remote", "timeout", timeout, " of seconds or None")
         secret = key if key is not None else os.environ.get(KEY)
         if not secret:
             raise SetupError(f"Remote: give the key that the server at {address} prints, as key=... or in {KEY}")
@@ -85,17 +85,11 @@ class Remote(Proxy):
         return channel
 
     def _loaded(self) -> dict[str, Any]:
-        try:
+        with told_as_setup(f"Remote {self._where}"):
             timeout = None if self._timeout is None else self._timeout + _LOADING
             answer = m.read_answer(self._exchange(m.write_request(m.LOAD), timeout))
             if answer.form == m.FAILURE:
                 raise rebuilt(answer.value)
-        except CosolveError as error:
-            raise SetupError(f"Remote {self._where}: {error}") from error
-        except Exception as error:
-            raise SetupError(
-                f"Remote {self._where}: loading the subsystem raised {type(error).__name__}: {error}"
-            ) from error
         about: dict[str, Any] = answer.value
         return about
 

@@ -19,14 +19,14 @@ from typing import IO, Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import positive
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal
-from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports
+from cosolve.subsystem.static import Stateless
 
 
-class StaticProcess(Subsystem):
+class StaticProcess(Stateless):
     r"""`y(t, u)` computed by a program (module docstring); it stays alive between calls unless `keep=False`.
 
     A call that takes longer than `timeout` seconds, a program that ends early or answers nonsense raises a sentence.
@@ -58,8 +58,7 @@ class StaticProcess(Subsystem):
     ) -> None:
         if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
             raise SetupError(f"StaticProcess: command is a list such as ['python', 'film.py'], not {command!r}")
-        if not (is_number(timeout) and timeout > 0):
-            raise SetupError(f"StaticProcess: timeout must be a positive number of seconds, not {timeout!r}")
+        positive("StaticProcess", "timeout", timeout, " of seconds")
         self.command, self.timeout, self.keep = list(command), timeout, keep
         self.inputs, self.outputs = inputs, outputs
         self._in, self._out = Ports(inputs), Ports(outputs)
@@ -111,18 +110,6 @@ class StaticProcess(Subsystem):
         if self._child is not None:
             self._child.end()
             self._child = None
-
-    def save(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None:
-        pass
-
-    def get_state(self) -> Vector:
-        return np.zeros(0)
-
-    def set_state(self, x: Vector) -> None:
-        pass
 
 
 class _Child:

@@ -32,7 +32,7 @@ from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
 
 if TYPE_CHECKING:
-    from cosolve.process.crossing import Served
+    from cosolve.process.native_exchange import Served
 
 #: True while a worker runs the user's script again to find a class or function that is defined in it.
 importing_script = False
@@ -121,7 +121,7 @@ class Server:
     def _compiled(self, r: m.Request) -> m.Parts:
         """Calls about crossings from compiled code, which are kept like states."""
         if r.call == m.NATIVE:
-            from cosolve.process.crossing import Served
+            from cosolve.process.native_exchange import Served
 
             H, degree, path, sizes = r.content
             native = self.subsystem.native(H, degree)

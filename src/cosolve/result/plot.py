@@ -55,8 +55,13 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
     method = str(result.meta.get("method", "")).split("(")[0]
     axes[0].set_title(method if result.finished else f"{method}, stopped at t = {t[-1]:.4g}", fontsize="medium")
     if path is not None:
-        try:
-            figure.savefig(path)
-        except OSError as error:
-            raise OutputFileError(f"the plot cannot be written to '{path}': {error.strerror or error}") from error
+        save_figure(figure, path, "plot")
     return figure
+
+
+def save_figure(figure: Figure, path: str | Path, what: str) -> None:
+    """Write a figure, or say why it cannot be written."""
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise OutputFileError(f"the {what} cannot be written to '{path}': {error.strerror or error}") from error

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.subsystem.port import element_index, split_element
 
@@ -216,11 +217,7 @@ class Result:
         except SetupError as error:
             raise KeyError(f"the result has no '{name}'; {error}") from None
         if channel is None:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, list(self.channels), n=3)
-            hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(list(self.channels)[:8])}"
-            raise KeyError(f"the result has no '{name}'; {hint}")
+            raise KeyError(f"the result has no '{name}'; {did_you_mean(name, self.channels, near=3)}")
         return channel
 
     def __getitem__(self, name: str) -> Vector:

@@ -19,7 +19,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
-from cosolve.basics.plain_file import refuse_no_file, shown
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.basics.wording import shown
 from cosolve.errors import OutputFileError, SetupError
 
 _FORMAT = "cosolve state 1"

@@ -3,8 +3,8 @@
 A run is repeated from the same point with a tiny push on all coupled inputs during its first macro step, once to either
 side. The difference to the run without a push evolves by the linearised macro step alone, hidden states included;
 whatever drives the system cancels. Its dominant factors per step are fitted from delayed copies of the difference (the
-eigensystem realisation of Juang and Pappa (1985), or dynamic mode decomposition with delays). All it takes is a point to begin
-at again: saved states, or simply a fresh start.
+eigensystem realisation of Juang and Pappa (1985), or dynamic mode decomposition with delays). All it takes is a point
+to begin at again: saved states, or simply a fresh start.
 """
 
 from __future__ import annotations

@@ -98,6 +98,19 @@ def end_values(coefficients: Matrix) -> Vector:
     return end
 
 
+def horner(coefficients: Matrix, s: float) -> Vector:
+    """`sum_j coefficients[j] s^j`, one row (or number) per power; plain enough to be compiled too.
+
+    >>> import numpy as np
+    >>> horner(np.array([[2.0], [3.0]]), 0.5)
+    array([3.5])
+    """
+    value: Vector = coefficients[-1].copy()
+    for j in range(len(coefficients) - 2, -1, -1):
+        value = value * s + coefficients[j]
+    return value
+
+
 class Polynomial:
     """Values over one macro step: `sum_j coefficients[j] * s**j` with `s = (t - t0) / H`.
 
@@ -123,14 +136,24 @@ class Polynomial:
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t` (outside the step too: the same polynomial)."""
-        coefficients = self.coefficients
-        value: Vector = coefficients[-1]
-        if len(coefficients) == 1:
-            return value.copy()
-        s = (t - self.t0) / self.H
-        for row in coefficients[-2::-1]:
-            value = value * s + row
-        return value
+        if len(self.coefficients) == 1:  # held, which is frequent: there is nothing to compute
+            held: Vector = self.coefficients[0].copy()
+            return held
+        return horner(self.coefficients, (t - self.t0) / self.H)
+
+
+def perturbed(u: InputSignal, k: int, by: Vector) -> Polynomial:
+    """The signal with input `k` moved by the polynomial with the coefficients `by`.
+
+    >>> import numpy as np
+    >>> perturbed(Polynomial(0.0, 1.0, np.zeros((1, 2))), 1, np.array([0.0, 2.0])).coefficients
+    array([[0., 0.],
+           [0., 2.]])
+    """
+    moved = np.zeros((max(len(u.coefficients), len(by)), u.coefficients.shape[1]))
+    moved[: len(u.coefficients)] = u.coefficients
+    moved[: len(by), k] += by
+    return Polynomial(u.t0, u.H, moved)
 
 
 class DrivenPolynomial(Polynomial):

@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, is_positive
 from cosolve.errors import SetupError
 
 #: Resolution of the clock of variable steps: the run's span in equal ticks.
@@ -28,7 +28,7 @@ def refuse_bad_step(H: float, name: str = "step") -> None:
     if not isinstance(H, (int, float, np.floating, np.integer)) or isinstance(H, bool):
         other = " or a step control such as Adaptive(rtol=1e-6)" if name == "step" else ""
         raise SetupError(f"{name} must be a number{other}, not {H!r}")
-    if not (is_number(H) and H > 0):
+    if not is_positive(H):
         raise SetupError(f"{name} must be a positive, finite number, not {H}")
 
 
@@ -81,22 +81,22 @@ class UniformClock:
         return self.t_end - self.time(n)
 
 
-def ticks_of(H: float, span: float, tick: int) -> int:
-    """Ticks of a step of about `H` from `tick` on, clipped to the end (which swallows a negligible rest).
+def fit_ticks(H: float, span: float, tick: int) -> int:
+    """Ticks of a step of about `H` from `tick`, clipped to the end of `span` (which swallows a negligible rest).
 
-    >>> ticks_of(0.5, 1.0, 0) == TICKS // 2
-    True
+    >>> fit_ticks(0.5, 1.0, 0) == TICKS // 2, fit_ticks(2.0, 1.0, 0) == TICKS
+    (True, True)
     """
     left = TICKS - tick
     ticks = max(1, round(min(1.0, H / span) * TICKS))
     return left if left - ticks < 1e-6 * ticks else min(ticks, left)
 
 
-def time_of(tick: int, t_start: float, t_end: float, span: float) -> float:
-    """Time of a tick.
+def time_of_tick(tick: int, t_start: float, t_end: float, span: float) -> float:
+    """The time of a tick; the last one is `t_end` to the bit.
 
-    >>> time_of(TICKS // 4, 1.0, 3.0, 2.0)
-    1.5
+    >>> time_of_tick(TICKS // 2, 0.0, 0.3, 0.3), time_of_tick(TICKS, 0.0, 0.3, 0.3)
+    (0.15, 0.3)
     """
     return t_end if tick >= TICKS else min(t_end, t_start + span * (tick / TICKS))
 
@@ -115,7 +115,7 @@ class TickClock:
 
     def fit(self, H: float) -> int:
         """Ticks of a step of about `H` from here, clipped to the end (which swallows a negligible rest)."""
-        return ticks_of(H, self.span, self.tick)
+        return fit_ticks(H, self.span, self.tick)
 
     def length(self, ticks: int) -> float:
         """Length of a step of so many ticks."""
@@ -123,7 +123,7 @@ class TickClock:
 
     def at(self, tick: int) -> float:
         """Time of a tick."""
-        return time_of(tick, self.t_start, self.t_end, self.span)
+        return time_of_tick(tick, self.t_start, self.t_end, self.span)
 
     def advance(self, ticks: int) -> None:
         """Move on."""

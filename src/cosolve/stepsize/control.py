@@ -13,10 +13,11 @@ from typing import Literal
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, positive
 from cosolve.errors import SetupError
 from cosolve.stepsize.clock import refuse_bad_step
 
+#: Errors count as at least this, so that nothing is divided by zero.
 TINY = 1e-300
 
 
@@ -50,8 +51,7 @@ class Adaptive:
     reject: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (is_number(self.rtol) and self.rtol > 0):
-            raise SetupError(f"Adaptive: rtol must be a positive number, not {self.rtol!r}")
+        positive("Adaptive", "rtol", self.rtol)
         if self.atol is not None and not (is_number(self.atol) and self.atol >= 0):
             raise SetupError(f"Adaptive: atol must be a number of at least 0, not {self.atol!r}")
         if self.controller not in ("I", "PI"):

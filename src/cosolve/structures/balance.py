@@ -33,7 +33,7 @@ _KEPT_FACTORS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crossing:
+class StepRecord:
     """One step that was crossed: from `past` to `end` with `scheme` and length `h`; `residual` is what was left."""
 
     past: Past
@@ -44,7 +44,7 @@ class Crossing:
     solves: int
 
 
-class Balance:
+class ForceBalance:
     """The discrete equation of motion of a structure whose inputs are forces `B u` and prescribed motion."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Balance:
         guess: Vector | None = None,
         newton_steps: int | None = None,
         rows: Index | None = None,
-    ) -> Crossing:
+    ) -> StepRecord:
         """Cross `[t0, t1]` with inputs `u(t0)`, `u(t1)`.
 
         Newton starts from the accelerations `guess` (by default: those that leave the structure where it is) and runs
@@ -114,7 +114,7 @@ class Balance:
             a = a + correction
             moved = rates.c_q * float(np.abs(correction).max(initial=0.0))
         left = float(np.abs(r[self.fixed.free]).max(initial=0.0))
-        return Crossing(past, self._arrive(scheme, past, h, (q, v, a), r), scheme, h, left, solves)
+        return StepRecord(past, self._arrive(scheme, past, h, (q, v, a), r), scheme, h, left, solves)
 
     def _converged(self, norms: list[float], moved: float, q: Vector) -> bool:
         """The residual is below the tolerance, or rounding keeps it from falling any further."""
@@ -181,7 +181,7 @@ class Balance:
 
     # -- its derivative ----------------------------------------------------------------------------------
 
-    def linearised_step(self, crossing: Crossing, S: Past, inputs: tuple[Matrix, Matrix]) -> Past:
+    def linearised_step(self, crossing: StepRecord, S: Past, inputs: tuple[Matrix, Matrix]) -> Past:
         """Derivative of the end of `crossing`, given that of its start and of the inputs at both ends (columns)."""
         scheme, free = crossing.scheme, self.fixed.free
         rates = scheme.rule(replace(S, h_old=crossing.past.h_old), crossing.h)

@@ -8,15 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import lapack
-from scipy.sparse.linalg import splu
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.lu import factorised
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 
 AnyMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSR array
 
-_RCOND = 1e-15
 #: Lumped masses of more degrees of freedom than this make the structure sparse.
 _SPARSE_FROM = 200
 #: Up to this size the degree of freedom behind a singular matrix is looked for.
@@ -167,26 +165,10 @@ def factorise(A: AnyMatrix, labels: list[str]) -> Callable[[Any], Any]:
     >>> factorise(np.array([[2.0, 0.0], [0.0, 4.0]]), ["x", "y"])(np.array([2.0, 2.0]))
     array([1. , 0.5])
     """
-    if A.shape[0] == 0:
-        return _nothing
-    if not isinstance(A, np.ndarray):
-        try:
-            return splu(A.tocsc()).solve
-        except RuntimeError:
-            raise _singular(A, labels) from None
-    lu, pivots, info = lapack.dgetrf(A)
-    pivot = np.abs(lu.diagonal())
-    if info != 0 or not pivot.min() > _RCOND * pivot.max():
+    solve = factorised(A)
+    if solve is None:
         raise _singular(A, labels)
-
-    def solve(b: Any) -> Any:
-        return lapack.dgetrs(lu, pivots, b)[0]
-
     return solve
-
-
-def _nothing(b: Any) -> Any:
-    return b
 
 
 def _singular(A: AnyMatrix, labels: list[str]) -> SubsystemError:

@@ -14,15 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from numpy.polynomial.polynomial import polyval
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.signal.polynomial import InputSignal
-from cosolve.structures.balance import Balance, Crossing, LoadLevel
-from cosolve.structures.checks import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
+from cosolve.signal.polynomial import InputSignal, horner
+from cosolve.structures.balance import ForceBalance, LoadLevel, StepRecord
 from cosolve.structures.integrators import Integrator, Past
 from cosolve.structures.ports import At, force_matrix, free_outputs, measured, prescribed
+from cosolve.structures.settings import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.structures.structure import Structure
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
@@ -41,7 +40,7 @@ class _Trial:
     start: Past
     H: float
     coefficients: Matrix
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[StepRecord, ...]
 
 
 class SecondOrder(Subsystem):
@@ -95,7 +94,7 @@ class SecondOrder(Subsystem):
         self.substeps, self.restart, self.warm_start = int(substeps), restart, warm_start
         fixed = prescribed(inputs, n)
         width = Ports(self.inputs).length
-        self.balance = Balance(
+        self.balance = ForceBalance(
             structure, fixed, force_matrix(inputs, structure.n, structure.sparse), load, tol, int(max_iterations)
         )
         self._measured = [measured(at, structure.n, structure.sparse, fixed.dofs, structure.labels) for at in outputs]
@@ -291,7 +290,7 @@ class SecondOrder(Subsystem):
         if self.restart == "balanced":
             S = balance.balanced(S, self.structure.tangent(trial.crossings[0].past.q) @ S.q, balance.B @ now)
         for k, crossing in enumerate(trial.crossings, 1):
-            following = columns * (weight.sum() if k == self.substeps else polyval(k / self.substeps, weight))
+            following = columns * (weight.sum() if k == self.substeps else horner(weight, k / self.substeps))
             S = balance.linearised_step(crossing, S, (now, following))
             now = following
         return S

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from cosolve.basics.checks import positive, whole
 from cosolve.errors import SetupError, SubsystemError
 
 Array = npt.NDArray[np.float64]
@@ -46,12 +47,9 @@ class Bar:
     clamped: bool = True
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.elements, (int, np.integer)) and not isinstance(self.elements, bool)
-        if not (whole and self.elements >= 1):
-            raise SetupError(f"Bar: elements must be a whole number of at least 1, not {self.elements!r}")
+        whole("Bar", "elements", self.elements)
         for name in ("length", "E", "area"):
-            if not getattr(self, name) > 0:
-                raise SetupError(f"Bar: {name} must be positive, not {getattr(self, name)!r}")
+            positive("Bar", name, getattr(self, name))
         if not self.rho >= 0:
             raise SetupError(f"Bar: rho must not be negative, not {self.rho!r}")
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.errors import SetupError
+from cosolve.basics.checks import finite_matrix, initial_state, refuse_no_function
+from cosolve.basics.wording import counted
 from cosolve.integrator.bdf import integrate_bdf
 from cosolve.integrator.bdf_control import BdfControl
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, initial_state
+from cosolve.subsystem.port import PortLike
 
 
 class Dae(Subsystem):
@@ -42,18 +43,12 @@ class Dae(Subsystem):
         rtol: float = 1e-8,
         atol: float = 1e-10,
     ) -> None:
-        for what, function in (("rhs", rhs), ("output", output)):
-            if not callable(function):
-                raise SetupError(f"Dae: {what} must be a function of (t, x, u), not {function!r}")
+        refuse_no_function("Dae", "(t, x, u)", rhs=rhs, output=output)
         self.rhs, self.output_function = rhs, output
         self.inputs, self.outputs = inputs, outputs
         self.x0 = self.x = initial_state("Dae", x0)
-        self.E: Matrix = np.array(E, dtype=np.float64)
-        if self.E.shape != (len(self.x0), len(self.x0)) or not np.isfinite(self.E).all():
-            raise SetupError(
-                f"Dae: E has shape {self.E.shape}; expected {len(self.x0)} x {len(self.x0)} finite numbers for "
-                f"{len(self.x0)} states"
-            )
+        n = len(self.x0)
+        self.E = finite_matrix("Dae", "E", E, (n, n), f" for {counted(n, 'state')}")
         self.control = BdfControl(rtol=rtol, atol=atol)
         self.noise = rtol
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import finite_matrix, initial_state
 from cosolve.basics.matrix_exponential import matrix_exponential
 from cosolve.basics.products import product
-from cosolve.errors import SetupError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, Ports, initial_state
+from cosolve.subsystem.port import PortLike, Ports
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
@@ -52,10 +53,11 @@ class Linear(Subsystem):
         p, q = Ports(inputs).length, Ports(outputs).length
         self.x0 = initial_state("Linear", x0)
         n = self.x0.size
-        self.A = _matrix("A", A, (n, n))
-        self.B = _matrix("B", B, (n, p))
-        self.C = _matrix("C", C, (q, n))
-        self.D = np.zeros((q, p)) if D is None else _matrix("D", D, (q, p))
+        given = partial(finite_matrix, "Linear", why=" (states from x0, inputs and outputs from the port lists)")
+        self.A = given("A", A, (n, n))
+        self.B = given("B", B, (n, p))
+        self.C = given("C", C, (q, n))
+        self.D = np.zeros((q, p)) if D is None else given("D", D, (q, p))
         self._has_feedthrough = bool(self.D.any())
         self.x = self.x0.copy()
         self._flows: OrderedDict[tuple[float, int], Matrix] = OrderedDict()
@@ -140,20 +142,3 @@ class Linear(Subsystem):
             chain[n : n + p * degree, n + p :] = np.eye(p * degree)
             self._chains[degree] = chain, np.repeat([float(factorial(j)) for j in range(degree + 1)], p)
         return self._chains[degree]
-
-
-def _matrix(name: str, value: Any, shape: tuple[int, int]) -> Matrix:
-    try:
-        matrix = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SetupError(f"Linear: {name} is not a matrix of numbers") from None
-    if matrix.ndim < 2 and matrix.size == shape[0] * shape[1]:
-        matrix = matrix.reshape(shape)
-    if matrix.shape != shape:
-        raise SetupError(
-            f"Linear: {name} has shape {matrix.shape}, expected {shape} "
-            "(states from x0, inputs and outputs from the port lists)"
-        )
-    if not np.isfinite(matrix).all():
-        raise SetupError(f"Linear: {name} holds a NaN or an infinity")
-    return matrix

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numba.core.errors import NumbaError
 from cosolve.integrator import kernels, rosenbrock
 from cosolve.integrator.rosenbrock import Rosenbrock
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
+from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5
 from cosolve.jit import carray, cfunc, njit
 from cosolve.jit.calls import CROSS, address, call_jitted_cross, doubles_at
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # memory: ready, h or rtol, atol, steps of the last grid; then state, next step size, grid
 _HEAD = 4
+
+_equal_steps = njit(cache=True)(equal_steps)
 
 _COMPILED: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
@@ -51,7 +53,7 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
         u = carray(doubles_at(coefficients), (n, nu))
         x = memory[_HEAD : _HEAD + nx]
         span = t1 - t0
-        count = max(1, ceil(span / memory[1] - 1e-9))
+        count = _equal_steps(span, memory[1])
         new = run(rhs, t0, np.full(count, span / count), x.copy(), t0, H, u, a, b, c)
         return _arrive(output, fill, t1, new, u, x, carray(doubles_at(outputs), ny))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import initial_state, is_positive, positive, refuse_no_function
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
 from cosolve.integrator.rosenbrock import Rosenbrock
@@ -17,7 +17,7 @@ from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, initial_state
+from cosolve.subsystem.port import PortLike
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 if TYPE_CHECKING:
@@ -56,12 +56,9 @@ class Ode(Subsystem):
         atol: float = 1e-10,
         h: float | None = None,
     ) -> None:
-        for what, function in (("rhs", rhs), ("output", output)):
-            if not callable(function):
-                raise SetupError(f"Ode: {what} must be a function of (t, x, u), not {function!r}")
+        refuse_no_function("Ode", "(t, x, u)", rhs=rhs, output=output)
         for what, value in (("rtol", rtol), ("atol", atol)):
-            if not (is_number(value) and value > 0):
-                raise SetupError(f"Ode: {what} must be a positive number, not {value!r}")
+            positive("Ode", what, value)
         for what, function in (("rhs", rhs), ("output", output)):
             refuse_wrong_arguments(function, ["t", "x", "u"], f"Ode: {what}")
         self.rhs, self.output_function = rhs, output
@@ -181,7 +178,7 @@ class Ode(Subsystem):
 
 def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
     if name in FIXED:
-        if h is None or not (is_number(h) and h > 0):
+        if h is None or not is_positive(h):
             raise SetupError(f"Ode: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
         return FixedStep(name, h)
     if h is not None:

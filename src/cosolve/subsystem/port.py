@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_whole, positive, refuse_one_text
+from cosolve.basics.wording import counted, shortened
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.subsystem.units import Unit, parse_unit
 
@@ -19,17 +20,6 @@ _DOUBLE = np.dtype(np.float64)
 #: What subsystems return most often.
 _PLAIN = frozenset((np.ndarray, list, tuple, float, np.float64))
 _NOTHING = np.zeros(0, dtype=bool)
-
-
-def initial_state(kind: str, x0: Any) -> Vector:
-    """The initial state as a flat array of its own; refuses what is not a row of finite numbers."""
-    try:
-        x = np.array(x0, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SetupError(f"{kind}: x0 must be a list of numbers, one per state, not {_shown(x0)}") from None
-    if not np.isfinite(x).all():
-        raise SetupError(f"{kind}: x0 holds a NaN or an infinity; give a finite start value for every state")
-    return x.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -54,14 +44,12 @@ class Port:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SetupError(f"a port needs a non-empty name, not {self.name!r}")
-        whole = isinstance(self.size, (int, np.integer)) and not isinstance(self.size, bool)
-        if self.size is not None and not (whole and self.size >= 1):
+        if self.size is not None and not is_whole(self.size, 1):
             raise SetupError(
                 f"port '{self.name}': size must be a whole number of at least 1 (or None for a scalar), "
                 f"not {self.size!r}"
             )
-        if not (is_number(self.nominal) and self.nominal > 0):
-            raise SetupError(f"port '{self.name}': nominal must be a positive number, not {self.nominal!r}")
+        positive(f"port '{self.name}'", "nominal", self.nominal)
 
     @property
     def known_unit(self) -> Unit | None:
@@ -86,8 +74,7 @@ class Ports:
     """
 
     def __init__(self, ports: Iterable[PortLike]) -> None:
-        if isinstance(ports, str):
-            raise SetupError(f"ports are given as a list of names; write [{ports!r}] instead of {ports!r}")
+        refuse_one_text("ports", ports)
         if not isinstance(ports, Iterable):
             raise SetupError(f"ports are given as a list of names, not as {ports!r}")
         self.ports = tuple(_as_port(port) for port in ports)
@@ -188,7 +175,7 @@ class Ports:
         if flat is None and isinstance(values, (list, tuple)) and len(values) == len(self.ports):
             return self._pack_each(values)
         if flat is None:
-            raise SubsystemError(f"returned {_shown(values)}, expected real numbers for the ports {self.names}")
+            raise SubsystemError(f"returned {shortened(values)}, expected real numbers for the ports {self.names}")
         if flat.size != self.length:
             raise SubsystemError(f"returned {flat.size} numbers, expected {self.length} for the ports {self.names}")
         return flat
@@ -212,7 +199,7 @@ class Ports:
         for port, value in zip(self.ports, values, strict=True):
             flat = _numbers(value)
             if flat is None:
-                raise SubsystemError(f"returned {_shown(value)} for '{port.name}', expected real numbers")
+                raise SubsystemError(f"returned {shortened(value)} for '{port.name}', expected real numbers")
             if flat.size != port.length:
                 raise SubsystemError(f"returned {flat.size} numbers for '{port.name}', expected {port.length}")
             whole[self.slices[port.name]] = flat
@@ -226,11 +213,6 @@ def _numbers(values: Any) -> Vector | None:
     except ValueError:  # ragged
         return None
     return array.astype(np.float64).reshape(-1) if array.dtype.kind in "fiub" else None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def split_element(name: str) -> tuple[str, str] | None:
@@ -250,7 +232,7 @@ def element_index(name: str, found: tuple[str, str], size: int) -> int:
     if not 0 <= k < size:
         shown = base.partition(".")[2] or base
         which = f"{shown}[0] to {shown}[{size - 1}]" if size > 1 else f"{shown}[0]"
-        raise SetupError(f"'{base}' has {size} element{'s' * (size > 1)}, {which}, so there is no '{name}'")
+        raise SetupError(f"'{base}' has {counted(size, 'element')}, {which}, so there is no '{name}'")
     return k
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from cosolve.basics.wording import counted
 from cosolve.errors import SetupError
 
 P = ParamSpec("P")
@@ -29,7 +30,7 @@ def refuse_wrong_arguments(function: Callable[..., Any], names: Sequence[str], w
         signature.bind(*names)
     except TypeError:
         takes = ", ".join(str(p) for p in signature.parameters.values())
-        count = f"{len(names)} argument{'s' * (len(names) != 1)}" if names else "no arguments"
+        count = counted(len(names), "argument") if names else "no arguments"
         listed = f": {', '.join(names)}" if names else ""
         raise SetupError(f"{what} takes ({takes}), but it is called with {count}{listed}") from None
 

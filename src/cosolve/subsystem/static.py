@@ -15,7 +15,23 @@ from cosolve.subsystem.port import PortLike, Ports
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 
-class Static(Subsystem):
+class Stateless(Subsystem):
+    """What every subsystem without a memory answers about its state."""
+
+    def save(self) -> None:
+        return None
+
+    def restore(self, state: None) -> None:
+        pass
+
+    def get_state(self) -> Vector:
+        return np.zeros(0)
+
+    def set_state(self, x: Vector) -> None:
+        pass
+
+
+class Static(Stateless):
     """`y = function(t, u)` with `u` the flat array of inputs. Without inputs it is a source.
 
     >>> import cosolve as cs
@@ -49,15 +65,3 @@ class Static(Subsystem):
 
     def output(self, t: float, u: Vector) -> Any:
         return self.function(t, u)
-
-    def save(self) -> None:
-        return None
-
-    def restore(self, state: None) -> None:
-        pass
-
-    def get_state(self) -> Vector:
-        return np.zeros(0)
-
-    def set_state(self, x: Vector) -> None:
-        pass

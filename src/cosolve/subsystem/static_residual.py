@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import initial_state, is_number, refuse_no_function, whole
+from cosolve.basics.differences import forward_differences
+from cosolve.basics.lu import factorised
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.integrator.bdf import forward_differences
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.port import PortLike, Ports, initial_state
+from cosolve.subsystem.port import PortLike, Ports
 
 _HALVINGS = 40
 
@@ -51,17 +52,15 @@ class StaticResidual(Subsystem):
         tol: float = 1e-10,
         max_iterations: int = 50,
     ) -> None:
-        for what, function in (("residual", residual), ("output", output), ("jacobian", jacobian or residual)):
-            if not callable(function):
-                raise SetupError(f"StaticResidual: {what} must be a function of (t, x, u), not {function!r}")
+        refuse_no_function("StaticResidual", "(t, x, u)", residual=residual, output=output)
+        if jacobian is not None:
+            refuse_no_function("StaticResidual", "(t, x, u)", jacobian=jacobian)
         if not (is_number(tol) and 0 < tol < 1):
             raise SetupError(f"StaticResidual: tol must lie between 0 and 1, not {tol!r}")
-        if not isinstance(max_iterations, int) or max_iterations < 1:
-            raise SetupError(f"StaticResidual: max_iterations must be a whole number from 1, not {max_iterations!r}")
         self.residual, self.output_function, self.jacobian_function = residual, output, jacobian
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("StaticResidual", x0)
-        self.tol, self.max_iterations = tol, max_iterations
+        self.tol, self.max_iterations = tol, whole("StaticResidual", "max_iterations", max_iterations)
         self.x = self.x0
         self.solves = self.iterations = 0
 
@@ -128,11 +127,14 @@ class StaticResidual(Subsystem):
             J: Matrix = np.asarray(self.jacobian_function(t, x.copy(), u), dtype=np.float64)
         else:
             J = forward_differences(lambda shifted: self._residual(t, shifted, u), x, r, 1.0)
-        try:
-            return np.asarray(np.linalg.solve(J, -r), dtype=np.float64)
-        except np.linalg.LinAlgError as error:
-            why = "its Jacobian d residual / dx is singular" if "Singular" in str(error) else str(error)
-            raise self._failure(u, float(np.abs(r).max(initial=0.0)), why) from None
+        if J.shape != (len(x), len(x)):
+            raise SubsystemError(f"jacobian returned shape {J.shape}, expected {(len(x), len(x))}: a row per residual")
+        solve = factorised(J)
+        if solve is None:
+            why = "is singular" if np.isfinite(J).all() else "holds a NaN or an infinity"
+            raise self._failure(u, float(np.abs(r).max(initial=0.0)), f"its Jacobian d residual / dx {why}")
+        change: Vector = solve(-r)
+        return change
 
     def _failure(self, u: Vector, size: float, why: str) -> SubsystemError:
         return SubsystemError(

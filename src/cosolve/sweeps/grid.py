@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 
 #: What no parameter can be called: dimensions and variables of results, and `method`, an option of `Dataset.sel`.
@@ -91,8 +91,7 @@ def refuse_unfit_function(what: str, function: Any, returns: str, names: Sequenc
     known = [name for name, p in takes.items() if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
     for name in names:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known) or 'none'}"
+            hint = did_you_mean(name, known, intro="it takes", quote=False)
             raise SetupError(f"sweep: {what} takes no parameter '{name}'; {hint}")
     missing = [n for n in known if takes[n].default is Parameter.empty and n not in names]
     if missing:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.errors import OutputFileError, SetupError
+from cosolve.basics.wording import listed
+from cosolve.errors import SetupError
+from cosolve.result.plot import save_figure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +56,7 @@ def plot_map(
         raise SetupError(f"plot_map: x and y are both '{x}'; a map needs two dimensions")
     for dim in [str(d) for d in chosen.sizes if d not in (x, y)]:
         if chosen.sizes[dim] > 1:
-            some = ", ".join(str(label) for label in chosen[dim].values[:4])
+            some = listed(chosen[dim].values, 4, quote=False)
             raise SetupError(f"plot_map: say which {dim}, {dim}=...; there are {some}")
         chosen = chosen.isel({dim: 0})
     values = chosen[value].transpose(y, x).values
@@ -87,10 +89,7 @@ def plot_map(
         elif _geometric(where):
             getattr(axes, f"set_{axis.axis_name}scale")("log")
     if path is not None:
-        try:
-            figure.savefig(path)
-        except OSError as error:
-            raise OutputFileError(f"the map cannot be written to '{path}': {error.strerror or error}") from error
+        save_figure(figure, path, "map")
     return figure
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import whole
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.interface.channels import channels
@@ -224,9 +225,8 @@ def _refuse_bad_choices(reduce: Any, every: Any, workers: Any, executor: Any) ->
         known = ", ".join(repr(r) for r in REDUCTIONS)
         raise SetupError(f"sweep: reduce must be one of {known} or a function of the result, not {reduce!r}")
     for name, value in (("every", every), ("workers", workers)):
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not (whole and value >= 1) and not (name == "workers" and value is None):
-            raise SetupError(f"sweep: {name} must be a whole number of at least 1, not {value!r}")
+        if not (name == "workers" and value is None):
+            whole("sweep", name, value)
     if executor not in ("auto", "serial", "processes", "dask"):
         raise SetupError(f"sweep: executor must be 'auto', 'serial', 'processes' or 'dask', not {executor!r}")
 

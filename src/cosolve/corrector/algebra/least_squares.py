@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, nonzero, whole
 from cosolve.corrector.algebra.labels import variables_of
 from cosolve.corrector.algebra.secants import SMALLEST_FILTER, Secants
 from cosolve.corrector.base import Corrector
@@ -23,13 +23,10 @@ class LeastSquares(Corrector):
 
     def __init__(self, reuse: int, initial: float, filter_tol: float, columns: int) -> None:
         name = type(self).__name__
-        if not is_count(reuse, 0):
-            raise SetupError(f"{name}: reuse must be a whole number of steps from 0, not {reuse!r}")
-        if not (is_number(initial) and initial != 0):
-            raise SetupError(f"{name}: initial must be a finite number other than 0, not {initial!r}")
+        self.reuse, self.initial = whole(name, "reuse", reuse, 0), nonzero(name, "initial", initial)
         if not (is_number(filter_tol) and SMALLEST_FILTER <= filter_tol < 1):
             raise SetupError(f"{name}: filter_tol must be from {SMALLEST_FILTER:g} to below 1, not {filter_tol!r}")
-        self.reuse, self.initial, self.filter_tol, self.columns = int(reuse), float(initial), filter_tol, int(columns)
+        self.filter_tol, self.columns = filter_tol, int(columns)
         self._begin(())
 
     def start_run(self, labels: Sequence[str]) -> None:
@@ -60,11 +57,6 @@ class LeastSquares(Corrector):
                 self._secants.weigh_z(weight)
             self._secants.add(r - self._last[1], dz)
         self._last = z.copy(), r.copy()
-
-
-def is_count(value: object, least: int) -> bool:
-    """True for a whole number from `least`."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 
 class Balance:

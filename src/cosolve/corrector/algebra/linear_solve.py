@@ -7,16 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Vector
+from cosolve.basics.lu import RCOND, equilibration, lu_factor, lu_solve, splu
+from cosolve.basics.wording import listed
 from cosolve.errors import SingularInterfaceError
 
 #: Interface sizes from which the Jacobian is held and factorised sparse.
 SPARSE_FROM = 100
 
 InterfaceMatrix: TypeAlias = Any  # a dense array, or a scipy sparse CSC array
-
-#: Interface Jacobians that are worse conditioned count as singular.
-RCOND = 1e-14
 
 #: Up to this size a singular sparse Jacobian is looked at again as a dense one, to name the variables.
 _NAMED_UP_TO = 3000
@@ -53,7 +52,7 @@ class Factorised:
         return self  # never changes; and LAPACK and SuperLU objects cannot be copied
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name not in ("_getrs", "_splu")}
+        state = {name: value for name, value in vars(self).items() if name != "_splu"}
         scaled = state.pop("_scaled", None)
         if self._sparse:
             state["csc"] = (scaled.data, scaled.indices, scaled.indptr, scaled.shape)
@@ -65,49 +64,29 @@ class Factorised:
         vars(self).update(state)
         if csc is not None:
             from scipy.sparse import csc_array
-            from scipy.sparse.linalg import splu
 
             self._scaled = csc_array(csc[:3], shape=csc[3])
             self._splu = splu(self._scaled)  # the same matrix has the same factors
-        else:
-            from scipy.linalg import get_lapack_funcs
-
-            lapack: Any = get_lapack_funcs(("getrs",), (state["_lu"],))
-            self._getrs = lapack[0]
 
     def _factor_dense(self, G: Any) -> None:
-        from scipy.linalg import get_lapack_funcs
-
         rows, columns = equilibration(G)
         scaled = G / rows[:, np.newaxis] / columns
-        lapack: Any = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
-        getrf, gecon, self._getrs = lapack
-        norm = np.abs(scaled).sum(axis=0).max()
-        self._lu, self._pivots, info = getrf(scaled)
-        rcond = 0.0 if info > 0 else gecon(self._lu, norm)[0]
+        self._lu, self._pivots, rcond = lu_factor(scaled)
         if not rcond > RCOND:
             null = np.abs(np.linalg.svd(scaled)[2][-1]) if np.isfinite(scaled).all() else np.ones(len(rows))
             involved = [self.labels[m] for m in np.argsort(-null) if null[m] > 0.1 * null.max()][:4]
-            raise self._singular(
-                f"the equations do not determine {', '.join(repr(v) for v in involved)} (rcond {rcond:.1e})"
-            )
+            raise self._singular(f"the equations do not determine {listed(involved)} (rcond {rcond:.1e})")
         self._rows, self._columns = rows, columns
 
     def _factor_sparse(self, G: Any, rows: Vector) -> None:
         from scipy.sparse import diags_array
-        from scipy.sparse.linalg import splu
 
         scaled = self._scaled = (diags_array(1.0 / rows) @ G).tocsc()
         self._rows, self._columns = rows, np.ones(len(rows))
-        try:
-            self._splu = splu(scaled)
-            pivots = np.abs(self._splu.U.diagonal())
-            singular = not pivots.min() > RCOND * pivots.max()
-        except RuntimeError:
-            singular = True
-        if singular and len(rows) > _NAMED_UP_TO:
+        self._splu = splu(scaled)
+        if self._splu is None and len(rows) > _NAMED_UP_TO:
             raise self._singular(self._undetermined(scaled))
-        if singular:
+        if self._splu is None:
             self._sparse = False
             self._factor_dense(G.toarray())  # names what is not determined, or finds that all is well
 
@@ -115,19 +94,19 @@ class Factorised:
         """What is wrong with a large sparse matrix: rows for which no pivot is left, or a direction it maps to zero."""
         from scipy.sparse import eye_array
         from scipy.sparse.csgraph import maximum_bipartite_matching
-        from scipy.sparse.linalg import splu
+        from scipy.sparse.linalg import splu as any_factors
 
         pattern = G.tocsr()
         pattern.eliminate_zeros()
         unmatched = np.flatnonzero(maximum_bipartite_matching(pattern, perm_type="column") < 0)
         if len(unmatched):
-            named = ", ".join(repr(self.labels[m]) for m in unmatched[:4])
+            named = listed((self.labels[int(m)] for m in unmatched), 4)
             return (
                 f"{len(unmatched)} of {len(self.labels)} equations have no coupling variable of their own left "
                 f"(structural rank {len(self.labels) - len(unmatched)}), among them those of {named}"
             )
         null = np.ones(G.shape[0])
-        nearby = splu((G + 1e-9 * eye_array(G.shape[0])).tocsc())
+        nearby = any_factors((G + 1e-9 * eye_array(G.shape[0])).tocsc())
         for _ in range(3):
             null = nearby.solve(null)
             null /= np.abs(null).max()
@@ -147,7 +126,7 @@ class Factorised:
     def solve(self, r: Vector) -> Vector:
         """`G^-1 r`."""
         scaled = r / self._rows
-        x: Vector = self._splu.solve(scaled) if self._sparse else self._getrs(self._lu, self._pivots, scaled)[0]
+        x: Vector = self._splu.solve(scaled) if self._sparse else lu_solve(self._lu, self._pivots, scaled)
         x = x / self._columns
         if not np.isfinite(x).all():
             raise self._singular(
@@ -161,18 +140,3 @@ class Factorised:
             f"the interface Jacobian is singular: {why}; remove redundant equations, or check that every unknown "
             "acts on something its equation measures"
         )
-
-
-def equilibration(G: Matrix) -> tuple[Vector, Vector]:
-    """Divisors of rows and columns: columns by their largest entries first, then what is left of the rows.
-
-    Rows come last, so that partial pivoting compares rows of equal size. No row or column of `G` may vanish.
-
-    >>> import numpy as np
-    >>> equilibration(np.array([[1e9, 2.0], [1e9, 4.0]]))
-    (array([1., 1.]), array([1.e+09, 4.e+00]))
-    """
-    size = np.abs(G)
-    columns: Vector = size.max(axis=0)
-    rows: Vector = (size / columns).max(axis=1)
-    return rows, columns

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.lu import RCOND
 from cosolve.engine.blocks.assemble import Code, Registers
 from cosolve.engine.blocks.program import (
     Ahead,
@@ -35,9 +36,6 @@ from cosolve.stepsize import UniformClock
 _CHECK_EVERY = 128  # steps between two looks for values that are not finite
 _WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
 _WORTH_THREADS = 1 << 15  # propagators from which several threads are worth their start
-
-#: Interface Jacobians worse than that are left to the readable engine, which finds the words.
-_RCOND = 1e-13
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,7 @@ class BlockRun:
         scaled[singular] = np.eye(plan.n_z)
         inverse = np.linalg.inv(scaled)
         rcond = 1.0 / (np.abs(scaled).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1))
-        self.alone |= bad | singular | ~(rcond > _RCOND)
+        self.alone |= bad | singular | ~(rcond > RCOND)  # the readable engine finds the words
         inverse = inverse / columns[:, :, np.newaxis] / rows[:, np.newaxis]
         return np.ascontiguousarray(np.moveaxis(inverse, 0, 2))
 

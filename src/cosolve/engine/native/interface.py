@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from cosolve.corrector.algebra.linear_solve import RCOND
+from cosolve.basics.lu import RCOND
 from cosolve.engine.measure import GROWTH
 from cosolve.engine.native.parts import (
     FAILED,

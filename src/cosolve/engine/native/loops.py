@@ -37,12 +37,12 @@ from cosolve.engine.native.wiring import (
 from cosolve.engine.texts import Bound
 from cosolve.jit import njit
 from cosolve.jit.calls import double_at, put_double_at, put_word_at, word_at
-from cosolve.stepsize.clock import TICKS, ticks_of, time_of
+from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
 from cosolve.stepsize.control import TINY, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
 
-_ticks_of: Any = njit(cache=True)(ticks_of)
-_time_of: Any = njit(cache=True)(time_of)
+_fit_ticks: Any = njit(cache=True)(fit_ticks)
+_time_of_tick: Any = njit(cache=True)(time_of_tick)
 _next_length: Any = njit(cache=True)(next_length)
 _shorter_length: Any = njit(cache=True)(shorter_length)
 
@@ -140,8 +140,8 @@ def _controlled_steps(
     s = 0
     rejected = sweeps = renewed = 0
     while s < len(Y) and tick < TICKS:
-        ticks = _ticks_of(H, span, tick)
-        t0, t1 = _time_of(tick, t_start, t_end, span), _time_of(tick + ticks, t_start, t_end, span)
+        ticks = _fit_ticks(H, span, tick)
+        t0, t1 = _time_of_tick(tick, t_start, t_end, span), _time_of_tick(tick + ticks, t_start, t_end, span)
         length = span * (ticks / TICKS)
         back = 0.0
         for j in range(len(steps)):
@@ -160,7 +160,7 @@ def _controlled_steps(
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
             shorter = _shorter_length(length, error, order, numbers)
-            if _ticks_of(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
+            if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong
             H, previous = shorter, np.nan
             rejected += 1

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Index, Matrix, Vector
-from cosolve.corrector.algebra.linear_solve import equilibration
+from cosolve.basics.lu import equilibration
 from cosolve.errors import CosolveError
 from cosolve.interface.plan import LAW_INCREMENT, Block
 

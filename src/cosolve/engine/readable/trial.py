@@ -1,8 +1,8 @@
 """Trial crossings of one macro step for different end values of the coupling variables.
 
-The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike (docs/theory.md,
-"Signals"). `Trial` repeats the step by rollback and differences it: it is the interface
-problem that methods correct.
+The polynomial through `(T_{N+1}, z)` and the past values serves predictor, perturbed and corrected runs alike
+(docs/theory.md, "Signals"). `Trial` repeats the step by rollback and differences it: it is the interface problem that
+methods correct.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from cosolve.basics.checks import is_positive, is_whole
 from cosolve.errors import SetupError
 from cosolve.io.crosscheck.cases import CO_SIMULATION, Case, find_cases
 from cosolve.io.crosscheck.table import CrossCheck, Row
@@ -51,10 +52,10 @@ def crosscheck(
     folder = Path(folder)
     if not folder.exists():
         raise SetupError(f"there is no folder '{folder}'; give one with FMUs or SSPs in it")
-    if not (isinstance(timeout, (int, float)) and timeout > 0):
+    if not is_positive(timeout):
         raise SetupError(f"crosscheck: timeout is a positive number of seconds, not {timeout!r}")
     for name, value in (("steps", steps), ("jobs", 1 if jobs is None else jobs)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not is_whole(value, 1):
             raise SetupError(f"crosscheck: {name} is a whole number of at least 1, not {value!r}")
     cases = find_cases(folder.resolve(), steps)
     if not cases:

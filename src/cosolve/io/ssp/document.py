@@ -5,14 +5,15 @@ Elements are found by their local names, so the namespaces of SSP 1.0 and 2.0 ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
-from cosolve.basics.plain_file import refuse_no_file, shown
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.basics.wording import listed, shown
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.units import BASE_UNITS
@@ -76,12 +77,12 @@ class Component:
 
 
 @dataclass
-class Structure:
+class SspSystem:
     """A system: elements and how they are connected. `dictionaries`: names of references -> name of the dictionary."""
 
     name: str
     connectors: dict[str, Connector] = field(default_factory=dict)
-    elements: dict[str, Component | Structure] = field(default_factory=dict)
+    elements: dict[str, Component | SspSystem] = field(default_factory=dict)
     dictionaries: dict[str, str] = field(default_factory=dict)
     connections: list[Connection] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
@@ -95,7 +96,7 @@ class Document:
     `notes` are sentences about what was left out, `step_notes` about steps that other tools have annotated.
     """
 
-    structure: Structure
+    structure: SspSystem
     t_start: float
     t_end: float | None
     run: dict[str, str]
@@ -215,9 +216,9 @@ class _Reader:
 
     # -- pieces ----------------------------------------------------------------------------------------
 
-    def _structure(self, system: Element, units: dict[str, Unit]) -> Structure:
+    def _structure(self, system: Element, units: dict[str, Unit]) -> SspSystem:
         name = self._name(system, "a system")
-        found = Structure(name, self._connectors(system, name), units=units)
+        found = SspSystem(name, self._connectors(system, name), units=units)
         elements = _child(system, "Elements")
         for element in () if elements is None else elements:
             kind, inner = _local(element), self._name(element, f"an element of '{name}'")
@@ -233,7 +234,7 @@ class _Reader:
         found.connections = [self._connection(c, name) for c in _children(system, "Connections", "Connection")]
         return found
 
-    def _component(self, element: Element, name: str) -> Component | Structure:
+    def _component(self, element: Element, name: str) -> Component | SspSystem:
         source, kind = element.get("source"), element.get("type", _FMU)
         if not source:
             raise self.refuse(f"the component '{name}' has no source")
@@ -341,7 +342,8 @@ class _Reader:
                 empty.append(target or source)
                 continue
             if source not in values:
-                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {_listed(values)}")
+                known = listed(values, quote=False)
+                raise self.refuse(f"{what}: the mapping names '{source}', but the values are {known}")
             change = self._transformation(entry, f"the mapping of '{source}'")
             given = values[source]
             keeps = "" if _is_true(entry, "suppressUnitConversion") else given.unit
@@ -353,8 +355,8 @@ class _Reader:
                 found[target] = Value(change(given.value), keeps, given.definition)
         if empty:
             self.note(
-                f"{what}: {len(empty)} entries of the mapping have no source or no target ({_listed(empty)}); they are "
-                "left out"
+                f"{what}: {len(empty)} entries of the mapping have no source or no target "
+                f"({listed(empty, quote=False)}); they are left out"
             )
         return found
 
@@ -407,11 +409,6 @@ def _annotated_steps(holder: Element) -> Iterator[str]:
                         f"the annotation '{shown(kind)}' has {key} = {shown(value)}, which is meant for another tool "
                         "and not used; give step= to choose the step"
                     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return (", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")) or "none"
 
 
 def _shown(end: End) -> str:

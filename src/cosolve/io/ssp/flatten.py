@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.io.ssp.affine import Affine, Unit, conversion
-from cosolve.io.ssp.document import Component, Connection, Connector, Structure, Value
+from cosolve.io.ssp.document import Component, Connection, Connector, SspSystem, Value
 
 Node = tuple[str, str]  # path of an element ("" is the whole system) and one of its connectors
 
@@ -30,7 +31,7 @@ class Feed:
 class Flat:
     """A structure without nesting: `components` by path, what feeds their inputs, and their parameter values."""
 
-    def __init__(self, structure: Structure, shown: str) -> None:
+    def __init__(self, structure: SspSystem, shown: str) -> None:
         self.shown = shown
         self.components: dict[str, Component] = {}
         self._connectors: dict[Node, Connector] = {}
@@ -39,12 +40,12 @@ class Flat:
         self.values: dict[Node, Value] = {}
         self._collect(structure, "")
 
-    def _collect(self, structure: Structure, path: str) -> None:
+    def _collect(self, structure: SspSystem, path: str) -> None:
         for connector in structure.connectors.values():
             self._connectors[path, connector.name] = connector
         for name, element in structure.elements.items():
             inner = _join(path, name)
-            if isinstance(element, Structure):
+            if isinstance(element, SspSystem):
                 self._collect(element, inner)
                 continue
             if inner in self.components:
@@ -60,13 +61,13 @@ class Flat:
             self._incoming[end] = (start, connection, structure.units)
         self._bind(structure, path)
 
-    def _node(self, structure: Structure, path: str, end: tuple[str | None, str]) -> Node:
+    def _node(self, structure: SspSystem, path: str, end: tuple[str | None, str]) -> Node:
         element, connector = end
         if element is None:
             if connector not in structure.connectors:
                 raise SetupError(
                     f"{self.shown}: a connection names the connector '{connector}' of the system '{structure.name}', "
-                    f"which has {_listed(structure.connectors)}"
+                    f"which has {listed(structure.connectors)}"
                 )
             return path, connector
         if element in structure.dictionaries:
@@ -74,19 +75,19 @@ class Flat:
         if element not in structure.elements:
             raise SetupError(
                 f"{self.shown}: a connection in '{structure.name}' names the element '{element}', but there are "
-                f"{_listed({**structure.elements, **structure.dictionaries})}"
+                f"{listed([*structure.elements, *structure.dictionaries])}"
             )
         inner = structure.elements[element]
         if inner.connectors and connector not in inner.connectors:
             raise SetupError(
                 f"{self.shown}: a connection names the connector '{connector}' of '{_join(path, element)}', which has "
-                f"{_listed(inner.connectors)}"
+                f"{listed(inner.connectors)}"
             )
         return _join(path, element), connector
 
     # -- parameters ------------------------------------------------------------------------------------
 
-    def _bind(self, structure: Structure, path: str) -> None:
+    def _bind(self, structure: SspSystem, path: str) -> None:
         """Values given inside first, those given outside last: the outer ones count."""
         for name, element in structure.elements.items():
             if isinstance(element, Component):
@@ -97,7 +98,7 @@ class Flat:
             for parameter, value in binding.items():
                 self.values[self._parameter(structure, path, parameter)] = value
 
-    def _parameter(self, structure: Structure, path: str, name: str) -> Node:
+    def _parameter(self, structure: SspSystem, path: str, name: str) -> Node:
         """A parameter named at a system: its own connector, or one of an element inside (`element.parameter`)."""
         if name in structure.connectors:
             return path, name
@@ -105,10 +106,10 @@ class Flat:
             if name.startswith(f"{element}."):
                 rest = name[len(element) + 1 :]
                 here = _join(path, element)
-                return self._parameter(inner, here, rest) if isinstance(inner, Structure) else (here, rest)
+                return self._parameter(inner, here, rest) if isinstance(inner, SspSystem) else (here, rest)
         raise SetupError(
             f"{self.shown}: the parameters of '{structure.name}' name '{name}', which is neither one of its connectors "
-            f"nor an element and its parameter; the elements are {_listed(structure.elements)}"
+            f"nor an element and its parameter; the elements are {listed(structure.elements)}"
         )
 
     def parameters(self, path: str) -> dict[str, Any]:
@@ -203,8 +204,3 @@ def _join(path: str, name: str) -> str:
 
 def _name(node: Node) -> str:
     return f"{node[0]}.{node[1]}" if node[0] else node[1]
-
-
-def _listed(names: Any) -> str:
-    names = list(names)
-    return ", ".join(f"'{n}'" for n in names[:8]) + (", ..." if len(names) > 8 else "") if names else "none"

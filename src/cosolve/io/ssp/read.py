@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError, warn
 from cosolve.fmu.places import found_file, watching
 from cosolve.interface import System
@@ -163,7 +164,7 @@ def _refuse_unknown(system: System, where: str, part: Component, shown: str) -> 
         if connector.kind in ("input", "output", "inout") and connector.name not in known:
             raise SetupError(
                 f"{shown}: '{part.file.name}' has no {connector.kind} '{connector.name}', which the component "
-                f"'{where}' declares; it has {', '.join(sorted(known)[:8])}"
+                f"'{where}' declares; it has {listed(sorted(known), quote=False)}"
             )
 
 

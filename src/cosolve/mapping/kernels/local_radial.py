@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.lu import RCOND, eliminate, substitute
 from cosolve.mapping.kernels.compile import compiled
 from cosolve.mapping.mesh import Index
 
@@ -12,8 +13,8 @@ from cosolve.mapping.mesh import Index
 _FLAT = 1e-4
 #: Extent below which linear functions across the neighbourhood are used only where they need no extrapolation.
 _THIN = 0.1
-#: Pivots below this share of the largest entry mean a singular system (entries are scaled to about one).
-_SINGULAR = 1e-13
+
+_eliminate, _substitute = compiled(eliminate), compiled(substitute)
 
 
 @compiled
@@ -100,33 +101,6 @@ def _project(y: Matrix, k: int, functions: Matrix, gradients: Matrix, rank: int)
 
 
 @compiled
-def _solve(a: Matrix, b: Vector, n: int) -> bool:
-    """Solve in place by elimination with row pivoting; False when singular."""
-    for c in range(n):
-        p = c
-        for i in range(c + 1, n):
-            if abs(a[i, c]) > abs(a[p, c]):
-                p = i
-        if abs(a[p, c]) < _SINGULAR:
-            return False
-        if p != c:
-            for j in range(c, n):
-                a[c, j], a[p, j] = a[p, j], a[c, j]
-            b[c], b[p] = b[p], b[c]
-        for i in range(c + 1, n):
-            factor = a[i, c] / a[c, c]
-            if factor != 0.0:
-                for j in range(c + 1, n):
-                    a[i, j] -= factor * a[c, j]
-                b[i] -= factor * b[c]
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            b[i] -= a[i, j] * b[j]
-        b[i] /= a[i, i]
-    return True
-
-
-@compiled
 def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Index, basis: int) -> tuple[Vector, int]:
     """Weights of the source points `columns[starts[t] : starts[t + 1]]` for each target point `t`.
 
@@ -136,7 +110,8 @@ def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Inde
     for t in range(len(targets)):
         most = max(most, starts[t + 1] - starts[t])
     y, functions, gradients = np.empty((most + 1, 3)), np.empty((3, most + 1)), np.empty((3, 3))
-    a, b = np.empty((most + 4, most + 4)), np.empty(most + 4)
+    a, b, x = np.empty((most + 4, most + 4)), np.empty(most + 4), np.empty(most + 4)
+    order = np.empty(most + 4, np.intp)
     for t in range(len(targets)):
         first = starts[t]
         k, radius = starts[t + 1] - first, 0.0
@@ -170,8 +145,9 @@ def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Inde
         b[k] = 1.0
         for f in range(rank):
             b[k + 1 + f] = functions[f, k]
-        if not _solve(a, b, m):
+        if not _eliminate(a, order, m, RCOND):
             return weights, t
+        _substitute(a, order, m, b, x)
         for j in range(k):
-            weights[first + j] = b[j]
+            weights[first + j] = x[j]
     return weights, -1

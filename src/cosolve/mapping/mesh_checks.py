@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import positive
 from cosolve.errors import SetupError
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.neighbours import nearest_points
@@ -36,8 +36,8 @@ def check_cells(where: str, mesh: Mesh) -> None:
 
 def check_limit(where: str, max_distance: float | None) -> None:
     """Refuse a distance that is none."""
-    if max_distance is not None and not (is_number(max_distance) and max_distance > 0):
-        raise SetupError(f"{where}: max_distance must be a positive number or None, not {max_distance!r}")
+    if max_distance is not None:
+        positive(where, "max_distance", max_distance, " or None")
 
 
 def check_distances(

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, initial_state, is_positive, whole
 from cosolve.errors import SetupError
 from cosolve.structures.integrators import Integrator
 from cosolve.structures.ports import INPUTS, OUTPUTS, At, Prescribed
 from cosolve.structures.structure import Structure
-from cosolve.subsystem.port import initial_state
 
 
 def refuse_bad_settings(
@@ -41,14 +40,11 @@ def refuse_bad_settings(
                 raise SetupError(
                     f"SecondOrder: {kind} is one of {', '.join(allowed)}; '{at.name}' asks for {at.what!r}"
                 )
-    if load not in ("interpolated", "end"):
-        raise SetupError(f"SecondOrder: load must be 'interpolated' or 'end', not {load!r}")
-    if restart not in ("kept", "balanced"):
-        raise SetupError(f"SecondOrder: restart must be 'kept' or 'balanced', not {restart!r}")
+    choice("SecondOrder", "load", load, ("interpolated", "end"))
+    choice("SecondOrder", "restart", restart, ("kept", "balanced"))
     for name, value in (("substeps", substeps), ("max_iterations", max_iterations)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise SetupError(f"SecondOrder: {name} must be a whole number of at least 1, not {value!r}")
-    if not (is_number(tol) and float(tol) > 0):  # type: ignore[arg-type]
+        whole("SecondOrder", name, value)
+    if not is_positive(tol):
         raise SetupError(f"SecondOrder: tol must be a positive force, not {tol!r}")
 
 
@@ -62,7 +58,7 @@ def vector(name: str, value: npt.ArrayLike, n: int) -> Vector:
 
 def past_values(before: Any, n: int) -> tuple[float, Vector, Vector]:
     """`(h, q, v)` one step before the start."""
-    if not (isinstance(before, (tuple, list)) and len(before) == 3 and is_number(before[0]) and before[0] > 0):
+    if not (isinstance(before, (tuple, list)) and len(before) == 3 and is_positive(before[0])):
         raise SetupError(
             f"SecondOrder: before must be (h, q, v), a step length and the motion that long before the start, "
             f"not {before!r}"

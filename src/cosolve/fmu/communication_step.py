@@ -1,4 +1,4 @@
-"""Crossing a macro step with an FMU: hand it the input signal, call `doStep`, deal with early returns and events."""
+"""A macro step with an FMU: hand it the input signal, call `doStep`, deal with early returns and events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.fmu.description import Variable
 from cosolve.fmu.instance import Instance
-from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.polynomial import InputSignal, horner
 
 _MANY_RETURNS = 10_000
 _ROUNDING = 1e-12
@@ -25,7 +25,7 @@ class Discarded(SubsystemError):
     reached = 0.0
 
 
-class Crossing:
+class CommunicationStep:
     """The steps of one instance. Places inside a macro step are fractions `s` of it, from 0 to 1."""
 
     def __init__(self, instance: Instance, inputs: list[Variable], substeps: int, interpolate: bool) -> None:
@@ -80,10 +80,7 @@ class Crossing:
         if s == 0.0:
             first: Vector = coefficients[0]
             return first
-        value: Vector = coefficients[-1]
-        for row in coefficients[-2::-1]:
-            value = value * s + row
-        return value
+        return horner(coefficients, s)
 
     def write(self, values: Vector) -> None:
         """Set all inputs."""

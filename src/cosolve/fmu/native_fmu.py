@@ -1,4 +1,4 @@
-"""The compiled crossing of a co-simulation FMU: its C functions called by address, in the order of `crossing.py`.
+"""The compiled crossing of a co-simulation FMU: its C functions called by address, as `communication_step.py` does it.
 
 For FMUs whose ports are all floats, that take the step in one piece and need no events or intermediate updates.
 """
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import EndOfSimulation
 from cosolve.jit import cfunc, njit, types
 from cosolve.jit.calls import (
@@ -27,14 +26,15 @@ from cosolve.jit.calls import (
     put_word_at,
     word_at,
 )
-from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
     from cosolve.fmu.co_simulation import Fmu
 
 # where things are in the FMU's words
-COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(11)  # NO_RETURN: see crossing.py
+COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(
+    11
+)  # NO_RETURN: see communication_step.py
 DERIVE, D_IN, ORDERS, SLOPES, FACTORIALS, THROUGH = range(11, 17)
 GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT = range(17, 24)
 _WORDS = 24
@@ -194,14 +194,8 @@ def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
         instance.check(status, f"doStep at t = {fmu._time:.9g}")
 
     native.enter, native.leave, native.explain = enter, leave, explain
-    if fmu._linear is not None and fmu._frozen:
-        at_start, linear = fmu._linear
-
-        def jacobian(weight: Vector) -> Matrix:
-            signal = Polynomial(0.0, H, np.zeros((len(weight), inputs.length)))
-            return fmu._frozen_jacobian(at_start, linear, 0.0, H, signal, weight)
-
-        native.jacobian = jacobian
+    if fmu._step_jacobian is not None:
+        native.jacobian = fmu._step_jacobian.kept(H, inputs.length)
     return native
 
 

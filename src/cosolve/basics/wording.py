@@ -1,0 +1,101 @@
+"""The words of messages that many places need: lists of names, near misses, failed calls, numbers of things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cosolve.errors import CosolveError
+
+
+def listed(names: Iterable[object], most: int = 8, quote: bool = True) -> str:
+    """Names for a message, not too many of them.
+
+    >>> listed(["a", "b", "c"], most=2), listed(["a", "b"], quote=False), listed([])
+    ("'a', 'b' and 1 more", 'a, b', 'none')
+    """
+    words = [f"'{name}'" if quote else str(name) for name in names]
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more if words else "none"
+
+
+def did_you_mean(
+    word: object,
+    known: Iterable[str],
+    *,
+    otherwise: str | None = None,
+    intro: str = "there are",
+    near: int = 1,
+    cutoff: float = 0.6,
+    most: int = 8,
+    quote: bool = True,
+) -> str:
+    """The known names nearest to a misspelt one; where none is near, `otherwise`, or those that there are.
+
+    Dots written as underscores are found too. `near` is how many names to offer, `cutoff` how alike they must be.
+
+    >>> did_you_mean("positon", ["position", "speed"])
+    "did you mean 'position'?"
+    >>> did_you_mean("xyz", ["position", "speed"], intro="its outputs are")
+    "its outputs are 'position', 'speed'"
+    """
+    from difflib import get_close_matches  # only needed for bad news
+
+    names, text = list(known), str(word)
+    flat = [name for name in names if name.replace(".", "_") == text]
+    close = flat or get_close_matches(text, names, n=near, cutoff=cutoff)
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    if otherwise is not None:
+        return otherwise
+    return f"{intro} {listed(names, most, quote)}" if names else "there are none"
+
+
+def failed_while(name: str, doing: str, t: float, error: BaseException) -> str:
+    """The sentence about a call to a subsystem that raised `error`.
+
+    The house's own complaints are sentences already; others are named by their type too.
+
+    >>> failed_while("tank", "crossing the step", 0.5, ZeroDivisionError("division by zero"))
+    "'tank' failed while crossing the step at t = 0.5: division by zero (ZeroDivisionError)"
+    """
+    what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
+    return f"'{name}' failed while {doing} at t = {t:.9g}: {what}"
+
+
+def article(noun: str) -> str:
+    """A noun with its article.
+
+    >>> article("input"), article("parameter")
+    ('an input', 'a parameter')
+    """
+    return f"{'an' if noun[:1] in tuple('aeiou') else 'a'} {noun}"
+
+
+def counted(n: int, noun: str) -> str:
+    """So many things.
+
+    >>> counted(1, "element"), counted(2, "element")
+    ('1 element', '2 elements')
+    """
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def shortened(value: Any, longest: int = 60) -> str:
+    """A value as Python writes it, not too long for a sentence.
+
+    >>> shortened("x" * 100, 12)
+    "'xxxxxxxx..."
+    """
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def shown(text: object, longest: int = 120) -> str:
+    r"""Text from outside as it may stand in a sentence: on one line, and not too long.
+
+    >>> shown("a\nb"), shown("x" * 1000, 10)
+    ('a\\nb', 'xxxxx...xx')
+    """
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    return plain if len(plain) <= longest else f"{plain[: longest - 5]}...{plain[-2:]}"

@@ -1,0 +1,32 @@
+"""`cosolve check`: whether the method and the macro step will work, said before the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from cosolve.cli.options import DegreeOption, MethodOption, StepOption, SystemFile, read_file
+
+if TYPE_CHECKING:
+    from cosolve.stepsize import Adaptive
+
+
+def check(
+    file: SystemFile,
+    method: MethodOption = None,
+    degree: DegreeOption = None,
+    step: StepOption = None,
+) -> None:
+    """Say before the run whether the method and the macro step will work."""
+    from cosolve.analysis import check as advise
+
+    described = read_file(file, method, degree, step, None)
+    advice = advise(described.system, described.method, _first_step(described.step))
+    typer.echo(str(advice))
+    if not advice.ok:
+        raise typer.Exit(1)
+
+
+def _first_step(step: float | Adaptive | None) -> float | None:
+    return step if step is None or isinstance(step, (int, float)) else step.H_init

@@ -1,0 +1,42 @@
+"""`cosolve crosscheck`: every FMU and SSP of a folder, here and with FMPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosolve.cli.screen import progress
+
+
+def crosscheck(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with FMUs and SSPs.", show_default=False)],
+    json: Annotated[Path | None, typer.Option("--json", help="Also write the table as JSON.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Also write the table as Markdown.")] = None,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds for each run.")] = 60.0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Cases at a time.", show_default="processors, at most 4")
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", help="Communication steps at most.")] = 500,
+) -> None:
+    """Run every FMU and SSP of a folder here and with FMPy, and compare the numbers."""
+    from json import dumps
+
+    from rich.console import Console
+
+    from cosolve.io.crosscheck import crosscheck as compare_all
+    from cosolve.result.store import refuse_unwritable
+
+    for file in (json, markdown):
+        if file is not None:
+            refuse_unwritable(file)
+    with progress(hidden=False) as show:
+        found = compare_all(folder, timeout=timeout, jobs=jobs, steps=steps, progress=show)
+    if json is not None:
+        json.write_text(dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
+    if markdown is not None:
+        markdown.write_text(found.markdown(), encoding="utf-8")
+    found.show(Console())
+    if not found.good:
+        raise typer.Exit(1)

@@ -1,0 +1,34 @@
+"""`cosolve demo`: the built-in demo, or one of the examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="Example to run; what follows it goes to the example (try --help there).")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the examples.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for what is written.", show_default="cosolve-demo")
+    ] = None,
+) -> None:
+    """Run the built-in demo, or one of the examples."""
+    from cosolve.gallery import about, examples, run_example
+
+    if show_list:
+        for example, path in examples().items():
+            typer.echo(f"{example:<28} {about(path)}")
+    elif name is None:
+        from cosolve.demo import run_demo
+
+        run_demo(out or Path("cosolve-demo"), typer.echo)
+    else:
+        code = run_example(name, [*ctx.args, *([] if out is None else ["--out", str(out)])])
+        if code:
+            raise typer.Exit(code)

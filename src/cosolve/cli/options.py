@@ -1,0 +1,98 @@
+"""What several commands take, and the file that they are about with what the command line changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cosolve.errors import SetupError
+
+if TYPE_CHECKING:
+    from cosolve.io import Description
+
+SystemFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="System file (TOML), an SSP (.ssp, .ssd), or an FMU.", show_default=False),
+]
+MethodOption = Annotated[
+    str | None, typer.Option("--method", help="Use this method instead: name or name:degree, e.g. semi-implicit:2.")
+]
+DegreeOption = Annotated[int | None, typer.Option("--degree", help="Use this degree instead.")]
+StepOption = Annotated[float | None, typer.Option("--step", help="Use this macro step instead.")]
+EndOption = Annotated[float | None, typer.Option("--t-end", help="Use this end time instead.")]
+
+
+def is_fmu(file: Path) -> bool:
+    """True for an FMU, packed or unpacked."""
+    return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
+
+
+def read_file(
+    file: Path,
+    method: str | None,
+    degree: int | None,
+    step: float | None,
+    t_end: float | None,
+    values: list[str] | None = None,
+    kind: str | None = None,
+    outputs: list[str] | None = None,
+    tolerance: float | None = None,
+) -> Description:
+    """The system file with what the command line changes."""
+    from cosolve.io import load_system
+    from cosolve.io.named import method_from_words
+
+    if is_fmu(file):
+        from cosolve.io.fmu_run import read_fmu
+
+        described = read_fmu(
+            file,
+            kind=kind,
+            values=assignments(values or [], "--set"),
+            outputs=outputs,
+            tolerance=tolerance,
+            step=step,
+            t_end=t_end,
+        )
+    elif file.suffix in (".ssp", ".ssd"):
+        from cosolve.io.ssp import read_ssp
+
+        described = read_ssp(file, t_end=t_end)
+    else:
+        described = load_system(file)
+    if method is not None:
+        described = replace(described, method=method_from_words(method))
+    if degree is not None:
+        described = replace(described, method=replace(described.method, degree=degree))
+    if step is not None:
+        described = replace(described, step=step)
+    if t_end is not None:
+        described = replace(described, t_end=t_end)
+    return described
+
+
+def assignments(words: list[str], option: str) -> dict[str, Any]:
+    """`name=value` as a dict; values are numbers, several numbers (an array), true or false, or texts."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not (name.strip() and equals and text.strip()):
+            raise SetupError(f"{option} {word}: write it as {option} name=value")
+        found[name.strip()] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    parts = text.replace(",", " ").split()
+    for kind in (int, float):
+        try:
+            numbers = [kind(part) for part in parts]
+        except ValueError:
+            continue
+        return numbers[0] if len(numbers) == 1 else numbers
+    return text

@@ -1,0 +1,145 @@
+"""`cosolve run`: a system file, an SSP or one FMU, with its result, report and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cosolve.cli.options import DegreeOption, EndOption, MethodOption, StepOption, SystemFile, is_fmu, read_file
+from cosolve.cli.screen import progress, told_plainly
+from cosolve.errors import SetupError, SimulationError
+
+if TYPE_CHECKING:
+    from cosolve.interface import System
+    from cosolve.io import Description
+    from cosolve.result import Result
+
+_DEFAULT_RESULT = Path("result.h5")
+
+
+def run(
+    file: SystemFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Result file (.h5).", show_default="result.h5")
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Also write a CSV file next to the result.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", help="Also write a report (.html).")] = None,
+    plot: Annotated[
+        list[str] | None, typer.Option("--plot", metavar="NAME", help="Also draw this; repeat it for several.")
+    ] = None,
+    method: MethodOption = None,
+    degree: DegreeOption = None,
+    step: StepOption = None,
+    t_end: EndOption = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Drive an input: a.u=2.5, or a.u=drive.csv:column; may be given several times."),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="FMU: a parameter, start value or input; may be repeated."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="FMU: co-simulation (cs) or model-exchange (me).")] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="NAME", help="FMU: record these variables instead of its outputs."),
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option("--tolerance", help="FMU: use this tolerance instead.")] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
+    save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
+    pace: Annotated[
+        float | None, typer.Option("--pace", help="Run in real time: so many model seconds per second.")
+    ] = None,
+    stop_at_events: Annotated[
+        bool, typer.Option("--stop-at-events", help="End macro steps at events, for the others to see.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+) -> None:
+    """Run a system file, an SSP or one FMU, and keep the result.
+
+    An FMU runs by itself, with its DefaultExperiment for times, step and tolerance, and its inputs held.
+    """
+    from cosolve.result.store import refuse_unwritable
+
+    only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
+    if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
+        raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
+    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance)
+    for words in inputs or []:
+        _set_input(described.system, words)
+    given = described.output
+    output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
+    if plot:
+        output = replace(output, plot=tuple(_shown(described, name) for name in plot))
+    described = replace(described, output=output)
+    if report is None and output.report:
+        report = described.beside(".html")
+    if report is not None:
+        refuse_unwritable(report)
+    failure: SimulationError | None = None
+    try:
+        with progress(hidden=quiet) as show, told_plainly():
+            result = described.run(show, resume=resume, save_state=save_state, pace=pace, stop_at_events=stop_at_events)
+    except SimulationError as error:
+        if error.result is None:
+            raise
+        failure, result = error, error.result
+    except KeyboardInterrupt:
+        typer.echo(f"cosolve: interrupted; what was computed so far is in {output.file}", err=True)
+        raise typer.Exit(130) from None
+    if report is not None:
+        from cosolve.report import write_report
+
+        write_report(result, report)
+    if failure is not None:
+        failure.add_note(f"kept    {output.file}: {_span(result)}")
+        raise failure
+    if not quiet:
+        what_ran = file.name if is_fmu(file) and method is None else described.method.label
+        how = "ended early" if result.ended else "finished"
+        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
+            if wanted:
+                typer.echo(f"{what:<7} {described.beside(suffix)}")
+        if report is not None:
+            typer.echo(f"report  {report}")
+
+
+def _set_input(system: System, words: str) -> None:
+    """`a.u=2.5` or `a.u=drive.csv:column`."""
+    from cosolve.interface.driving import Table
+
+    target, equals, given = words.partition("=")
+    if not equals or not given:
+        raise SetupError(f"--input {words}: write it as a.u=2.5 or a.u=drive.csv:column")
+    try:
+        system.set(target, float(given))
+        return
+    except ValueError:
+        pass  # no number
+    path, _, column = given.rpartition(":")
+    if not path or Path(given).exists():
+        path, column = given, ""
+    system.set(target, Table.read(path, column or None))
+
+
+def _shown(described: Description, name: str) -> str:
+    """A quantity to draw; of a single subsystem its name is enough."""
+    from cosolve.io.toml_text import suggest
+    from cosolve.run import Selection
+
+    known = list(Selection(described.system.plan(), described.output.record).channels)
+    subsystems = list(described.system.subsystems)
+    port = name.replace(".", "_")
+    for candidate in (name, *([f"{subsystems[0]}.{name}", f"{subsystems[0]}.{port}"] if len(subsystems) == 1 else [])):
+        if candidate in known:
+            return candidate
+    raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
+
+
+def _span(result: Result) -> str:
+    t = result.t
+    return f"{len(t)} macro points, t = {t[0]:.9g} ... {t[-1]:.9g}" if len(t) else "no macro points"
