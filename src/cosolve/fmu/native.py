@@ -14,17 +14,19 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import EndOfSimulation
-from cosolve.jit import cfunc, njit, types
-from cosolve.jit.calls import (
+from cosolve.jit import (
     CROSS,
     call_status_2,
     call_status_4,
     call_status_5,
     call_step_2,
     call_step_3,
+    cfunc,
     double_at,
+    njit,
     put_double_at,
     put_word_at,
+    types,
     word_at,
 )
 from cosolve.signal.polynomial import Polynomial

@@ -12,17 +12,22 @@ Rollback needs no exchange of its own: `save` and `restore` are noted here and d
 
 from __future__ import annotations
 
-from typing import Any
-
-from cosolve.jit import cfunc, njit, types
-from cosolve.jit.atomics import call, look, relax, show, swap
-from cosolve.jit.calls import (
+from cosolve.jit import (
     CROSS,
     call_cross,
+    call_nothing,
     call_one,
     call_two,
+    cfunc,
     double_at,
+    look,
+    njit,
+    part,
     put_double_at,
+    relax,
+    show,
+    swap,
+    types,
     words_at,
 )
 
@@ -47,10 +52,8 @@ SLEEP, NUDGE, CONSUME = range(3)  # for TALK
 DONE, OVER = 0x5D0E, 0x50FE  # what TALK says; anything else is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
-_part: Any = njit(cache=True, forceinline=True, _nrt=False)
 
-
-@_part
+@part
 def _tell(w, what):
     """Python does it; True when that is done."""
     said = call_two(w[TALK], what, w[COUNT])
@@ -61,7 +64,7 @@ def _tell(w, what):
     return said == DONE
 
 
-@_part
+@part
 def _count_up(w, counter):
     """The request (or answer) is written."""
     show(counter, w[COUNT])
@@ -69,7 +72,7 @@ def _count_up(w, counter):
         _tell(w, NUDGE)
 
 
-@_part
+@part
 def _wait(w, counter):
     """Until the other side has counted up; anything but 0 when it will not."""
     awaited = w[COUNT]
@@ -85,7 +88,7 @@ def _wait(w, counter):
         if look(counter) == awaited:
             return 0
         if w[GIVE_WAY] != 0:
-            call(w[GIVE_WAY])
+            call_nothing(w[GIVE_WAY])
         else:
             relax()
     swap(w[MINE], 1)
@@ -103,7 +106,7 @@ def _wait(w, counter):
 # -- the side of the run ----------------------------------------------------------------------------------------------
 
 
-@_part
+@part
 def _ask(w, mode, n):
     """Send what stands in the request."""
     request = words_at(w[REQUEST])
@@ -112,7 +115,7 @@ def _ask(w, mode, n):
     _count_up(w, w[REQUEST])
 
 
-@_part
+@part
 def _heard(w):
     """Wait for the answer to what was asked, if anything was; 0, or GONE."""
     if w[ASKED] != 0:
@@ -184,7 +187,7 @@ def dismiss(data):
 # -- the side of the subsystem ----------------------------------------------------------------------------------------
 
 
-@_part
+@part
 def _keep(w, what):
     """Save or restore the subsystem."""
     if what == TO_SAVE and w[SAVE] != 0:

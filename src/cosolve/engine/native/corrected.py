@@ -22,9 +22,8 @@ from cosolve.engine.native.interface import (
     solve,
     workspace,
 )
-from cosolve.engine.native.parts import GOOD, bare, push, record, restore_all, save_all, sweep
-from cosolve.jit import njit
-from cosolve.jit.calls import short_loop
+from cosolve.engine.native.parts import GOOD, push, record, restore_all, save_all, sweep
+from cosolve.jit import bare, njit, short_loop
 
 _LOST = 1e12  # as in method/implicit.py
 

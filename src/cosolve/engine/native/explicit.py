@@ -13,14 +13,12 @@ import numpy as np
 from cosolve.engine.native.parts import (
     FAILED,
     GOOD,
-    bare,
     begin,
     combine,
     evaluate,
     evaluate_law,
     finish,
     law,
-    part,
     push,
     record,
     restore_all,
@@ -39,8 +37,7 @@ from cosolve.engine.native.wiring import (
     OUTPUTS,
     Y,
 )
-from cosolve.jit import njit
-from cosolve.jit.calls import double_at, word_at
+from cosolve.jit import bare, double_at, njit, part, word_at
 from cosolve.subsystem.native import ADVANCE
 
 

@@ -9,14 +9,12 @@ import numpy as np
 from cosolve.engine.native.parts import (
     FAILED,
     GOOD,
-    bare,
     begin,
     combine,
     evaluate,
     finish,
     law,
     law_failed,
-    part,
     read_arguments,
     restore,
     subsystem,
@@ -45,13 +43,15 @@ from cosolve.engine.native.wiring import (
     SLOPES,
     VALUES,
 )
-from cosolve.jit import njit
-from cosolve.jit.calls import (
+from cosolve.jit import (
+    bare,
     call_nine,
     call_partials,
     call_six,
     double_at,
     finite,
+    njit,
+    part,
     put_double_at,
     short_loop,
     word_at,
