@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 import cosolve as cs
-from cosolve.jit.calls import CROSS, double_at, put_double_at
+from cosolve.jit import CROSS, double_at, put_double_at
 from cosolve.process import shared_memory
 from cosolve.subsystem.native import Native
 

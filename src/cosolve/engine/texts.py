@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -57,11 +58,17 @@ class Bound:
     step: Any
     options: Any
     cached: bool
-    name: str = field(default="")
+    name: str
+    sources: tuple[Path, ...]  # files of the texts
 
 
-def bind_text(method: Method, script: Script, meanings: dict[str, Any], compiled: Callable[..., Any]) -> Bound:
-    """The text of a method with these meanings of the verbs; `compiled(function, cached)` makes machine code."""
+def bind_text(
+    method: Method, script: Script, meanings: dict[str, Any], compiled: Callable[..., Any], where: Path
+) -> Bound:
+    """The text of a method with these meanings of the verbs, from the file `where`.
+
+    `compiled(function, cached)` makes machine code.
+    """
     read: dict[str, float] = {}
     bound: dict[Any, Any] = {}
     known = dict(meanings)
@@ -69,7 +76,7 @@ def bind_text(method: Method, script: Script, meanings: dict[str, Any], compiled
     def bind(text: Any) -> Any:
         if text in bound:
             return bound[text]
-        space: dict[str, Any] = {"__name__": text.__module__, "__builtins__": builtins}
+        space: dict[str, Any] = {"__name__": text.__module__, "__builtins__": builtins, "__sources__": (where,)}
         for name in text.__code__.co_names:
             called = text.__globals__.get(name)
             if name in known:
@@ -92,8 +99,9 @@ def bind_text(method: Method, script: Script, meanings: dict[str, Any], compiled
     options = np.zeros(1, dtype=np.dtype(kinds or [("none", np.int64)]))
     for name, value in read.items():
         options[name] = value
-    ours = all(_is_ours(text) for text in texts_of(script))
-    return Bound(step, options[0], ours, "_".join(text.__name__ for text in texts_of(script)))
+    texts = list(texts_of(script))
+    files = tuple(Path(text.__code__.co_filename) for text in texts)
+    return Bound(step, options[0], all(map(_is_ours, texts)), "_".join(text.__name__ for text in texts), files)
 
 
 def _is_ours(text: Any) -> bool:

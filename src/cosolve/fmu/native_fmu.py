@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.errors import EndOfSimulation
-from cosolve.jit import cfunc, njit, types
-from cosolve.jit.calls import (
+from cosolve.jit import (
     CROSS,
     call_status_2,
     call_status_4,
     call_status_5,
     call_step_2,
     call_step_3,
+    cfunc,
     double_at,
+    njit,
     put_double_at,
     put_word_at,
+    types,
     word_at,
 )
 from cosolve.subsystem.native import Native

@@ -9,12 +9,14 @@ stored.
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
 
+intrinsic: Any = _intrinsic  # its functions are typed by what they give to compiled code
 _WORD = ir.IntType(64)
 _NOTHING = ir.FunctionType(ir.VoidType(), [])
 _PAUSES = platform.machine() in ("x86_64", "AMD64")
@@ -61,14 +63,3 @@ def pause(typing):
         return context.get_dummy_value()
 
     return types.void(), generate
-
-
-@intrinsic
-def call(typing, address):
-    """Call the C function without arguments at an address."""
-
-    def generate(context, builder, signature, values):
-        builder.call(builder.inttoptr(values[0], _NOTHING.as_pointer()), [])
-        return context.get_dummy_value()
-
-    return types.void(types.intp), generate

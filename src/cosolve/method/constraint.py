@@ -5,8 +5,8 @@ of the three levels, `StabilisedIndex2` (method 3) solves `g = 0` and `g' = 0` w
 position equations. A treatment is handed to `SemiImplicit` or `Implicit`.
 
 Held against a free double integrator, a treatment leaves a linear recurrence for the error of the constraint, whatever
-the subsystems are, as the step goes to zero (docs/theory.md, "Constraints"). `limit_radius` gives its spectral radius; a
-combination that grows there is refused before the run.
+the subsystems are, as the step goes to zero (docs/theory.md, "Constraints"). `limit_radius` gives its spectral radius;
+a combination that grows there is refused before the run.
 """
 
 from __future__ import annotations

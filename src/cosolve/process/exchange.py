@@ -13,17 +13,22 @@ Rollback needs no message of its own: `save` and `restore` are noted here and do
 
 from __future__ import annotations
 
-from typing import Any
-
-from cosolve.jit import cfunc, njit, types
-from cosolve.jit.atomics import call, exchange, load, pause, store
-from cosolve.jit.calls import (
+from cosolve.jit import (
     CROSS,
     call_cross,
+    call_nothing,
     call_one,
     call_two,
+    cfunc,
     double_at,
+    exchange,
+    load,
+    njit,
+    part,
+    pause,
     put_double_at,
+    store,
+    types,
     words_at,
 )
 
@@ -48,10 +53,8 @@ SLEEP, WAKE, CONSUME = range(3)  # for TALK
 DONE, OVER = 0x5D0E, 0x50FE  # what TALK says; anything else is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
-_part: Any = njit(cache=True, forceinline=True, _nrt=False)
 
-
-@_part
+@part
 def _tell(w, what):
     """Python does it; True when that is done."""
     said = call_two(w[TALK], what, w[COUNT])
@@ -62,7 +65,7 @@ def _tell(w, what):
     return said == DONE
 
 
-@_part
+@part
 def _publish(w, counter):
     """The request (or answer) is written: store its counter, wake the other side where it sleeps."""
     store(counter, w[COUNT])
@@ -70,7 +73,7 @@ def _publish(w, counter):
         _tell(w, WAKE)
 
 
-@_part
+@part
 def _wait(w, counter):
     """Until the other side has stored this count; anything but 0 when it will not."""
     awaited = w[COUNT]
@@ -86,7 +89,7 @@ def _wait(w, counter):
         if load(counter) == awaited:
             return 0
         if w[YIELD] != 0:
-            call(w[YIELD])
+            call_nothing(w[YIELD])
         else:
             pause()
     exchange(w[MINE], 1)
@@ -104,7 +107,7 @@ def _wait(w, counter):
 # -- the side of the run ----------------------------------------------------------------------------------------------
 
 
-@_part
+@part
 def _ask(w, mode, n):
     """Send what stands in the request."""
     request = words_at(w[REQUEST])
@@ -113,7 +116,7 @@ def _ask(w, mode, n):
     _publish(w, w[REQUEST])
 
 
-@_part
+@part
 def _heard(w):
     """Wait for the answer to what was asked, if anything was; 0, or GONE."""
     if w[ASKED] != 0:
@@ -185,7 +188,7 @@ def dismiss(data):
 # -- the side of the subsystem ----------------------------------------------------------------------------------------
 
 
-@_part
+@part
 def _keep(w, what):
     """Save or restore the subsystem."""
     if what == TO_SAVE and w[SAVE] != 0:

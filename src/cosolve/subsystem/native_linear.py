@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.products import IN_ORDER
-from cosolve.jit import carray, cfunc
-from cosolve.jit.calls import CROSS, call_one, doubles_at, words_at
+from cosolve.jit import CROSS, call_one, carray, cfunc, doubles_at, words_at
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:

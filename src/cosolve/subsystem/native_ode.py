@@ -7,15 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from cosolve.integrator import kernels, rosenbrock
 from cosolve.integrator.rosenbrock import Rosenbrock
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5
-from cosolve.jit import carray, cfunc, njit
-from cosolve.jit.calls import CROSS, address, call_jitted_cross, doubles_at
+from cosolve.jit import CROSS, NumbaError, call_jitted_cross, carray, cfunc, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Ports
 
@@ -122,7 +120,7 @@ def _guarded(cross: Any) -> Any:
 
     They know no exceptions: one becomes a status, and the readable engine takes the step and raises it again.
     """
-    at = address(cross)
+    at = raising_address(cross)
 
     @cfunc(CROSS)
     def guarded(data, mode, t0, t1, H, n, coefficients, outputs):

@@ -10,79 +10,21 @@ method needs no new compilation here: the instructions are data.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from cosolve.jit import njit, types
+from cosolve.jit import c_call, njit, row_products, types
 
 #: Variants side by side.
 BLOCK = 64
-
-_LANES, _VECTORS = 8, 4  # numbers in a vector, vectors that are added up at the same time
 
 #: What is kept of the observed quantities.
 ROWS, LARGEST, SMALLEST, PEAK = 0, 1, 2, 3
 
 
-@intrinsic
-def _dot(typing, coefficients, registers, terms, count, target):
-    """`row at target = sum over terms of coefficient row * register row`; addresses of bytes, `count` >= 1 terms.
-
-    A term is two words: where its coefficients begin and where its register begins.
-    """
-    signature = types.void(*[types.intp] * 5)
-    word, number = ir.IntType(64), ir.DoubleType()
-    vector = ir.VectorType(number, _LANES)
-
-    def generate(context, builder, signature, arguments):
-        base_c, base_r, terms, count, target = arguments
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(_VECTORS)]
-        at_terms = builder.inttoptr(terms, word.as_pointer())
-        whole = BLOCK // (_LANES * _VECTORS)
-
-        def load(address: Any, part: int) -> Any:
-            place = builder.add(address, ir.Constant(word, part * _LANES * 8))
-            return builder.load(builder.inttoptr(place, vector.as_pointer()), align=8)
-
-        def products(k: Any, shift: Any) -> list[Any]:
-            two = builder.shl(k, ir.Constant(word, 1))
-            c = builder.load(builder.gep(at_terms, [two]))
-            r = builder.load(builder.gep(at_terms, [builder.add(two, ir.Constant(word, 1))]))
-            c = builder.add(builder.add(base_c, c), shift)
-            r = builder.add(builder.add(base_r, r), shift)
-            return [builder.fmul(load(c, m), load(r, m)) for m in range(_VECTORS)]
-
-        with cgutils.for_range(builder, ir.Constant(word, whole), intp=word) as part:
-            shift = builder.mul(part.index, ir.Constant(word, _LANES * _VECTORS * 8))
-            for place, value in zip(sums, products(ir.Constant(word, 0), shift), strict=True):
-                builder.store(value, place)
-            with cgutils.for_range(builder, count, start=ir.Constant(word, 1), intp=word) as term:
-                for place, value in zip(sums, products(term.index, shift), strict=True):
-                    builder.store(builder.fadd(builder.load(place), value), place)
-            into = builder.add(builder.add(base_r, target), shift)
-            for m, place in enumerate(sums):
-                address = builder.add(into, ir.Constant(word, m * _LANES * 8))
-                builder.store(builder.load(place), builder.inttoptr(address, vector.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@intrinsic
-def _call_steps(typing, address, coefficients, registers, phase, count):
-    """`steps(coefficients, registers, phase, count)` at an address (`machine_code.py`)."""
-    word = ir.IntType(64)
-
-    def generate(context, builder, signature, arguments):
-        kind = ir.FunctionType(ir.VoidType(), [word] * 4).as_pointer()
-        builder.call(builder.inttoptr(arguments[0], kind), arguments[1:])
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 5), generate
+#: `dot(coefficients, registers, terms, count, target)` on rows of a block, and `steps(coefficients, registers, phase,
+#: count)` at an address (`machine_code.py`).
+_dot = row_products(BLOCK)
+_call_steps = c_call(types.void(*[types.intp] * 4))
 
 
 @njit(cache=True, nogil=True)

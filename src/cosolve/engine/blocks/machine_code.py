@@ -123,20 +123,6 @@ def _constant(value: float) -> str:
 @lru_cache(maxsize=64)
 def compiled(code: str) -> tuple[int, Any]:
     """The address of `steps`, and what must be kept in memory meanwhile."""
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
-    import numba.core.codegen  # noqa: F401 (makes LLVM ready for this machine)
+    from cosolve.jit import assembled
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
-    )
-    module = llvm.parse_assembly(code)
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
-    module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return int(engine.get_function_address("steps")), engine
+    return assembled(code, "steps")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -246,8 +247,8 @@ class Chunks:
 
     def _bind(self, script: Script) -> bool:
         """The loop around the text of the method; False (with the reason) where Jacobians may change by themselves."""
+        from cosolve.engine.native import verbs
         from cosolve.engine.native.loops import compiled_text
-        from cosolve.engine.native.verbs import VERBS
         from cosolve.engine.texts import bind_text
 
         wiring, core = self.wiring, self.core
@@ -259,7 +260,7 @@ class Chunks:
             steady = bool(wiring.exact.all()) and not len(wiring.laws)
             wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
             wiring.put(KEEP=JACOBIAN_KNOWN if steady else 0, INCREMENT=float(script.increment))
-        self.bound = bind_text(core.method, script, VERBS, compiled_text)
+        self.bound = bind_text(core.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
         return True
 
     def put_books(self, values: Matrix, norms: Vector) -> Any:

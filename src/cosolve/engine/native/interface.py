@@ -9,12 +9,10 @@ from cosolve.engine.measure import GROWTH
 from cosolve.engine.native.parts import (
     FAILED,
     GOOD,
-    bare,
     begin,
     finish,
     law,
     law_failed,
-    part,
     read_arguments,
     restore,
     subsystem,
@@ -65,12 +63,14 @@ from cosolve.engine.native.wiring import (
     WORK,
     G,
 )
-from cosolve.jit.calls import (
+from cosolve.jit import (
+    bare,
     call_nine,
     call_partials,
     call_six,
     double_at,
     finite,
+    part,
     put_double_at,
     put_word_at,
     short_loop,

@@ -19,14 +19,14 @@ def law_addresses(block: Block, partials: bool) -> tuple[int, int]:
 
     All arguments are addresses of doubles.
     """
-    from cosolve.jit.calls import address
+    from cosolve.jit import raising_address
 
     law = _law(block)
     if not partials:
-        return address(law), 0
+        return raising_address(law), 0
     if law not in _PARTIALS:
         _PARTIALS[law] = _compile_partials(law, len(block.y_index), len(block.rows))
-    return address(law), address(_PARTIALS[law])
+    return raising_address(law), raising_address(_PARTIALS[law])
 
 
 def _law(block: Block) -> Any:
@@ -39,8 +39,7 @@ def _law(block: Block) -> Any:
 
 
 def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gives: tuple[int | None, ...]) -> Any:
-    from cosolve.jit import carray, njit
-    from cosolve.jit.calls import LAW, double_at, doubles_at, put_double_at
+    from cosolve.jit import LAW, carray, double_at, doubles_at, njit, put_double_at
 
     arguments, at = [], 0
     for size in takes:
@@ -66,8 +65,7 @@ def _compile_law(function: Callable[..., Any], takes: tuple[int | None, ...], gi
 
 def _compile_partials(law: Any, reads: int, rows: int) -> Any:
     """`slopes` gets the derivatives of all values by the first argument, by the second, and so on."""
-    from cosolve.jit import njit
-    from cosolve.jit.calls import PARTIALS, double_at, put_double_at
+    from cosolve.jit import PARTIALS, double_at, njit, put_double_at
 
     increment = LAW_INCREMENT
 

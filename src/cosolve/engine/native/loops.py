@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.engine.native.parts import bare, part, push, record, restore_all, save_all
+from cosolve.engine.native.parts import push, record, restore_all, save_all
 from cosolve.engine.native.verbs import predicted
 from cosolve.engine.native.wiring import (
     ARENA,
@@ -35,8 +35,17 @@ from cosolve.engine.native.wiring import (
     WEIGHTS_KNOWN,
 )
 from cosolve.engine.texts import Bound
-from cosolve.jit import njit
-from cosolve.jit.calls import double_at, put_double_at, put_word_at, word_at
+from cosolve.jit import (
+    bare,
+    bare_in_memory,
+    double_at,
+    njit,
+    part,
+    part_in_memory,
+    put_double_at,
+    put_word_at,
+    word_at,
+)
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
 from cosolve.stepsize.control import TINY, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
@@ -189,22 +198,18 @@ def loop(kind: str, bound: Bound) -> Any:
     key = kind, bound.step
     if key not in _made:
         inner = _around(globals()[f"_{kind}"], {"step": bound.step}, bound)
-        outer = _around(globals()[kind], {f"_{kind}": bare(inner) if bound.cached else _uncached(inner)}, bound)
-        _made[key] = njit(cache=bound.cached)(outer)
+        within = bare(inner) if bound.cached else bare_in_memory(inner)
+        _made[key] = njit(cache=bound.cached)(_around(globals()[kind], {f"_{kind}": within}, bound))
     return _made[key]
 
 
 def _around(template: Any, names: dict[str, Any], bound: Bound) -> Any:
-    made = FunctionType(template.__code__, {**globals(), **names}, template.__name__)
+    made = FunctionType(template.__code__, {**globals(), **names, "__sources__": bound.sources}, template.__name__)
     made.__qualname__ = f"{template.__name__}_{bound.name}"
     return made
-
-
-def _uncached(function: Any) -> Any:
-    return njit(_nrt=False)(function)
 
 
 @cache
 def compiled_text(function: Any, cached: bool) -> Any:
     """A text as a part of the loop around it."""
-    return part(function) if cached else njit(forceinline=True, _nrt=False)(function)
+    return part(function) if cached else part_in_memory(function)

@@ -8,8 +8,6 @@ All of it repeats, number for number, what the readable engine does (`engine/rea
 
 from __future__ import annotations
 
-from typing import Any
-
 from cosolve.engine.native.wiring import (
     ARENA,
     ARENA_END,
@@ -51,13 +49,13 @@ from cosolve.engine.native.wiring import (
     U,
     Y,
 )
-from cosolve.jit import njit
-from cosolve.jit.calls import (
+from cosolve.jit import (
     call_cross,
     call_law,
     call_one,
     double_at,
     finite,
+    part,
     put_double_at,
     put_word_at,
     short_loop,
@@ -65,12 +63,6 @@ from cosolve.jit.calls import (
 )
 
 GOOD, FAILED = 0, 1
-
-#: Parts go into the loops that use them, and count no references to arrays: they make none, and that would be most of
-#: their time.
-part: Any = njit(cache=True, forceinline=True, _nrt=False)
-#: The same for functions that are called as they are.
-bare: Any = njit(cache=True, _nrt=False)
 
 
 @part

@@ -27,7 +27,6 @@ from cosolve.engine.native.parts import (
     has,
     largest,
     law,
-    part,
     put_flag,
     restore_all,
     subsystem,
@@ -83,12 +82,11 @@ from cosolve.engine.native.wiring import (
     WEIGHTS_KNOWN,
     Y,
 )
-from cosolve.jit import njit
-from cosolve.jit.calls import double_at, doubles_at, put_double_at, put_word_at, short_loop, word_at
+from cosolve.jit import bare, double_at, doubles_at, part, put_double_at, put_word_at, short_loop, word_at
 from cosolve.signal.polynomial import fill_weights
 from cosolve.subsystem.native import ADVANCE
 
-_fill_weights: Any = njit(cache=True, _nrt=False)(fill_weights)
+_fill_weights: Any = bare(fill_weights)
 
 # -- signals ---------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.lu import RCOND, eliminate, substitute
-from cosolve.mapping.kernels.compile import compiled
+from cosolve.jit import compiled
 from cosolve.mapping.mesh import Index
 
 #: Extent across a neighbourhood, relative to that along it, below which its points count as flat.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.mapping.kernels.compile import compiled
+from cosolve.jit import compiled
 from cosolve.mapping.mesh import Index
 from cosolve.mapping.tree import LEAF
 

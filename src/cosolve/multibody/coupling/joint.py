@@ -1,7 +1,7 @@
 """A joint between bodies of two subsystems, as the user describes it, and the basic parts it is made of.
 
-As in Lu (2015), 2.2.2.4, every joint is a list of the three
-basic parts atpoint, inplane and perpendicular.
+As in Lu (2015), 2.2.2.4, every joint is a list of the three basic parts atpoint, inplane and perpendicular. What a kind
+consists of stands in the table of joints (`multibody/model/joints.py`).
 """
 
 from __future__ import annotations
@@ -16,26 +16,10 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
-from cosolve.multibody.equations.coupling_loads import ATPOINT, INPLANE, PERPENDICULAR, Attachment
+from cosolve.multibody.equations.coupling_loads import ATPOINT, INPLANE, Attachment
+from cosolve.multibody.model.arrays import PERPENDICULAR, PLANE, POINT
+from cosolve.multibody.model.joints import KINDS, X, Y, Z
 
-#: kind -> parts: "o" atpoint, ("n", k) inplane with normal k on the second body, ("p", k, m) direction k on the first
-#: body perpendicular to direction m on the second. Directions: 0 the axis, 1 and 2 complete it, 3 the second axis.
-_PARTS: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "spherical": (("o",),),
-    "inplane": (("n", 0),),
-    "perpendicular": (("p", 0, 3),),
-    "inline": (("n", 1), ("n", 2)),
-    "universal": (("o",), ("p", 0, 3)),
-    "revolute": (("o",), ("p", 0, 1), ("p", 0, 2)),
-    "cylindrical": (("n", 1), ("n", 2), ("p", 0, 1), ("p", 0, 2)),
-    "translational": (("n", 1), ("n", 2), ("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
-    "planar": (("n", 0), ("p", 0, 1), ("p", 0, 2)),
-    "orientation": (("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
-    "fixed": (("o",), ("p", 0, 1), ("p", 0, 2), ("p", 1, 2)),
-}
-_PARTS["atpoint"] = _PARTS["spherical"]
-
-KINDS = tuple(_PARTS)
 SIDES = ("force", "displacement")
 FORMULATIONS = ("standard", "alternative", "simplified")
 
@@ -92,7 +76,7 @@ class Joint:
     scaled: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in _PARTS:
+        if self.kind not in KINDS:
             close = get_close_matches(str(self.kind), KINDS, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(KINDS)}"
             raise SetupError(f"joint: unknown kind {self.kind!r}; {hint}")
@@ -162,10 +146,10 @@ class Joint:
                 many = "a number" if size == 1 else "one number or three, each"
                 raise SetupError(f"joint '{self.name}': {what} must be {many} of at least 0, not {value!r}")
         if linear:
-            codes = {word[0] for word in _PARTS[self.kind]}
-            if codes & {"o", "n"} and self.stiffness is None:
+            codes = {part.kind for part in KINDS[self.kind]}
+            if codes & {POINT, PLANE} and self.stiffness is None:
                 raise SetupError(f"joint '{self.name}': a flexible {self.kind} joint needs stiffness=... (N/m)")
-            if "p" in codes and self.rotational_stiffness is None:
+            if PERPENDICULAR in codes and self.rotational_stiffness is None:
                 raise SetupError(
                     f"joint '{self.name}': a flexible {self.kind} joint needs rotational_stiffness=... (N m)"
                 )
@@ -186,7 +170,7 @@ class Joint:
                 f"joint '{self.name}': the {self.formulation} formulation belongs to flexible joints with "
                 "approach='force/force'"
             )
-        if self.formulation == "alternative" and any(word[0] == "n" for word in _PARTS[self.kind]):
+        if self.formulation == "alternative" and any(part.kind == PLANE for part in KINDS[self.kind]):
             raise SetupError(
                 f"joint '{self.name}': the alternative formulation replaces torques of perpendicular parts; a "
                 f"{self.kind} joint has inplane parts, use formulation='standard'"
@@ -200,7 +184,7 @@ class Joint:
     @property
     def needs_second_axis(self) -> bool:
         """True for joints between two independent directions."""
-        return any(3 in word[1:] for word in _PARTS[self.kind])
+        return any(part.pair for part in KINDS[self.kind])
 
     @property
     def subsystems(self) -> tuple[str, str]:
@@ -215,33 +199,32 @@ class Joint:
 
     def parts(self, at_i: Attachment, at_j: Attachment) -> list[Part]:
         """The basic parts between two attachments, with directions in the frames of their bodies."""
-        if self.axis is None:  # the markers' own axes: z, x, y; a pair of independent directions is x and y
-            on_i = [at_i.frame[:, k] for k in (2, 0, 1)]
-            on_j = [at_j.frame[:, k] for k in (2, 0, 1)]
-            if self.needs_second_axis:
-                on_i[0], on_j = on_i[1], [*on_j, on_j[2]]
+        if self.axis is None:  # the markers' own axes
+            on_i, on_j = ({axis: at.frame[:, axis] for axis in (X, Y, Z)} for at in (at_i, at_j))
+            pair = on_i[X], on_j[Y]
         else:
-            directions = [*triad(np.asarray(self.axis))]
-            if self.second_axis is not None:
-                directions.append(np.asarray(self.second_axis))
-            on_i, on_j = ([at.T.T @ direction for direction in directions] for at in (at_i, at_j))
+            e, f, g = triad(np.asarray(self.axis))
+            on_i, on_j = ({Z: at.T.T @ e, X: at.T.T @ f, Y: at.T.T @ g} for at in (at_i, at_j))
+            second = e if self.second_axis is None else np.asarray(self.second_axis)
+            pair = on_i[Z], at_j.T.T @ second
         nothing = np.zeros(3)
         found = []
-        for word in _PARTS[self.kind]:
-            if word[0] == "o":
+        for part in KINDS[self.kind]:
+            if part.kind == POINT:
                 found.append(Part(ATPOINT, nothing, nothing))
-            elif word[0] == "n":
-                found.append(Part(INPLANE, nothing, on_j[word[1]]))
+            elif part.kind == PLANE:
+                found.append(Part(INPLANE, nothing, on_j[part.second]))
             else:
-                found.append(Part(PERPENDICULAR, on_i[word[1]], on_j[word[2]]))
+                directions = pair if part.pair else (on_i[part.first], on_j[part.second])
+                found.append(Part(PERPENDICULAR, *directions))
         return found
 
     def labels(self) -> list[str]:
         """What each condition is about, in the order of the multipliers: x, y, z; plane (1, 2); angle (1, 2, 3)."""
-        words = [word[0] for word in _PARTS[self.kind]]
-        found = ["x", "y", "z"] * words.count("o")
-        for letter, text in (("n", "plane"), ("p", "angle")):
-            count = words.count(letter)
+        kinds = [part.kind for part in KINDS[self.kind]]
+        found = ["x", "y", "z"] * kinds.count(POINT)
+        for kind, text in ((PLANE, "plane"), (PERPENDICULAR, "angle")):
+            count = kinds.count(kind)
             found += [text] if count == 1 else [f"{text} {k + 1}" for k in range(count)]
         return found
 

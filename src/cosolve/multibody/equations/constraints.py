@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.multibody.equations.compile import internal
-from cosolve.multibody.equations.joint_math import Triple, cross, dot, minus, plus, times, to_body, to_space, triple
+from cosolve.jit import formula, internal
+from cosolve.multibody.equations.joint_math import Eight, Triple, cross, dot, minus, times, to_body
 from cosolve.multibody.equations.kinematics import (
     BODY_OMEGA,
     BODY_R,
@@ -26,8 +26,68 @@ from cosolve.multibody.equations.kinematics import (
     POINT_V,
     axis_of,
     nine,
+    triple_of,
 )
-from cosolve.multibody.model.arrays import PERPENDICULAR, PLANE, POINT, STATE, Arrays, Index, Matrix, Vector
+from cosolve.multibody.model.arrays import PLANE, POINT, STATE, Arrays, Index, Matrix, Vector
+
+
+@formula
+def _difference(points: Matrix, a: int, b: int, start: int) -> Triple:
+    return minus(triple_of(points, a, start), triple_of(points, b, start))
+
+
+@formula
+def _point_row(points: Matrix, a: int, b: int, force: Triple) -> Eight:
+    """Turns of both bodies in K0 (3 and 3), `gamma` without driven bodies, and value of an atpoint row."""
+    turn_i = cross(triple_of(points, a, POINT_C), force)
+    turn_j = times(-1.0, cross(triple_of(points, b, POINT_C), force))
+    gamma = dot(_difference(points, a, b, POINT_A), force)
+    return (*turn_i, *turn_j, gamma, dot(_difference(points, a, b, POINT_P), force))
+
+
+@formula
+def _plane_row(points: Matrix, table: Matrix, a: int, b: int, j: int, n: Triple) -> Eight:
+    """The same of an inplane row with the normal `n`."""
+    w_j = triple_of(table, j, BODY_OMEGA)
+    d, d_dot = _difference(points, a, b, POINT_P), _difference(points, a, b, POINT_V)
+    n_dot = cross(w_j, n)
+    turn_i = cross(triple_of(points, a, POINT_C), n)
+    turn_j = cross(n, minus(triple_of(points, a, POINT_P), triple_of(table, j, BODY_R)))
+    gamma = dot(_difference(points, a, b, POINT_A), n) + 2.0 * dot(d_dot, n_dot) + dot(d, cross(w_j, n_dot))
+    return (*turn_i, *turn_j, gamma, dot(d, n))
+
+
+@formula
+def _angle_row(table: Matrix, i: int, j: int, e: Triple, n: Triple) -> Eight:
+    """The same of a perpendicular row."""
+    w_i, w_j = triple_of(table, i, BODY_OMEGA), triple_of(table, j, BODY_OMEGA)
+    e_dot, n_dot = cross(w_i, e), cross(w_j, n)
+    gamma = dot(cross(w_i, e_dot), n) + 2.0 * dot(e_dot, n_dot) + dot(e, cross(w_j, n_dot))
+    return (*cross(e, n), *cross(n, e), gamma, dot(e, n))
+
+
+@formula
+def _put_row(J: Matrix, k: int, table: Matrix, i: int, j: int, force: Triple, row: Eight, c: Vector, rate: Vector,
+             gamma: Vector) -> None:  # fmt: skip
+    """Row `k` from the direction of its force on the first body and from what it is made of."""
+    own_i, own_j = to_body(nine(table, i), row[:3]), to_body(nine(table, j), row[3:6])
+    total = 0.0
+    for n in range(3):
+        J[k, n], J[k, 3 + n] = force[n], own_i[n]
+        J[k, 6 + n], J[k, 9 + n] = -force[n], own_j[n]
+        total = total + force[n] * (table[i, BODY_V + n] - table[j, BODY_V + n])
+        total = total + (own_i[n] * table[i, BODY_W + n] + own_j[n] * table[j, BODY_W + n])
+    c[k], rate[k], gamma[k] = row[7], total, row[6]
+
+
+@formula
+def _move_known(J: Matrix, k: int, at: int, driven: Matrix, i: int, gamma: Vector) -> None:
+    """The part of a driven body goes from the Jacobian into `gamma`."""
+    total = gamma[k]
+    for n in range(6):
+        total = total + J[k, at + n] * driven[i, STATE + n]
+        J[k, at + n] = 0.0
+    gamma[k] = total
 
 
 @internal
@@ -36,89 +96,40 @@ def constraint_rows(
 ) -> None:
     """Fill `J` (rows x 12), `c`, `c'` and `gamma` of all rows; parts of driven bodies are left out of `J`."""
     n_free = model.counts[1]
-    zero: Triple = (0.0, 0.0, 0.0)
     for k in range(len(model.rows)):
         row = model.rows[k]
-        kind, a, b = row[0], row[1], row[2]
-        i, j = row[5], row[6]
-        w_i, w_j = triple(table[i], BODY_OMEGA), triple(table[j], BODY_OMEGA)
-        force: Triple = zero  # direction of the constraint force on the first body
-        turn_i: Triple = zero  # in K0
-        turn_j: Triple = zero
-        if kind in (POINT, PLANE):
-            d = minus(triple(points[a], POINT_P), triple(points[b], POINT_P))
-            d_dot = minus(triple(points[a], POINT_V), triple(points[b], POINT_V))
-            d_acc = minus(triple(points[a], POINT_A), triple(points[b], POINT_A))
-            if kind == POINT:
-                comp = row[3]
-                force = (1.0 if comp == 0 else 0.0, 1.0 if comp == 1 else 0.0, 1.0 if comp == 2 else 0.0)
-                turn_j = times(-1.0, cross(triple(points[b], POINT_C), force))
-                gamma[k] = dot(d_acc, force)
-            else:
-                force = axis_of(points, b, row[4])
-                n_dot = cross(w_j, force)
-                turn_j = cross(force, minus(triple(points[a], POINT_P), triple(table[j], BODY_R)))
-                gamma[k] = dot(d_acc, force) + 2.0 * dot(d_dot, n_dot) + dot(d, cross(w_j, n_dot))
-            turn_i = cross(triple(points[a], POINT_C), force)
-            c[k] = dot(d, force)
-        else:
-            e, n = axis_of(points, a, row[3]), axis_of(points, b, row[4])
-            turn_i = cross(e, n)
-            turn_j = cross(n, e)
-            c[k] = dot(e, n)
-            e_dot, n_dot = cross(w_i, e), cross(w_j, n)
-            gamma[k] = dot(cross(w_i, e_dot), n) + 2.0 * dot(e_dot, n_dot) + dot(e, cross(w_j, n_dot))
-        own_i, own_j = to_body(nine(table, i), turn_i), to_body(nine(table, j), turn_j)
-        total = 0.0
-        for n3 in range(3):
-            J[k, n3], J[k, 3 + n3] = force[n3], own_i[n3]
-            J[k, 6 + n3], J[k, 9 + n3] = -force[n3], own_j[n3]
-            total += force[n3] * (table[i, BODY_V + n3] - table[j, BODY_V + n3])
-            total += own_i[n3] * table[i, BODY_W + n3] + own_j[n3] * table[j, BODY_W + n3]
-        rate[k] = total
-        for side in range(2):
-            body = i if side == 0 else j
-            if body >= n_free:
-                for n6 in range(6):
-                    gamma[k] += J[k, 6 * side + n6] * driven[body - n_free, STATE + n6]
-                    J[k, 6 * side + n6] = 0.0
-
-
-@internal
-def correction_rates(model: Arrays, table: Matrix, points: Matrix, load: Matrix, gamma: Vector) -> None:
-    """Add to `gamma` what the corrections `V_c`, `Omega_c` (columns 6 to 11 of `load`) change of the rates `C w`.
-
-    A turn of a body turns all vectors fixed to it, and their rates, alike: `d(x) = Omega_c x x` in K0.
-    """
-    n_free = model.counts[1]
-    zero: Triple = (0.0, 0.0, 0.0)
-    for k in range(len(model.rows)):
-        row = model.rows[k]
-        kind, a, b = row[0], row[1], row[2]
-        i, j = row[5], row[6]
-        v_i, v_j, o_i, o_j = zero, zero, zero, zero
-        if i < n_free:
-            v_i, o_i = triple(load[i], 6), to_space(nine(table, i), triple(load[i], 9))
-        if j < n_free:
-            v_j, o_j = triple(load[j], 6), to_space(nine(table, j), triple(load[j], 9))
-        w_i, w_j = triple(table[i], BODY_OMEGA), triple(table[j], BODY_OMEGA)
-        if kind == PERPENDICULAR:
-            e, n = axis_of(points, a, row[3]), axis_of(points, b, row[4])
-            e_dot, n_dot = cross(w_i, e), cross(w_j, n)
-            gamma[k] += dot(cross(o_i, e_dot), n) + dot(e_dot, cross(o_j, n))
-            gamma[k] += dot(cross(o_i, e), n_dot) + dot(e, cross(o_j, n_dot))
-            continue
-        c_i, c_j = triple(points[a], POINT_C), triple(points[b], POINT_C)
-        turned = minus(cross(o_i, cross(w_i, c_i)), cross(o_j, cross(w_j, c_j)))
+        kind, a, b, first, second, i, j = row[0], row[1], row[2], row[3], row[4], row[5], row[6]
+        force: Triple = (0.0, 0.0, 0.0)  # direction of the constraint force on the first body
         if kind == POINT:
-            gamma[k] += turned[row[3]]
+            force = (1.0 if first == 0 else 0.0, 1.0 if first == 1 else 0.0, 1.0 if first == 2 else 0.0)
+            parts = _point_row(points, a, b, force)
+        elif kind == PLANE:
+            force = axis_of(points, b, second)
+            parts = _plane_row(points, table, a, b, j, force)
         else:
-            n = axis_of(points, b, row[4])
-            n_dot = cross(w_j, n)
-            d = minus(triple(points[a], POINT_P), triple(points[b], POINT_P))
-            d_dot = minus(triple(points[a], POINT_V), triple(points[b], POINT_V))
-            shifted = minus(plus(v_i, cross(o_i, c_i)), plus(v_j, cross(o_j, c_j)))
-            gamma[k] += dot(turned, n) + dot(d_dot, cross(o_j, n)) + dot(shifted, n_dot) + dot(d, cross(o_j, n_dot))
+            parts = _angle_row(table, i, j, axis_of(points, a, first), axis_of(points, b, second))
+        _put_row(J, k, table, i, j, force, parts, c, rate, gamma)
+        if i >= n_free:
+            _move_known(J, k, 0, driven, i - n_free, gamma)
+        if j >= n_free:
+            _move_known(J, k, 6, driven, j - n_free, gamma)
+
+
+@formula
+def _weigh(J: Matrix, k: int, at: int, bodies: Matrix, i: int, weighted: Matrix) -> None:
+    for n in range(3):
+        weighted[k, at + n] = J[k, at + n] / bodies[i, 0]
+        weighted[k, at + 3 + n] = (
+            bodies[i, 10 + 3 * n] * J[k, at + 3]
+            + bodies[i, 11 + 3 * n] * J[k, at + 4]
+            + bodies[i, 12 + 3 * n] * J[k, at + 5]
+        )
+
+
+@formula
+def _no_weight(k: int, at: int, weighted: Matrix) -> None:
+    for n in range(6):
+        weighted[k, at + n] = 0.0
 
 
 @internal
@@ -127,17 +138,18 @@ def weigh_rows(n_free: int, rows: Index, bodies: Matrix, J: Matrix, weighted: Ma
     for k in range(len(J)):
         for side in range(2):
             i = rows[k, 5 + side]
-            at = 6 * side
-            if i >= n_free:
-                for n in range(6):
-                    weighted[k, at + n] = 0.0
-                continue
-            body = bodies[i]
-            for n in range(3):
-                weighted[k, at + n] = J[k, at + n] / body[0]
-                weighted[k, at + 3 + n] = (
-                    body[10 + 3 * n] * J[k, at + 3] + body[11 + 3 * n] * J[k, at + 4] + body[12 + 3 * n] * J[k, at + 5]
-                )
+            if i < n_free:
+                _weigh(J, k, 6 * side, bodies, i, weighted)
+            else:
+                _no_weight(k, 6 * side, weighted)
+
+
+@formula
+def _products(value: float, A: Matrix, k: int, at: int, B: Matrix, n: int, start: int) -> float:
+    """`value` and six products of entries of two rows, added one by one."""
+    for s in range(6):
+        value = value + A[k, at + s] * B[n, start + s]
+    return value
 
 
 @internal
@@ -155,17 +167,13 @@ def factorise(rows: Index, J: Matrix, weighted: Matrix, L: Matrix, scale: Vector
             p, q = rows[n, 5], rows[n, 6]
             value = 0.0
             if i == p:
-                for s in range(6):
-                    value += J[k, s] * weighted[n, s]
+                value = _products(value, J, k, 0, weighted, n, 0)
             if i == q:
-                for s in range(6):
-                    value += J[k, s] * weighted[n, 6 + s]
+                value = _products(value, J, k, 0, weighted, n, 6)
             if j == p:
-                for s in range(6):
-                    value += J[k, 6 + s] * weighted[n, s]
+                value = _products(value, J, k, 6, weighted, n, 0)
             if j == q:
-                for s in range(6):
-                    value += J[k, 6 + s] * weighted[n, 6 + s]
+                value = _products(value, J, k, 6, weighted, n, 6)
             L[k, n] = value
         scale[k] = np.sqrt(L[k, k])
     for k in range(m):
@@ -204,21 +212,26 @@ def solve_factorised(L: Matrix, scale: Vector, b: Vector) -> None:
 def rows_times(n_free: int, rows: Index, J: Matrix, w: Matrix, at: int, out: Vector) -> None:
     """`out = C w` for the velocities in columns `at` to `at + 5` of `w` (free bodies x ...)."""
     for k in range(len(J)):
-        value = 0.0
-        for side in range(2):
-            i = rows[k, 5 + side]
-            if i < n_free:
-                for n in range(6):
-                    value += J[k, 6 * side + n] * w[i, at + n]
+        i, j, value = rows[k, 5], rows[k, 6], 0.0
+        if i < n_free:
+            value = _products(value, J, k, 0, w, i, at)
+        if j < n_free:
+            value = _products(value, J, k, 6, w, j, at)
         out[k] = value
+
+
+@formula
+def _add_six(J: Matrix, k: int, start: int, factor: float, w: Matrix, i: int, at: int) -> None:
+    for n in range(6):
+        w[i, at + n] = w[i, at + n] + J[k, start + n] * factor
 
 
 @internal
 def add_transposed(n_free: int, rows: Index, J: Matrix, y: Vector, w: Matrix, at: int) -> None:
     """Add `J^T y` to columns `at` to `at + 5` of `w` (with `J M^-1` in place of `J`: `M^-1 C^T y`)."""
     for k in range(len(J)):
-        for side in range(2):
-            i = rows[k, 5 + side]
-            if i < n_free:
-                for n in range(6):
-                    w[i, at + n] += J[k, 6 * side + n] * y[k]
+        i, j = rows[k, 5], rows[k, 6]
+        if i < n_free:
+            _add_six(J, k, 0, y[k], w, i, at)
+        if j < n_free:
+            _add_six(J, k, 6, y[k], w, j, at)

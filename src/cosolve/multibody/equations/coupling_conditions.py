@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.multibody.equations.compile import compiled
+from cosolve.jit import compiled
 from cosolve.multibody.equations.coupling_loads import ATPOINT, HEAD, INPLANE, PART
 from cosolve.multibody.equations.joint_math import Matrix, Vector, cross, rotation, to_space, triple
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.multibody.equations.compile import compiled
+from cosolve.jit import entry
 from cosolve.multibody.equations.joint_math import (
     Matrix,
     Triple,
@@ -114,7 +114,7 @@ def part_constants(
     return np.concatenate([[float(code)], r_i, r_j, e_i, e_j, c, d, [1.0 if scaled else 0.0]]).astype(np.float64)
 
 
-@compiled
+@entry
 def coupling_loads(kind: int, constants: Vector, u: Vector, z: Vector, out: Vector) -> None:
     """Loads of a joint end on its own body; `out` (12) is overwritten.
 

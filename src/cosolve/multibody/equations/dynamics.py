@@ -8,64 +8,97 @@ Index 1, Baumgarte's terms and projections: docs/theory.md, "Drift".
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from cosolve.multibody.equations.compile import compiled, inlined, internal
+from cosolve.jit import (
+    address_of,
+    c_address,
+    c_call,
+    entry,
+    field_size,
+    formula,
+    index_field,
+    inlined,
+    internal,
+    matrix_field,
+    types,
+    vector_at,
+)
 from cosolve.multibody.equations.constraints import (
     add_transposed,
     constraint_rows,
-    correction_rates,
     factorise,
     rows_times,
     solve_factorised,
     weigh_rows,
 )
+from cosolve.multibody.equations.corrections import CORRECTIONS
 from cosolve.multibody.equations.forces import apply_loads
-from cosolve.multibody.equations.joint_math import Triple
-from cosolve.multibody.equations.kinematics import (
-    BODY_WIDTH,
-    POINT_WIDTH,
-    move_bodies,
-    move_markers,
-    normalise,
-    orientation_rate,
-    rotate,
+from cosolve.multibody.equations.joint_math import Four, Triple
+from cosolve.multibody.equations.kinematics import move_bodies, move_markers, normalise, orientation_rate, rotate
+from cosolve.multibody.equations.room import Room
+from cosolve.multibody.equations.table import DRIVEN, END, ENTRIES, EXTRA, VIOLATE, model_at, room_at
+from cosolve.multibody.model.arrays import (
+    BETA_SQUARED,
+    CORRECTION_RATES,
+    STATE,
+    TWO_ALPHA,
+    Arrays,
+    Matrix,
+    Vector,
 )
-from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA, Arrays, Matrix, Vector
+
+#: Parts of a step that are called by address, so that they are compiled once: `slope(table, x, u, dx) -> margin`,
+#: `settle(table, x, level) -> iterations` and `violate(table, x) -> 0`.
+SLOPE, PROJECT, VIOLATION = (
+    types.float64(*[types.int64] * 4),
+    types.int64(*[types.int64] * 3),
+    types.int64(*[types.int64] * 2),
+)
+slope_by, project_by, violate_by = c_call(SLOPE), c_call(PROJECT), c_call(VIOLATION)
+corrections_by = c_call(CORRECTIONS)
+
+
+@formula
+def _divide(bodies: Matrix, i: int, load: Matrix, acc: Matrix) -> None:
+    for n in range(3):
+        acc[i, n] = load[i, n] / bodies[i, 0]
+        acc[i, 3 + n] = (
+            bodies[i, 10 + 3 * n] * load[i, 3] + bodies[i, 11 + 3 * n] * load[i, 4] + bodies[i, 12 + 3 * n] * load[i, 5]
+        )
 
 
 @internal
 def divide_by_mass(model: Arrays, load: Matrix, acc: Matrix) -> None:
     """`acc = M^-1 f` from the first six columns of `load`."""
     for i in range(model.counts[1]):
-        body = model.bodies[i]
-        for n in range(3):
-            acc[i, n] = load[i, n] / body[0]
-            acc[i, 3 + n] = (
-                body[10 + 3 * n] * load[i, 3] + body[11 + 3 * n] * load[i, 4] + body[12 + 3 * n] * load[i, 5]
-            )
+        _divide(model.bodies, i, load, acc)
 
 
 @inlined
-def accelerations(
-    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, table: Matrix, points: Matrix, acc: Matrix,
-    load: Matrix, lam: Vector,
-) -> float:  # fmt: skip
+def violations(model: Arrays, x: Vector, driven: Matrix, room: Room) -> None:
+    """Motion of bodies and markers at the state `x`, and constraint rows: values, rates, Jacobian rows and `gamma`."""
+    move_bodies(model, x, driven, room.table)
+    move_markers(model, room.table, room.points)
+    constraint_rows(model, room.table, room.points, driven, room.J, room.c, room.rate, room.gamma)
+
+
+@inlined
+def balance(model: Arrays, x: Vector, u: Vector, extra: Matrix, room: Room) -> float:
     """Fill `acc` (free bodies x 6: v' in K0, omega' in the body frame), `load` and the multipliers; gives the margin.
 
-    The corrections in the last six columns of `load` are projected on the tangent space of the constraints (weighted
-    with the masses), so that they never break an internal joint.
+    After `violations`. The corrections in the last six columns of `load` are projected on the tangent space of the
+    constraints (weighted with the masses), so that they never break an internal joint.
     """
-    move_bodies(model, x, driven, table)
-    move_markers(model, table, points)
-    corrected = apply_loads(model, x, u, driven, extra, table, points, load)
+    J, weighted, L, gamma, lam = room.J, room.weighted, room.L, room.gamma, room.lam
+    acc, load, scale = room.acc, room.load, room.scale
+    corrected = apply_loads(model, x, u, extra, room.table, room.points, load)
     divide_by_mass(model, load, acc)
     n_free, m = model.counts[1], len(model.rows)
     if m == 0:
         return 1.0
-    J, weighted, L = np.empty((m, 12)), np.empty((m, 12)), np.empty((m, m))
-    c, rate, gamma, scale = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    constraint_rows(model, table, points, driven, J, c, rate, gamma)
     weigh_rows(n_free, model.rows, model.bodies, J, weighted)
     margin = factorise(model.rows, J, weighted, L, scale)
     if corrected:
@@ -74,67 +107,112 @@ def accelerations(
         for k in range(m):
             lam[k] = -lam[k]
         add_transposed(n_free, model.rows, weighted, lam, load, 6)
-        correction_rates(model, table, points, load, gamma)
+        corrections_by(
+            model.parts[CORRECTION_RATES], n_free, m, address_of(model.rows), address_of(room.table),
+            address_of(room.points), address_of(load), address_of(gamma),
+        )  # fmt: skip
     rows_times(n_free, model.rows, J, acc, 0, lam)
+    alpha, beta = model.numbers[TWO_ALPHA], model.numbers[BETA_SQUARED]
     for k in range(m):
-        lam[k] = -gamma[k] - lam[k] - model.numbers[TWO_ALPHA] * rate[k] - model.numbers[BETA_SQUARED] * c[k]
+        lam[k] = -gamma[k] - lam[k] - alpha * room.rate[k] - beta * room.c[k]
     solve_factorised(L, scale, lam)
     add_transposed(n_free, model.rows, weighted, lam, acc, 0)
     return margin
+
+
+@formula
+def _angular(x: Vector, at: int, load: Matrix, i: int) -> Triple:
+    return (x[at + 10] + load[i, 9], x[at + 11] + load[i, 10], x[at + 12] + load[i, 11])
+
+
+@formula
+def _put_slopes(x: Vector, at: int, acc: Matrix, load: Matrix, i: int, rate: Four, dx: Vector) -> None:
+    for n in range(3):
+        dx[at + n] = x[at + 7 + n] + load[i, 6 + n]
+        dx[at + 7 + n] = acc[i, n]
+        dx[at + 10 + n] = acc[i, 3 + n]
+    for n in range(4):
+        dx[at + 3 + n] = rate[n]
 
 
 @internal
 def slopes(model: Arrays, x: Vector, acc: Matrix, load: Matrix, dx: Vector) -> None:
     """`dx` from velocities, corrections and accelerations: `r' = v + V_c`, `q' = P^T (omega + Omega_c) / 4`."""
     for i in range(model.counts[1]):
-        row, out = x[STATE * i : STATE * (i + 1)], dx[STATE * i : STATE * (i + 1)]
-        for n in range(3):
-            out[n] = row[7 + n] + load[i, 6 + n]
-            out[7 + n] = acc[i, n]
-            out[10 + n] = acc[i, 3 + n]
-        w: Triple = (row[10] + load[i, 9], row[11] + load[i, 10], row[12] + load[i, 11])
-        orientation_rate(model.counts[0], row, w, out)
+        at = STATE * i
+        _put_slopes(x, at, acc, load, i, orientation_rate(model.counts[0], x, at, _angular(x, at, load, i)), dx)
 
 
 @internal
-def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, dx: Vector) -> float:
+def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, room: Room, dx: Vector) -> float:
     """`x'` of the index-1 form; gives the margin (see `factorise`)."""
-    n_free = model.counts[1]
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    acc, load, lam = np.empty((n_free, 6)), np.empty((n_free, 12)), np.empty(len(model.rows))
-    margin = accelerations(model, x, u, driven, extra, table, points, acc, load, lam)
-    slopes(model, x, acc, load, dx)
+    violations(model, x, driven, room)
+    margin = balance(model, x, u, extra, room)
+    slopes(model, x, room.acc, room.load, dx)
     return margin
 
 
-@compiled
-def residuals(model: Arrays, x: Vector, driven: Matrix, J: Matrix, c: Vector, rate: Vector) -> None:
-    """Constraint values, rates and Jacobian rows at the state `x`."""
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    move_bodies(model, x, driven, table)
-    move_markers(model, table, points)
-    constraint_rows(model, table, points, driven, J, c, rate, np.empty(len(c)))
+@internal
+def clear(rows: Matrix) -> None:
+    """Zeros everywhere (compiles much faster than an assignment to all)."""
+    for k in range(rows.shape[0]):
+        for n in range(rows.shape[1]):
+            rows[k, n] = 0.0
 
 
-@inlined
-def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
-    """Project `x` in place: positions (`level` 1), then velocities too (2). Iterations, or -1 without convergence.
+@entry
+def violate(w: int, x: int) -> int:
+    """Motion of bodies and markers, and the constraint rows, at the state `x`; they stay in the table."""
+    model = model_at(w)
+    violations(model, vector_at(x, STATE * model.counts[1]), matrix_field(w, DRIVEN, 19), room_at(w))
+    return 0
+
+
+@entry
+def slope(w: int, x: int, u: int, dx: int) -> float:
+    """`x'` of the index-1 form goes to `dx`, what it is made of stays in the table; gives the margin."""
+    violate_by(index_field(w, ENTRIES)[VIOLATE], w, x)
+    model, room = model_at(w), room_at(w)
+    here = vector_at(x, STATE * model.counts[1])
+    margin = balance(model, here, vector_at(u, field_size(w, END)), matrix_field(w, EXTRA, 12), room)
+    slopes(model, here, room.acc, room.load, vector_at(dx, len(here)))
+    return margin
+
+
+@formula
+def _step_back(x: Vector, at: int, move: Matrix, i: int) -> Triple:
+    """Shift a body by `-move`; the turn that goes with it."""
+    for n in range(3):
+        x[at + n] = x[at + n] - move[i, n]
+    return (-move[i, 3], -move[i, 4], -move[i, 5])
+
+
+@formula
+def _slow_down(x: Vector, at: int, move: Matrix, i: int) -> None:
+    for n in range(6):
+        x[at + 7 + n] = x[at + 7 + n] - move[i, n]
+
+
+@entry
+def settle(w: int, address: int, level: int) -> int:
+    """Project the state at an address: positions (`level` 1), then velocities too (2). Iterations, -1 if they diverge.
 
     `q -= M^-1 C^T (C M^-1 C^T)^-1 c(q)` by Newton with `C` evaluated anew, then
     `w -= M^-1 C^T (C M^-1 C^T)^-1 C w` at the projected position. Stops when the step no longer shrinks near rounding.
     """
-    n_free, m = model.counts[1], len(model.rows)
+    model, violate = model_at(w), index_field(w, ENTRIES)[VIOLATE]
+    n_free, m, kind = model.counts[1], len(model.rows), model.counts[0]
+    x = vector_at(address, STATE * n_free)
     for i in range(n_free):
-        normalise(model.counts[0], x[STATE * i : STATE * (i + 1)])
+        normalise(kind, x, STATE * i)
     if m == 0 or level == 0:
         return 0
-    J, weighted, L = np.empty((m, 12)), np.empty((m, 12)), np.empty((m, m))
-    c, rate, scale = np.empty(m), np.empty(m), np.empty(m)
-    move = np.empty((n_free, 6))
+    room = room_at(w)
+    J, weighted, L, c, rate, scale, move = room.J, room.weighted, room.L, room.c, room.rate, room.scale, room.move
     before = np.inf
     count = 0
     while True:
-        residuals(model, x, driven, J, c, rate)
+        violate_by(violate, w, address)
         size = 0.0
         for k in range(m):
             size = max(size, abs(c[k])) if c[k] == c[k] else np.inf
@@ -147,12 +225,11 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
             factorise(model.rows, J, weighted, L, scale)
         before = size
         solve_factorised(L, scale, c)
-        move[:, :] = 0.0
+        clear(move)
         add_transposed(n_free, model.rows, weighted, c, move, 0)
         for i in range(n_free):
-            for n in range(3):
-                x[STATE * i + n] -= move[i, n]
-            rotate(model.counts[0], x[STATE * i : STATE * (i + 1)], (-move[i, 3], -move[i, 4], -move[i, 5]))
+            at = STATE * i
+            rotate(kind, x, at, _step_back(x, at, move, i))
         count += 1
     if level > 1:
         weigh_rows(n_free, model.rows, model.bodies, J, weighted)
@@ -162,12 +239,17 @@ def project(model: Arrays, x: Vector, driven: Matrix, level: int) -> int:
             for k in range(m):
                 c[k] = rate[k]
             solve_factorised(L, scale, c)
-            move[:, :] = 0.0
+            clear(move)
             add_transposed(n_free, model.rows, weighted, c, move, 0)
             rows_times(n_free, model.rows, J, move, 0, c)
             for k in range(m):
                 rate[k] -= c[k]
             for i in range(n_free):
-                for n in range(6):
-                    x[STATE * i + 7 + n] -= move[i, n]
+                _slow_down(x, STATE * i, move, i)
     return count
+
+
+@cache
+def step_parts() -> tuple[int, int, int]:
+    """Addresses of `slope`, `settle` and `violate`, as in `ENTRIES`."""
+    return c_address(slope, SLOPE), c_address(settle, PROJECT), c_address(violate, VIOLATION)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cosolve.jit import compiled
 from cosolve.multibody.equations import dynamics, kinematics, stepping
-from cosolve.multibody.equations.compile import compiled
+from cosolve.multibody.equations.room import make_room
 from cosolve.multibody.model.arrays import Arrays, Matrix, Vector
 
 _derivative, _watch = dynamics.derivative, stepping.watch
@@ -13,13 +14,13 @@ _motion_of, _move_bodies, _move_markers = kinematics.motion_of, kinematics.move_
 @compiled
 def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, dx: Vector) -> float:
     """Write `x'` of the index-1 form into `dx`; gives the margin to a singular position."""
-    return _derivative(model, x, u, driven, extra, dx)
+    return _derivative(model, x, u, driven, extra, make_room(model), dx)
 
 
 @compiled
 def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: float) -> int:
     """Status of the state after a step from `x_old`."""
-    return _watch(model, x, x_old, margin, margin_old)
+    return _watch(model.counts[0], x, x_old, margin, margin_old)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Vectors, rotations and orientation parameters for joints, compiled (Lu (2015), 2.2.1, App. C).
+"""Vectors, rotations and orientation parameters for joints, in Python and compiled (Lu (2015), 2.2.1, App. C).
 
 Vectors are tuples of three floats and rotation matrices tuples of nine (row by row), so that compiled loops allocate
 nothing. A body's motion `z` is a row of 13 numbers: `r` (3, inertial frame K0), Euler parameters `q` (4), `v` (3, K0)
@@ -12,25 +12,27 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.multibody.equations.compile import compiled
+from cosolve.jit import chosen, formula
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Matrix: TypeAlias = npt.NDArray[np.float64]
 Triple: TypeAlias = tuple[float, float, float]
+Four: TypeAlias = tuple[float, float, float, float]
+Eight: TypeAlias = tuple[float, float, float, float, float, float, float, float]
 Nine: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
 
 
-@compiled
+@formula
 def triple(x: Vector, start: int) -> Triple:
     """Three consecutive entries of an array.
 
-    >>> triple(np.arange(5.0), 1)
-    (1.0, 2.0, 3.0)
+    >>> np.array(triple(np.arange(5.0), 1))
+    array([1., 2., 3.])
     """
     return (x[start], x[start + 1], x[start + 2])
 
 
-@compiled
+@formula
 def cross(a: Triple, b: Triple) -> Triple:
     """`a x b`.
 
@@ -40,7 +42,7 @@ def cross(a: Triple, b: Triple) -> Triple:
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@compiled
+@formula
 def dot(a: Triple, b: Triple) -> float:
     """`a . b`.
 
@@ -50,7 +52,7 @@ def dot(a: Triple, b: Triple) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@compiled
+@formula
 def plus(a: Triple, b: Triple) -> Triple:
     """`a + b`.
 
@@ -60,7 +62,7 @@ def plus(a: Triple, b: Triple) -> Triple:
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-@compiled
+@formula
 def minus(a: Triple, b: Triple) -> Triple:
     """`a - b`.
 
@@ -70,7 +72,7 @@ def minus(a: Triple, b: Triple) -> Triple:
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@compiled
+@formula
 def times(factor: float, a: Triple) -> Triple:
     """`factor * a`.
 
@@ -80,16 +82,17 @@ def times(factor: float, a: Triple) -> Triple:
     return (factor * a[0], factor * a[1], factor * a[2])
 
 
-@compiled
+@formula
 def rotation(q: Vector, start: int) -> Nine:
     """`T_0q` of the Euler parameters at `q[start]`, normalised: body coordinates to K0; unknown (all zero): identity.
 
-    >>> rotation(np.array([2.0, 0.0, 0.0, 0.0]), 0)
-    (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    >>> np.array(rotation(np.array([2.0, 0.0, 0.0, 0.0]), 0))
+    array([1., 0., 0., 0., 1., 0., 0., 0., 1.])
     """
     a, b, c, d = q[start], q[start + 1], q[start + 2], q[start + 3]
     size = a * a + b * b + c * c + d * d
-    s = 2.0 / size if size > 0.0 else 0.0
+    known = size > 0.0
+    s = chosen(known, 2.0 / chosen(known, size, 1.0), 0.0)
     return (
         1.0 - s * (c * c + d * d),
         s * (b * c - a * d),
@@ -103,7 +106,7 @@ def rotation(q: Vector, start: int) -> Nine:
     )
 
 
-@compiled
+@formula
 def to_space(T: Nine, a: Triple) -> Triple:
     """`T a`: body coordinates to K0.
 
@@ -117,7 +120,7 @@ def to_space(T: Nine, a: Triple) -> Triple:
     )
 
 
-@compiled
+@formula
 def to_body(T: Nine, a: Triple) -> Triple:
     """`T^T a`: K0 to body coordinates.
 
@@ -131,13 +134,29 @@ def to_body(T: Nine, a: Triple) -> Triple:
     )
 
 
+@formula
+def parameter_rate(q: Vector, start: int, w: Triple) -> Four:
+    """`q' = P^T w / 4` of the Euler parameters at `q[start]` for the body-frame angular velocity `w`.
+
+    >>> np.array(parameter_rate(np.array([1.0, 0.0, 0.0, 0.0]), 0, (2.0, 4.0, 6.0)))[1:]
+    array([1., 2., 3.])
+    """
+    a, b, c, d = q[start], q[start + 1], q[start + 2], q[start + 3]
+    return (
+        0.5 * (-b * w[0] - c * w[1] - d * w[2]),
+        0.5 * (a * w[0] - d * w[1] + c * w[2]),
+        0.5 * (d * w[0] + a * w[1] - b * w[2]),
+        0.5 * (-c * w[0] + b * w[1] + a * w[2]),
+    )
+
+
 def rotation_matrix(q: npt.ArrayLike) -> Matrix:
     """`T_0q` as a 3 x 3 array.
 
     >>> rotation_matrix([0.5, 0.5, 0.5, 0.5]).round(12) @ [1, 0, 0]
     array([0., 1., 0.])
     """
-    return np.array(rotation(np.asarray(q, dtype=np.float64), 0)).reshape(3, 3)
+    return np.array(rotation(np.asarray(q, dtype=np.float64).tolist(), 0)).reshape(3, 3)
 
 
 def parameter_rates(q: npt.ArrayLike) -> Matrix:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.multibody.equations.compile import internal
-from cosolve.multibody.equations.dynamics import accelerations
+from cosolve.jit import formula, internal
+from cosolve.multibody.equations.dynamics import balance, violations
+from cosolve.multibody.equations.elements import rotation_vector
 from cosolve.multibody.equations.entries import tables
-from cosolve.multibody.equations.forces import rotation_vector
 from cosolve.multibody.equations.kinematics import (
     BODY_OMEGA,
     BODY_R,
@@ -20,11 +20,27 @@ from cosolve.multibody.equations.kinematics import (
     POINT_WIDTH,
     motion_of,
     point_acceleration,
+    triple_of,
 )
+from cosolve.multibody.equations.room import Room
 from cosolve.multibody.model.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
 
 #: Numbers per observed marker: position, orientation, velocity, angular velocity, acceleration, angular acceleration.
 SEEN = 19
+
+
+@formula
+def _put_motion(
+    table: Matrix, points: Matrix, i: int, m: int, rates: Matrix, row: int, start: int, out: Vector
+) -> None:
+    """What marker `m` adds to the motion of its body `i` in `out`; accelerations of the body: `rates[row, start]`."""
+    angular = triple_of(rates, row, start + 3)
+    a = point_acceleration(table, points, i, m, triple_of(rates, row, start), angular)
+    for n in range(3):
+        out[n] = points[m, POINT_P + n]
+        out[7 + n] = points[m, POINT_V + n]
+        out[13 + n] = a[n]
+        out[16 + n] = angular[n]
 
 
 @internal
@@ -33,34 +49,25 @@ def report(
 ) -> None:
     """Write the motion of the markers `which` into `y` (19 numbers each); the tables and accelerations are known."""
     n_free = model.counts[1]
-    z, own = np.empty(STATE), np.empty(6)
     for k in range(len(which)):
         m = which[k]
         i = model.marker_body[m]
-        motion_of(model, x, driven, i, z)
-        for n in range(6):
-            own[n] = acc[i, n] if i < n_free else driven[i - n_free, STATE + n]
-        a = point_acceleration(table, points, i, m, own)
         out = y[SEEN * k : SEEN * (k + 1)]
-        for n in range(4):
-            out[3 + n] = z[3 + n]
-        for n in range(3):
-            out[n] = points[m, POINT_P + n]
-            out[7 + n] = points[m, POINT_V + n]
-            out[10 + n] = z[10 + n]
-            out[13 + n] = a[n]
-            out[16 + n] = own[3 + n]
+        motion_of(model, x, driven, i, out)
+        if i < n_free:
+            _put_motion(table, points, i, m, acc, i, 0, out)
+        else:
+            _put_motion(table, points, i, m, driven, i - n_free, STATE, out)
 
 
 @internal
 def observe(
-    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, y: Vector, lam: Vector
+    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, room: Room, y: Vector
 ) -> None:
-    """Write the motion of the markers `which` into `y` and the multipliers into `lam`."""
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    acc, load = np.empty((model.counts[1], 6)), np.empty((model.counts[1], 12))
-    accelerations(model, x, u, driven, extra, table, points, acc, load, lam)
-    report(model, x, driven, table, points, acc, which, y)
+    """Write the motion of the markers `which` into `y`."""
+    violations(model, x, driven, room)
+    balance(model, x, u, extra, room)
+    report(model, x, driven, room.table, room.points, room.acc, which, y)
 
 
 def energy(model: Arrays, x: Vector, driven: Matrix) -> float:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.multibody.equations.compile import compiled, inlined, internal
-from cosolve.multibody.equations.constraints import add_transposed, constraint_rows, weigh_rows
-from cosolve.multibody.equations.dynamics import accelerations, derivative, divide_by_mass, slopes
+from cosolve.jit import address_of, compiled, inlined, internal
+from cosolve.multibody.equations.constraints import add_transposed, weigh_rows
+from cosolve.multibody.equations.dynamics import derivative, divide_by_mass, project_by, slopes, violations
 from cosolve.multibody.equations.forces import apply_loads
-from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH, move_bodies, move_markers
+from cosolve.multibody.equations.room import Room, make_room
 from cosolve.multibody.equations.stepping import (
     NOT_CONVERGED,
     NOT_PROJECTED,
@@ -26,7 +26,6 @@ from cosolve.multibody.equations.stepping import (
     SMALL_MARGIN,
     copy_into,
     inputs_at,
-    project_by,
     watch,
 )
 from cosolve.multibody.model.arrays import STATE, Arrays, Matrix, Vector
@@ -53,26 +52,27 @@ MOST, FRESH = 40, 8
 
 @internal
 def augmented(
-    model: Arrays, ggl: bool, y: Vector, h: float, u: Vector, driven: Matrix, extra: Matrix, out: Vector
+    model: Arrays, ggl: bool, y: Vector, h: float, u: Vector, driven: Matrix, extra: Matrix, room: Room, out: Vector
 ) -> None:
     """Slopes of the state and, in GGL form, constraint values and rates, for `y = (x, h lambda, h mu)`."""
     n_free, m = model.counts[1], len(model.rows)
     n = STATE * n_free
     x, dx = y[:n], out[:n]
     if not ggl:
-        derivative(model, x, u, driven, extra, dx)
+        derivative(model, x, u, driven, extra, room, dx)
         return
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    acc, load = np.empty((n_free, 6)), np.empty((n_free, 12))
-    J, weighted, gamma = np.empty((m, 12)), np.empty((m, 12)), np.empty(m)
-    move_bodies(model, x, driven, table)
-    move_markers(model, table, points)
-    apply_loads(model, x, u, driven, extra, table, points, load)
+    acc, load, lam = room.acc, room.load, room.lam
+    violations(model, x, driven, room)
+    apply_loads(model, x, u, extra, room.table, room.points, load)
     divide_by_mass(model, load, acc)
-    constraint_rows(model, table, points, driven, J, out[n : n + m], out[n + m :], gamma)
-    weigh_rows(n_free, model.rows, model.bodies, J, weighted)
-    add_transposed(n_free, model.rows, weighted, y[n : n + m] / h, acc, 0)
-    add_transposed(n_free, model.rows, weighted, y[n + m :] / h, load, 6)
+    weigh_rows(n_free, model.rows, model.bodies, room.J, room.weighted)
+    for k in range(m):
+        out[n + k], out[n + m + k] = room.c[k], room.rate[k]
+        lam[k] = y[n + k] / h
+    add_transposed(n_free, model.rows, room.weighted, lam, acc, 0)
+    for k in range(m):
+        lam[k] = y[n + m + k] / h
+    add_transposed(n_free, model.rows, room.weighted, lam, load, 6)
     slopes(model, x, acc, load, dx)
 
 
@@ -82,13 +82,13 @@ def newton_matrix(
 ) -> Matrix:
     """Inverse of the Newton matrix of all stages, differenced at `y`."""
     size, n, s = len(y), STATE * model.counts[1], len(A)
-    base, moved, shifted = np.empty(size), np.empty(size), y.copy()
-    augmented(model, ggl, y, h, u, driven, extra, base)
+    base, moved, shifted, room = np.empty(size), np.empty(size), y.copy(), make_room(model)
+    augmented(model, ggl, y, h, u, driven, extra, room, base)
     G = np.empty((size, size))
     for k in range(size):
         step = 1e-8 * max(1.0, abs(y[k]))
         shifted[k] = y[k] + step
-        augmented(model, ggl, shifted, h, u, driven, extra, moved)
+        augmented(model, ggl, shifted, h, u, driven, extra, room, moved)
         shifted[k] = y[k]
         for r in range(size):
             G[r, k] = (moved[r] - base[r]) / step
@@ -116,9 +116,9 @@ def newton_update(
     Gives the size of the correction relative to the states; near a singular position multipliers keep some rounding.
     """
     s, size, n = Y.shape[0], Y.shape[1], len(x)
-    G, r = np.empty((s, size)), np.empty(s * size)
+    G, r, room = np.empty((s, size)), np.empty(s * size), make_room(model)
     for i in range(s):
-        augmented(model, ggl, Y[i], h, u[i], driven[i], extra[i], G[i])
+        augmented(model, ggl, Y[i], h, u[i], driven[i], extra[i], room, G[i])
     for i in range(s):
         for k in range(size):
             if k < n:
@@ -151,27 +151,25 @@ def first_guess(
     model: Arrays, ggl: bool, x: Vector, h: float, u: Vector, driven: Matrix, extra: Matrix, c: Vector, Y: Matrix
 ) -> float:
     """Stages on the tangent at the start, multipliers of the index-1 form; gives the margin there."""
-    n_free, m, n = model.counts[1], len(model.rows), len(x)
-    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
-    acc, load, lam, dx = np.empty((n_free, 6)), np.empty((n_free, 12)), np.empty(m), np.empty(n)
-    margin = accelerations(model, x, u, driven, extra, table, points, acc, load, lam)
-    slopes(model, x, acc, load, dx)
+    m, n = len(model.rows), len(x)
+    room, dx = make_room(model), np.empty(n)
+    margin = derivative(model, x, u, driven, extra, room, dx)
     for i in range(len(c)):
         for k in range(n):
             Y[i, k] = x[k] + c[i] * h * dx[k]
         if ggl:
             for k in range(m):
-                Y[i, n + k] = h * lam[k]
+                Y[i, n + k] = h * room.lam[k]
                 Y[i, n + m + k] = 0.0
     return margin
 
 
 @inlined
 def cross_radau(
-    model: Arrays, w: int, project: int, ggl: bool, level: int, t0: float, steps: Vector, x: Vector, u_t0: float,
-    u_H: float, coef: Matrix, driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
+    model: Arrays, w: int, project: int, ggl: bool, level: int, t0: float, count: int, h: float, x: Vector,
+    u_t0: float, u_H: float, coef: Matrix, driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
 ) -> tuple[Vector, float, float, int]:  # fmt: skip
-    """Radau IIA over the step sizes `steps`. Gives state, time, margin, status."""
+    """Radau IIA in `count` steps `h`. Gives state, time, margin, status."""
     s, n, m = len(c), len(x), len(model.rows)
     size = n + (2 * m if ggl else 0)
     Y, u, u_start = np.empty((s, size)), np.empty((s, coef.shape[1])), np.empty(coef.shape[1])
@@ -186,13 +184,13 @@ def cross_radau(
     x_old, x_new = np.empty(n), x.copy()
     inverse = np.empty((0, 0))
     t, h_made, old = t0, 0.0, 0
-    for h in steps:
+    for _ in range(count):
         copy_into(x_old, x_new)
         inputs_at(coef, (t - u_t0) / u_H, u_start)
         for i in range(s):
             inputs_at(coef, (t + c[i] * h - u_t0) / u_H, u[i])
         here = first_guess(model, ggl, x_old, h, u_start, driven, extra, c, Y)
-        status = watch(model, x_old, x_old, here, margin)
+        status = watch(model.counts[0], x_old, x_old, here, margin)
         margin = here
         if status != OK:
             return x_old, t, margin, status
@@ -216,8 +214,8 @@ def cross_radau(
             before = change
         copy_into(x_new, Y[s - 1, :n])
         t += h
-        status = watch(model, x_new, x_old, 1.0, 1.0)
-        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
+        status = watch(model.counts[0], x_new, x_old, 1.0, 1.0)
+        if status == OK and project_by(project, w, address_of(x_new), level) < 0:
             status = NOT_PROJECTED
         if status != OK:
             return x_new, t, margin, status

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.multibody.equations.compile import compiled, internal
+from cosolve.jit import address_of, allocating, compiled, internal
 from cosolve.multibody.equations.constraints import add_transposed, factorise, rows_times, solve_factorised, weigh_rows
-from cosolve.multibody.equations.dynamics import derivative, project, residuals
-from cosolve.multibody.equations.joint_math import Triple
-from cosolve.multibody.equations.kinematics import orientation_rate
+from cosolve.multibody.equations.dynamics import derivative, project_by, violations
+from cosolve.multibody.equations.joint_math import Triple, parameter_rate
 from cosolve.multibody.equations.observe import observe
+from cosolve.multibody.equations.room import Room, make_room
 from cosolve.multibody.equations.stepping import copy_into, inputs_at
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, Matrix, Vector
 
@@ -32,9 +32,18 @@ def increment(direction: Vector) -> float:
     return _RELATIVE / largest if largest > 0.0 else 0.0
 
 
-@internal
+@allocating
 def slope_along(
-    model: Arrays, x: Vector, S: Vector, u: Vector, k: int, w: float, driven: Matrix, extra: Matrix, out: Vector
+    model: Arrays,
+    x: Vector,
+    S: Vector,
+    u: Vector,
+    k: int,
+    w: float,
+    driven: Matrix,
+    extra: Matrix,
+    room: Room,
+    out: Vector,
 ) -> None:
     """`out = f_x S + w f_u e_k`."""
     n = len(x)
@@ -43,16 +52,16 @@ def slope_along(
         out[i] = 0.0
     eps = increment(S)
     if eps > 0.0:
-        derivative(model, x + eps * S, u, driven, extra, ahead)
-        derivative(model, x - eps * S, u, driven, extra, behind)
+        derivative(model, x + eps * S, u, driven, extra, room, ahead)
+        derivative(model, x - eps * S, u, driven, extra, room, behind)
         for i in range(n):
             out[i] += (ahead[i] - behind[i]) / (2.0 * eps)
     if w != 0.0:
         shift, centre = 10.0 * _RELATIVE * max(1.0, abs(u[k])), u[k]
         u[k] = centre + shift
-        derivative(model, x, u, driven, extra, ahead)
+        derivative(model, x, u, driven, extra, room, ahead)
         u[k] = centre - shift
-        derivative(model, x, u, driven, extra, behind)
+        derivative(model, x, u, driven, extra, room, behind)
         u[k] = centre
         for i in range(n):
             out[i] += w * (ahead[i] - behind[i]) / (2.0 * shift)
@@ -75,13 +84,15 @@ def join(x: Vector, move: Matrix, S: Vector) -> None:
     """The inverse of `split`; what would change the length of `q` is gone."""
     for i in range(len(move)):
         w: Triple = (move[i, 3], move[i, 4], move[i, 5])
-        orientation_rate(0, x[STATE * i : STATE * (i + 1)], w, S[STATE * i : STATE * (i + 1)])
+        rate = parameter_rate(x, STATE * i + 3, w)
         for n in range(3):
             S[STATE * i + n] = move[i, n]
+        for n in range(4):
+            S[STATE * i + 3 + n] = rate[n]
 
 
-@internal
-def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, S: Matrix) -> None:
+@allocating
+def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, room: Room, S: Matrix) -> None:
     """Project the changes of state `S` (one per row) on the tangent space at the projected state `x`."""
     n_free, m = model.counts[1], len(model.rows)
     move = np.empty((n_free, 6))
@@ -91,9 +102,12 @@ def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, S: Matri
             join(x, move, S[k])
         return
     J, weighted, L = np.empty((m, 12)), np.empty((m, 12)), np.empty((m, m))
-    J_moved, c, rate, ahead, behind = np.empty((m, 12)), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    rate, ahead, behind = np.empty(m), np.empty(m), np.empty(m)
     scale, b, shifted = np.empty(m), np.empty(m), np.empty(len(x))
-    residuals(model, x, driven, J, c, rate)
+    violations(model, x, driven, room)
+    for r in range(m):
+        for n in range(12):
+            J[r, n] = room.J[r, n]
     weigh_rows(n_free, model.rows, model.bodies, J, weighted)
     factorise(model.rows, J, weighted, L, scale)
     for k in range(len(S)):
@@ -116,7 +130,8 @@ def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, S: Matri
                 for i in range(n_free):
                     for n in range(7):
                         shifted[STATE * i + n] += sign * S[k, STATE * i + n]
-                residuals(model, shifted, driven, J_moved, c, ahead if side == 0 else behind)
+                violations(model, shifted, driven, room)
+                copy_into(ahead if side == 0 else behind, room.rate)
             for r in range(m):
                 b[r] = (ahead[r] - behind[r]) / (2.0 * eps)
         for i in range(n_free):
@@ -137,13 +152,17 @@ def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, S: Matri
 @compiled
 def response(
     model: Arrays, level: int, t0: float, steps: Vector, x: Vector, u_t0: float, u_H: float, coef: Matrix,
-    weight: Vector, driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, which: Index, Y: Matrix,
+    weight: Vector, driven: Matrix, extra: Matrix, a: Matrix, b: Vector, c: Vector, which: Index, table: int,
+    settle: int, Y: Matrix,
 ) -> None:  # fmt: skip
-    """Fill `Y` (inputs x outputs) with the derivatives of the outputs after the steps `steps` by each input."""
+    """Fill `Y` (inputs x outputs) with the derivatives of the outputs after the steps `steps` by each input.
+
+    `settle` is where the projection is, for the model's `table`.
+    """
     stages, n, n_u = len(b), len(x), coef.shape[1]
     K, KS, S = np.empty((stages, n)), np.empty((stages, n_u, n)), np.zeros((n_u, n))
     u, x_now, x_stage, S_stage = np.empty(n_u), x.copy(), np.empty(n), np.empty(n)
-    t = t0
+    room, t = make_room(model), t0
     for h in steps:
         for i in range(stages):
             s = (t + c[i] * h - u_t0) / u_H
@@ -156,41 +175,41 @@ def response(
                 if a[i, j] != 0.0:
                     for r in range(n):
                         x_stage[r] += h * a[i, j] * K[j, r]
-            derivative(model, x_stage, u, driven, extra, K[i])
+            derivative(model, x_stage, u, driven, extra, room, K[i])
             for k in range(n_u):
                 for r in range(n):
                     S_stage[r] = S[k, r]
                     for j in range(i):
                         S_stage[r] += h * a[i, j] * KS[j, k, r]
-                slope_along(model, x_stage, S_stage, u, k, w, driven, extra, KS[i, k])
+                slope_along(model, x_stage, S_stage, u, k, w, driven, extra, room, KS[i, k])
         for i in range(stages):
             for r in range(n):
                 x_now[r] += h * b[i] * K[i, r]
                 for k in range(n_u):
                     S[k, r] += h * b[i] * KS[i, k, r]
         t += h
-        project(model, x_now, driven, level)
-        project_along(model, x_now, driven, level, S)
+        project_by(settle, table, address_of(x_now), level)
+        project_along(model, x_now, driven, level, room, S)
     inputs_at(coef, 1.0, u)
     w = 0.0
     for j in range(len(weight)):
         w += weight[j]
     n_y = Y.shape[1]
-    ahead, behind, lam = np.empty(n_y), np.empty(n_y), np.empty(len(model.rows))
+    ahead, behind = np.empty(n_y), np.empty(n_y)
     for k in range(n_u):
         for r in range(n_y):
             Y[k, r] = 0.0
         eps = increment(S[k])
         if eps > 0.0:
-            observe(model, x_now + eps * S[k], u, driven, extra, which, ahead, lam)
-            observe(model, x_now - eps * S[k], u, driven, extra, which, behind, lam)
+            observe(model, x_now + eps * S[k], u, driven, extra, which, room, ahead)
+            observe(model, x_now - eps * S[k], u, driven, extra, which, room, behind)
             for r in range(n_y):
                 Y[k, r] += (ahead[r] - behind[r]) / (2.0 * eps)
         shift, centre = 10.0 * _RELATIVE * max(1.0, abs(u[k])), u[k]
         u[k] = centre + shift
-        observe(model, x_now, u, driven, extra, which, ahead, lam)
+        observe(model, x_now, u, driven, extra, which, room, ahead)
         u[k] = centre - shift
-        observe(model, x_now, u, driven, extra, which, behind, lam)
+        observe(model, x_now, u, driven, extra, which, room, behind)
         u[k] = centre
         for r in range(n_y):
             Y[k, r] += w * (ahead[r] - behind[r]) / (2.0 * shift)

@@ -7,19 +7,37 @@ the state is watched: a NaN, a singular position or a singular set of Euler angl
 
 from __future__ import annotations
 
-import numpy as np
-from numba import types
+from math import ceil
 
-from cosolve.multibody.equations.compile import by_address, compiled, inlined, internal
-from cosolve.multibody.model.arrays import EULER_ANGLES, STATE, Arrays, Matrix, Vector
+import numpy as np
+
+from cosolve.jit import address_of, entry, field_size, index_field, internal, matrix_at, matrix_field, vector_field
+from cosolve.multibody.equations.dynamics import project_by, slope_by
+from cosolve.multibody.equations.table import (
+    ATOL,
+    DERIVE,
+    END,
+    ENTRIES,
+    GRID,
+    LEVEL,
+    NOW,
+    OPTIONS,
+    RTOL,
+    SETTLE,
+    STAGES,
+    STEP,
+    TAIL,
+    TAKEN,
+    A,
+    B,
+    C,
+    E,
+)
+from cosolve.multibody.equations.table import STATE as STATE_FIELD
+from cosolve.multibody.model.arrays import EULER_ANGLES, STATE, Matrix, Vector
 
 #: Why a loop ended.
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE, SINGULAR, ANGLES, NOT_PROJECTED, NOT_CONVERGED = 0, 1, 2, 3, 4, 5, 6, 7
-
-#: Parts of a step that are called by address, so that they are compiled once: `f(table, x, u, dx) -> margin` and
-#: `f(table, x, level) -> iterations`; the table is the caller's, and so is what it means.
-SLOPE, PROJECT = types.float64(*[types.int64] * 4), types.int64(*[types.int64] * 3)
-slope_by, project_by = by_address(SLOPE), by_address(PROJECT)
 
 #: Where a margin (see `constraints.factorise`) counts as zero, and below which its rate of change is looked at.
 SINGULAR_MARGIN, SMALL_MARGIN = 1e-6, 0.05
@@ -35,15 +53,9 @@ def copy_into(target: Vector, source: Vector) -> None:
         target[k] = source[k]
 
 
-@compiled
+@internal
 def inputs_at(coef: Matrix, s: float, u: Vector) -> None:
-    """Write the inputs at `s` into `u`.
-
-    >>> u = np.zeros(1)
-    >>> inputs_at(np.array([[1.0], [2.0]]), 0.5, u)
-    >>> u
-    array([2.])
-    """
+    """Write the inputs at `s` into `u`."""
     last = len(coef) - 1
     for k in range(coef.shape[1]):
         value = coef[last, k]
@@ -53,8 +65,8 @@ def inputs_at(coef: Matrix, s: float, u: Vector) -> None:
 
 
 @internal
-def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: float) -> int:
-    """Status of the state after a step from `x_old`.
+def watch(kind: int, x: Vector, x_old: Vector, margin: float, margin_old: float) -> int:
+    """Status of the state after a step from `x_old`; `kind` says how orientations are kept.
 
     A mechanism meets a singular position where the margin passes through zero; between two steps it falls linearly, so
     the position is met within the next step if the margin is smaller than its last decrease (taken 1.5 times).
@@ -64,61 +76,115 @@ def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: fl
     for k in range(len(x)):
         if not np.isfinite(x[k]):
             return SINGULAR if margin < SMALL_MARGIN else NOT_FINITE
-    if model.counts[0] == EULER_ANGLES:
-        for i in range(model.counts[1]):
+    if kind == EULER_ANGLES:
+        for i in range(len(x) // STATE):
             sine, before = np.sin(x[STATE * i + 4]), np.sin(x_old[STATE * i + 4])
             if abs(sine) < SMALLEST_SINE or sine * before < 0.0:
                 return ANGLES
     return OK
 
 
-@inlined
-def cross_fixed(
-    model: Arrays, w: int, slope: int, project: int, level: int, t0: float, steps: Vector, x: Vector, u_t0: float,
-    u_H: float, coef: Matrix, a: Matrix, b: Vector, c: Vector, margin: float,
-) -> tuple[Vector, float, float, int]:  # fmt: skip
-    """Explicit Runge-Kutta (a, b, c) over the step sizes `steps`. Gives state, time, margin, status."""
+@internal
+def _stage(w: int, slope: int, x: Vector, h: float, i: int, a: Matrix, K: Matrix, coef: Matrix, s: float) -> float:
+    """Slope `K[i]` of stage `i` of a step `h` from `x`, with the inputs at `s`; gives the margin there.
+
+    The state of the stage goes to the last row of `K` but one.
+    """
+    x_stage, u = K[len(K) - 2], vector_field(w, NOW)
+    copy_into(x_stage, x)
+    for j in range(i):
+        if a[i, j] != 0.0:
+            for k in range(len(x)):
+                x_stage[k] += h * a[i, j] * K[j, k]
+    inputs_at(coef, s, u)
+    margin: float = slope_by(slope, w, address_of(x_stage), address_of(u), address_of(K[i]))
+    return margin
+
+
+@internal
+def _arrive(w: int, x: Vector, x_old: Vector, margin: float, margin_old: float) -> int:
+    """Watch the state after a step and project it; gives the status."""
+    status = watch(index_field(w, 0)[0], x, x_old, margin, margin_old)
+    if status == OK:
+        level = int(vector_field(w, OPTIONS)[LEVEL])
+        if project_by(index_field(w, ENTRIES)[SETTLE], w, address_of(x), level) < 0:
+            return NOT_PROJECTED
+    return status
+
+
+@internal
+def _leave(w: int, t: float, margin: float, status: int) -> int:
+    """Time and margin stay in the table."""
+    state = vector_field(w, STATE_FIELD)
+    at = len(state) - TAIL
+    state[at], state[at + 2] = t, margin
+    return status
+
+
+@internal
+def _leave_grid(w: int, t: float, margin: float, status: int, h: float, taken: int) -> int:
+    """The next step size and the number of steps in the grid too."""
+    state = vector_field(w, STATE_FIELD)
+    state[len(state) - TAIL + 1], index_field(w, TAKEN)[0] = h, taken
+    return _leave(w, t, margin, status)
+
+
+@internal
+def equal_steps(span: float, step: float) -> int:
+    """How many equal steps, none longer than asked."""
+    return max(1, ceil(span / step - 1e-9))
+
+
+@entry
+def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coefficients: int) -> int:
+    """Runge-Kutta in equal steps or, where the integrator is adaptive, on the grid that it took last.
+
+    The state in the table moves on. Gives the status.
+    """
+    state, options, slope = vector_field(w, STATE_FIELD), vector_field(w, OPTIONS), index_field(w, ENTRIES)[DERIVE]
+    x, margin = state[: len(state) - TAIL], state[len(state) - TAIL + 2]
+    coef = matrix_at(coefficients, rows, field_size(w, END))
+    a, b, c = matrix_field(w, A, field_size(w, B)), vector_field(w, B), vector_field(w, C)
+    grid, count, step = vector_field(w, GRID), index_field(w, TAKEN)[0], 0.0
+    if options[STEP] > 0.0:
+        count = equal_steps(t1 - t0, options[STEP])
+        step = (t1 - t0) / count
+    K = matrix_field(w, STAGES, len(x))
     stages, n = len(b), len(x)
-    K, u = np.empty((stages, n)), np.empty(coef.shape[1])
-    x_old, x_stage, x_new = np.empty(n), np.empty(n), x.copy()
+    x_old = K[len(K) - 1]
     t = t0
-    for h in steps:
-        copy_into(x_old, x_new)
+    for s in range(count):
+        h = step if step > 0.0 else grid[s]
+        copy_into(x_old, x)
         here = 1.0
         for i in range(stages):
-            copy_into(x_stage, x_old)
-            for j in range(i):
-                if a[i, j] != 0.0:
-                    for k in range(n):
-                        x_stage[k] += h * a[i, j] * K[j, k]
-            inputs_at(coef, (t + c[i] * h - u_t0) / u_H, u)
-            value = slope_by(slope, w, x_stage.ctypes.data, u.ctypes.data, K[i].ctypes.data)
+            value = _stage(w, slope, x_old, h, i, a, K, coef, (t + c[i] * h - u_t0) / u_H)
             if i == 0:
                 here = value
         for i in range(stages):
             if b[i] != 0.0:
                 for k in range(n):
-                    x_new[k] += h * b[i] * K[i, k]
+                    x[k] += h * b[i] * K[i, k]
         t += h
-        status = watch(model, x_new, x_old, here, margin)
+        status = _arrive(w, x, x_old, here, margin)
         margin = here
-        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
-            status = NOT_PROJECTED
+        if status == SINGULAR:
+            copy_into(x, x_old)
         if status != OK:
-            return x_old if status == SINGULAR else x_new, t, margin, status
-    return x_new, t, margin, OK
+            return _leave(w, t, margin, status)
+    return _leave(w, t, margin, OK)
 
 
-@inlined
-def cross_adaptive(
-    model: Arrays, w: int, slope: int, project: int, level: int, t0: float, t1: float, x: Vector, u_t0: float,
-    u_H: float, coef: Matrix, a: Matrix, b: Vector, c: Vector, e: Vector, rtol: float, atol: float, h: float,
-    grid: Vector, margin: float,
-) -> tuple[Vector, float, float, int, float, int]:  # fmt: skip
-    """Embedded pair 5(4). Gives state, time, margin, status, next step size and the number of steps put in `grid`."""
+@entry
+def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coefficients: int) -> int:
+    """Embedded pair 5(4); the state in the table moves on, the steps go to the grid. Gives the status."""
+    state, options, slope = vector_field(w, STATE_FIELD), vector_field(w, OPTIONS), index_field(w, ENTRIES)[DERIVE]
+    x, h, margin = state[: len(state) - TAIL], state[len(state) - TAIL + 1], state[len(state) - TAIL + 2]
+    coef = matrix_at(coefficients, rows, field_size(w, END))
+    a, b, c, e = matrix_field(w, A, field_size(w, B)), vector_field(w, B), vector_field(w, C), vector_field(w, E)
+    rtol, atol, grid, K = options[RTOL], options[ATOL], vector_field(w, GRID), matrix_field(w, STAGES, len(x))
     stages, n = len(b), len(x)
-    K, u = np.empty((stages, n)), np.empty(coef.shape[1])
-    x_now, x_stage, x_new = x.copy(), np.empty(n), np.empty(n)
+    x_new = K[len(K) - 1]
     accepted, tried, t = 0, 0, t0
     shrunk, finite, fresh = False, True, True
     here = margin
@@ -128,32 +194,25 @@ def cross_adaptive(
     proposed = h
     while t < t1:
         if tried >= len(grid):
-            return x_now, t, margin, TOO_MANY_STEPS, proposed, accepted
+            return _leave_grid(w, t, margin, TOO_MANY_STEPS, proposed, accepted)
         if h < 1e-14 * max(abs(t), span):
-            return x_now, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted
+            return _leave_grid(w, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted)
         last = t + h * (1.0 + 1e-10) >= t1
         step = t1 - t if last else h
         tried += 1
         if fresh:
-            inputs_at(coef, (t - u_t0) / u_H, u)
-            here = slope_by(slope, w, x_now.ctypes.data, u.ctypes.data, K[0].ctypes.data)
+            here = _stage(w, slope, x, step, 0, a, K, coef, (t - u_t0) / u_H)
             fresh = False
         for i in range(1, stages):
-            copy_into(x_stage, x_now)
-            for j in range(i):
-                if a[i, j] != 0.0:
-                    for k in range(n):
-                        x_stage[k] += step * a[i, j] * K[j, k]
-            inputs_at(coef, (t + c[i] * step - u_t0) / u_H, u)
-            slope_by(slope, w, x_stage.ctypes.data, u.ctypes.data, K[i].ctypes.data)
+            _stage(w, slope, x, step, i, a, K, coef, (t + c[i] * step - u_t0) / u_H)
         size = 0.0
         for k in range(n):
             move, error = 0.0, 0.0
             for i in range(stages):
                 move += step * b[i] * K[i, k]
                 error += step * e[i] * K[i, k]
-            x_new[k] = x_now[k] + move
-            size += (error / (atol + rtol * max(abs(x_now[k]), abs(x_new[k])))) ** 2
+            x_new[k] = x[k] + move
+            size += (error / (atol + rtol * max(abs(x[k]), abs(x_new[k])))) ** 2
         size = np.sqrt(size / max(n, 1))
         finite = np.isfinite(size)
         if not finite:
@@ -169,17 +228,15 @@ def cross_adaptive(
         grid[accepted] = step
         accepted += 1
         t = t1 if last else t + step
-        status = watch(model, x_new, x_now, here, margin)
+        status = _arrive(w, x_new, x, here, margin)
         margin = here
-        if status == OK and project_by(project, w, x_new.ctypes.data, level) < 0:
-            status = NOT_PROJECTED
         if status != SINGULAR:
-            copy_into(x_now, x_new)
+            copy_into(x, x_new)
         fresh = True  # the projection moved the state, so the last slope is not the next one
         if status != OK:
-            return x_now, t, margin, status, proposed, accepted
+            return _leave_grid(w, t, margin, status, proposed, accepted)
         factor = min(1.0 if shrunk else 10.0, max(0.2, factor))
         shrunk = False
         h = step * factor
         proposed = h if not last else max(h, min(proposed, step * 10.0))
-    return x_now, t, margin, OK, proposed, accepted
+    return _leave_grid(w, t, margin, OK, proposed, accepted)

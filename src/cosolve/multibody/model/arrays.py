@@ -7,7 +7,7 @@ angles and a zero), `v` (K0), `omega` (body frame).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ POINT, PLANE, PERPENDICULAR = 0, 1, 2
 #: Kinds of force elements.
 SPRING, BUSHING, TORSION, CONSTANT_LOAD = 0, 1, 2, 3
 
+#: What `Arrays.parts` holds.
+ELEMENT_LOADS, END_LOADS, CORRECTION_RATES = 0, 1, 2
+
 #: Columns of `Arrays.numbers`.
 GRAVITY, TWO_ALPHA, BETA_SQUARED = 0, 3, 4
 
@@ -40,6 +43,8 @@ class Arrays(NamedTuple):
     three). `rows`: kind, both markers, axis (or component) of the first, axis of the second, both bodies.
     `elements`, `element_data`: kind, first marker, second marker; 16 numbers. `ports`: marker, then where force,
     torque, shift and turn start in the inputs (-1: not there). `ends`: body, kind, inputs from, to, constants from, to.
+    `parts`: addresses of the machine code for elements, ends and corrections in this process, 0 where a model has none;
+    copies find their own (`equations/links.py`).
     """
 
     counts: Index
@@ -53,6 +58,16 @@ class Arrays(NamedTuple):
     ports: Index
     ends: Index
     end_constants: Vector
+    parts: Index
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, tuple(self)
+
+
+def _again(*fields: Any) -> Arrays:
+    from cosolve.multibody.equations.links import linked
+
+    return linked(Arrays(*fields))
 
 
 def empty_extra(arrays: Arrays) -> Matrix:

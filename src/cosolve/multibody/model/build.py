@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosolve.errors import SetupError
-from cosolve.multibody.equations.dynamics import residuals
 from cosolve.multibody.equations.joint_math import rotation_matrix
+from cosolve.multibody.equations.residuals import residuals
 from cosolve.multibody.model.arrays import (
     DRIVEN,
     EULER_ANGLES,
@@ -94,6 +94,7 @@ def build(model: MultibodyModel, *, coordinates: str, redundant: str) -> Built:
         ports=np.zeros((0, 5), dtype=np.int64),
         ends=np.zeros((0, 6), dtype=np.int64),
         end_constants=np.zeros(0),
+        parts=np.zeros(3, dtype=np.int64),
     )
     x0 = np.concatenate([_start_row(model.bodies[name].start, name, kind) for name in free])
     keep = _without_planar_repeats(model, arrays, x0, driven)
@@ -150,8 +151,7 @@ def _rows(model: MultibodyModel, marker_index: dict[str, int], marker_body: Inde
 def dense_jacobian(arrays: Arrays, x: Vector, driven: Matrix) -> Matrix:
     """`C` (rows x 6 velocities of the free bodies)."""
     m, n = len(arrays.rows), int(arrays.counts[1])
-    J, c, rate = np.empty((m, 12)), np.empty(m), np.empty(m)
-    residuals(arrays, x, driven, J, c, rate)
+    J, _, _ = residuals(arrays, x, driven)
     C = np.zeros((m, n, 6))
     for k in range(m):
         for side in range(2):

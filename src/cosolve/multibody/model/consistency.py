@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cosolve.errors import SetupError
-from cosolve.multibody.equations.dynamics import residuals
+from cosolve.multibody.equations.residuals import residuals
 from cosolve.multibody.model.arrays import STATE, Matrix, Vector
 from cosolve.multibody.model.build import Built, dense_jacobian, listed, weighted_rows
 
@@ -17,9 +17,7 @@ ROUNDED = 1e-6
 
 def violations(built: Built, x: Vector, driven: Matrix) -> tuple[Vector, Vector]:
     """`c` and `c'` of all rows."""
-    m = len(built.arrays.rows)
-    J, c, rate = np.empty((m, 12)), np.empty(m), np.empty(m)
-    residuals(built.arrays, x, driven, J, c, rate)
+    _, c, rate = residuals(built.arrays, x, driven)
     return c, rate
 
 
@@ -49,9 +47,7 @@ def consistent_start(
         )
     if len(built.dropped_rows):
         whole = built.arrays._replace(rows=built.dropped_rows)
-        m = len(built.dropped_rows)
-        J, c_dropped, rate_dropped = np.empty((m, 12)), np.empty(m), np.empty(m)
-        residuals(whole, x, driven, J, c_dropped, rate_dropped)
+        _, c_dropped, _ = residuals(whole, x, driven)
         broken = [
             f"{name} by {a:.3g}" for name, a in zip(built.dropped, c_dropped, strict=True) if abs(a) > 1e3 * ROUNDED
         ]

@@ -12,15 +12,17 @@ from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
 from cosolve.integrator import kernels
 from cosolve.integrator.tableaus import DOPRI5, FIXED
 from cosolve.multibody.equations import stepping
+from cosolve.multibody.equations.dynamics import settle, slope, step_parts
 from cosolve.multibody.equations.entries import watch
 from cosolve.multibody.equations.observe import SEEN
 from cosolve.multibody.equations.outside import Outside
 from cosolve.multibody.equations.radau import FRESH, MOST, RADAU, first_guess, newton_matrix, newton_update, settled
 from cosolve.multibody.equations.sensitivity import response
+from cosolve.multibody.equations.stepping import adaptive, fixed
 from cosolve.multibody.model.arrays import STATE, Arrays, Index
 from cosolve.multibody.model.build import Built
 from cosolve.multibody.model.consistency import involved
-from cosolve.multibody.subsystem.kernels import adaptive, fixed, outputs, radau, settle, slope
+from cosolve.multibody.subsystem.kernels import outputs, radau
 from cosolve.multibody.subsystem.memory import MOST_STEPS, Memory
 from cosolve.multibody.subsystem.options import Options
 from cosolve.signal.polynomial import InputSignal
@@ -97,7 +99,7 @@ class Crossing:
         Y = np.empty((coefficients.shape[1], SEEN * len(seen)))
         response(
             *(self.arrays, options.level, t0, steps, x, u.t0, u.H, coefficients, np.ascontiguousarray(weight)),
-            *(self.outside.still, self.memory.extra, a, b, c, seen, Y),
+            *(self.outside.still, self.memory.extra, a, b, c, seen, self.memory.address, step_parts()[1], Y),
         )
         return Y.T
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.integrator.tableaus import DOPRI5, FIXED
-from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
+from cosolve.multibody.equations.dynamics import step_parts
 from cosolve.multibody.equations.observe import SEEN
 from cosolve.multibody.equations.radau import RADAU
+from cosolve.multibody.equations.table import TAIL, room_of
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, empty_extra
-from cosolve.multibody.subsystem.kernels import TAIL, parts_of_step
 from cosolve.multibody.subsystem.options import Options
 
 #: Internal steps in one macro step, at most.
@@ -21,7 +21,7 @@ MOST_STEPS = 20_000
 
 
 class Memory:
-    """Arrays with fixed places, and the table of their addresses (its fields: `kernels.py`).
+    """Arrays with fixed places, and the table of their addresses (its fields: `equations/table.py`).
 
     `state` holds the bodies (`x`), then time, next step size and margin to a singular position (`tail`). `driven` and
     `extra` are what Python functions gave (see `Outside`), bodies at rest and no loads otherwise.
@@ -38,17 +38,15 @@ class Memory:
         self.x, self.tail = self.state[:-TAIL], self.state[-TAIL:]
         self.driven, self.extra = still.copy(), empty_extra(arrays)
         self._steps = np.zeros(MOST_STEPS if options.step is None else 0)
-        self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *parts_of_step()], np.int64)
-        bodies, points = np.zeros((int(arrays.counts[2]), BODY_WIDTH)), np.zeros((len(arrays.markers), POINT_WIDTH))
-        room = (bodies, points, np.zeros((free, 6)), np.zeros((free, 12)))
-        self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), np.zeros(len(arrays.rows))
+        self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *step_parts()], np.int64)
+        room, stages = room_of(arrays), np.zeros((len(b) + 2, STATE * free))
+        self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), room.lam
         numbers = np.array([options.level, options.step or 0.0, options.rtol, options.atol, options.ggl], np.float64)
         self._fields = [
             np.ascontiguousarray(field)
             for field in (
-                *(*arrays, self.driven, self.extra, numbers, a, b, c, e),
-                *(self.state, self.rates, *room, self.multipliers),
-                *(self._steps, self._taken, seen, self.u, self.entries),
+                *(*arrays, self.driven, self.extra, numbers, a, b, c, e, *room, self.state, self.rates, stages),
+                *(self._steps, self._taken, seen, self.u, np.zeros(n_inputs), self.entries),
             )
         ]
         self._table = np.array([(field.ctypes.data, len(field)) for field in self._fields], np.int64)

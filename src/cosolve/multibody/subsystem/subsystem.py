@@ -11,6 +11,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
 from cosolve.multibody.equations import observe
 from cosolve.multibody.equations.entries import motion_of
+from cosolve.multibody.equations.links import linked
 from cosolve.multibody.equations.outside import Outside
 from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA
 from cosolve.multibody.model.build import build
@@ -108,8 +109,10 @@ class Multibody(Subsystem):
         layout = lay_out(self.built, ports, ends)
         numbers = self.built.arrays.numbers.copy()
         numbers[TWO_ALPHA], numbers[BETA_SQUARED] = 2.0 * self.options.alpha, self.options.beta**2
-        self.arrays = self.built.arrays._replace(
-            numbers=numbers, ports=layout.ports, ends=layout.ends, end_constants=layout.end_constants
+        self.arrays = linked(
+            self.built.arrays._replace(
+                numbers=numbers, ports=layout.ports, ends=layout.ends, end_constants=layout.end_constants
+            )
         )
         self.inputs = layout.inputs
         sizes = {"multipliers": len(self.built.row_names)}

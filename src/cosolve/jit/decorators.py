@@ -1,0 +1,141 @@
+"""Decorators for functions that numba compiles: with machine code on disk, or in memory where no folder can be written.
+
+The last four count no references to arrays (`_nrt=False`), which is much of the time that numba takes to compile
+functions on views, and most of the time that short ones take to run. Such functions make no arrays and give none back
+but those of an address; numba says so where one tries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+import cosolve.jit.cache  # noqa: F401 (numba asks it where machine code is kept)
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def njit(*arguments: Any, **options: Any) -> Any:
+    """`numba.njit`; with `cache=True` machine code is kept on disk, or in memory where no folder can be written.
+
+    >>> @njit(cache=True)
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(1.5)
+    3.0
+    """
+    return _kept(numba.njit, arguments, options)
+
+
+def cfunc(*arguments: Any, **options: Any) -> Any:
+    """`numba.cfunc`, likewise.
+
+    >>> @cfunc("float64(float64)", cache=True)
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice.ctypes(1.5)
+    3.0
+    """
+    return _kept(numba.cfunc, arguments, options)
+
+
+def _kept(decorator: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if not options.get("cache"):
+        return decorator(*arguments, **options)
+
+    def decorate(function: Any) -> Any:
+        try:
+            return decorator(*arguments, **options)(function)
+        except RuntimeError:  # numba found no folder
+            return decorator(*arguments, **{**options, "cache": False})(function)
+
+    return decorate
+
+
+_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def compiled(function: F) -> F:
+    """Kept on disk; division by zero gives an infinity, as in numpy: a test at each would keep loops from vectors.
+
+    Called from Python it leaves the interpreter to other threads meanwhile.
+
+    >>> @compiled
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> twice(1.5)
+    3.0
+    """
+    return cast(F, njit(cache=True, error_model="numpy", nogil=True)(function))
+
+
+def allocating(function: F) -> F:
+    """Like `compiled`, for functions that only compiled functions call: no entry from Python, which compiles faster.
+
+    >>> @allocating
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(cache=True, error_model="numpy", **_NO_ENTRY)(function))
+
+
+def inlined(function: F) -> F:
+    """Like `allocating`, for functions that become part of each function that calls them: large, with few callers.
+
+    Code of a called function is optimised once for itself and once more in every caller.
+
+    >>> @inlined
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(cache=True, error_model="numpy", inline="always", **_NO_ENTRY)(function))
+
+
+def entry(function: F) -> F:
+    """Like `compiled`, counting no references.
+
+    >>> @entry
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> twice(1.5)
+    3.0
+    """
+    return cast(F, njit(cache=True, error_model="numpy", nogil=True, _nrt=False)(function))
+
+
+def internal(function: F) -> F:
+    """Like `allocating`, counting no references.
+
+    >>> @internal
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(cache=True, error_model="numpy", _nrt=False, **_NO_ENTRY)(function))
+
+
+#: For short parts of loops, which go into the loops that use them.
+part: Any = njit(cache=True, forceinline=True, _nrt=False)
+
+#: The same for functions that are called as they are.
+bare: Any = njit(cache=True, _nrt=False)
+
+#: The same two for functions that nobody should find on disk: made at run time, or in somebody else's file.
+part_in_memory: Any = njit(forceinline=True, _nrt=False)
+bare_in_memory: Any = njit(_nrt=False)
