@@ -23,6 +23,7 @@ from cosolve.errors import CosolveError, SubsystemError
 from cosolve.fmu.co_simulation import Fmu
 from cosolve.fmu.description import CO_SIMULATION, Variable
 from cosolve.fmu.findings import Finding
+from cosolve.process.ending import end_with
 from cosolve.signal.polynomial import Polynomial
 
 _STEPS = 20
@@ -461,6 +462,7 @@ CLAIMS = (
 
 def main(order: dict[str, Any]) -> None:
     """Answer from claim `first` on, one line of JSON each."""
+    end_with(order["parent"])
     bench = Bench(order)
     with Path(order["answers"]).open("a", encoding="utf-8") as answers:
         for claim in CLAIMS[order["first"] :]:
