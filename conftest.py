@@ -1,3 +1,3 @@
-"""For the tests and for the examples in docstrings alike: a hard limit each, see tests/limits.py."""
+"""For the tests and for the examples in docstrings alike: a hard limit each, and which cases are the quick ones."""
 
-pytest_plugins = ["tests.limits"]
+pytest_plugins = ["tests.limits", "tests.sampling"]

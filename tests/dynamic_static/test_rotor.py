@@ -109,6 +109,7 @@ def distance(cavitation, variant, h, first, lead=0.0):
     return cs.nrmse(fixed(cavitation, "A", h, first).x, fixed(cavitation, variant, h, first, lead).x)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("h", TABLE)
 def test_table_of_the_specification(h):

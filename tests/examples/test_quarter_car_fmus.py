@@ -23,6 +23,7 @@ def test_the_reference_is_the_limit_of_the_coupled_runs():
     assert exact(result.t)["chassis.z"][0] == 0.0
 
 
+@pytest.mark.slow
 def test_the_example_prints_its_table_and_draws(tmp_path):
     """In a process of its own, as its FMUs bring Python code; and the file for the command line runs."""
     done = processes.run([sys.executable, run.__file__, "--out", str(tmp_path)])

@@ -181,6 +181,7 @@ def test_figures_of_the_monolithic_code(motion: np.ndarray) -> None:
     assert before / after == pytest.approx(147.0, abs=0.5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-34")
 @pytest.mark.parametrize(("begin", "end"), [(0.0, 0.6), (11.8, 12.8)])
 def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float, end: float) -> None:
@@ -288,6 +289,7 @@ def test_wrong_sign_blows_up() -> None:
     assert np.abs(calm["structure.u"]).max() <= 1e-5
 
 
+@pytest.mark.slow
 def test_table_and_pictures(tmp_path: Path, motion: np.ndarray) -> None:
     t = P.h * np.arange(len(motion))
     first = State(*(float(x) for x in motion[round(15.0 / P.h)]))

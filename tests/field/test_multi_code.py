@@ -38,6 +38,7 @@ def _run(p: MultiCode, refresh: str) -> cs.Result:
 # -- the method of the source ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-24")
 @pytest.mark.parametrize(("refresh", "average", "most"), [("iteration", 3.767, 4), ("step", 5.008, 6)])
 def test_evaluations_per_step(refresh: str, average: float, most: int) -> None:
@@ -87,6 +88,7 @@ def test_eigenvalues_of_both_signs() -> None:
         optimal_factor(eigenvalues)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("IJ-25")
 @pytest.mark.parametrize("p", [SETTING_1, SETTING_2], ids=["setting 1", "setting 2"])
 @pytest.mark.parametrize("corrector", [Relaxation(1.0), Relaxation(0.1), Relaxation(1e-3), Aitken(0.01), Aitken(1e-3)])
