@@ -1,3 +1,3 @@
-"""For the tests and for the examples in docstrings alike: a hard limit each, and which cases are the quick ones."""
+"""For the tests and for the examples in docstrings alike: hard limits, which cases are quick, a tidy heap."""
 
-pytest_plugins = ["tests.limits", "tests.sampling"]
+pytest_plugins = ["tests.heap", "tests.limits", "tests.sampling"]

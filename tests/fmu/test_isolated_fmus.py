@@ -23,6 +23,7 @@ def _run(system, t_end=0.1, **options):
     return cs.simulate(system, t_end=t_end, step=1e-3, **{"method": cs.SemiImplicit(degree=2), **options})
 
 
+@pytest.mark.sample(2)
 @VERSIONS
 @pytest.mark.parametrize("name", ["mass_force", "mass_me"])
 def test_same_numbers_and_capabilities(fmi, name):
