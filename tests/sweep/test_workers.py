@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 import pytest
-from tests.processes import children, ends, environment, started, until
+from tests.processes import children, ends, environment, run, started, until
 from tests.sweep.models import pendulum
 
 import cosolve as cs
@@ -71,6 +71,28 @@ def test_workers_end_with_the_sweep(tmp_path, what, how):
     if how == signal.SIGINT:
         assert said.count("Traceback") == 1, said  # that of the sweep
         assert said.splitlines()[-1] == "KeyboardInterrupt"
+
+
+UNGUARDED = """
+import cosolve as cs
+from tests.sweep.models import pendulum
+
+def build(length):
+    return pendulum(length)
+
+found = cs.sweep(build, {"length": [1.0, 2.0]}, methods=cs.Jacobi(1), steps=0.01, t_end=0.1, record="rod.x",
+                 executor="processes", workers=1)
+print(len(found.errors), found.how)
+"""
+
+
+def test_a_script_without_guard_runs_here_and_is_told_why(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = run([sys.executable, str(script)], env=environment(), check=True)
+    assert done.stdout.startswith(
+        "0 2 runs one by one in this process: worker processes end at once (is the call under"
+    )
 
 
 JOB = Job(pendulum, (cs.Jacobi(1),), (0.01,), 0.0, 0.1, ("rod.x",), 1, "end")

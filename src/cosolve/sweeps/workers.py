@@ -112,7 +112,8 @@ class Workers:
 
     def can_start(self) -> bool:
         """False when processes end before they can be given anything."""
-        return self.alone([]) is not None
+        self._all[0].give([])
+        return self._all[0].take() is not None
 
     def hand_out(self, waiting: list[Chunk]) -> None:
         """Give every worker that has none the last of the chunks, which are taken off the list."""
