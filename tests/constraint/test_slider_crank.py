@@ -101,6 +101,7 @@ def test_elastic_dissipation_at_the_finest_step():
 # -- two seconds, against the explicit scheme ----------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-16")
 @pytest.mark.parametrize(
     ("kind", "H", "change", "phi1", "phi2"),

@@ -62,6 +62,7 @@ def error(result):
     return cs.nrmse(exact()(result.t), states(result))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("rtol", [1e-4, 1e-5])
 def test_couplings_a_and_c_are_alike_and_b_is_worse(rtol):

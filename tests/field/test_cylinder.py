@@ -197,6 +197,7 @@ def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float
     assert evaluations.max() <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-34")
 def test_evaluations_at_the_tolerance_of_the_source(motion: np.ndarray) -> None:
     """max |r| < 1e-8 in m and N; control on from 12 s; spec: 2.05 evaluations on average, at most 3 (source: 4)."""

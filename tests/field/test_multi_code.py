@@ -38,7 +38,7 @@ def _run(p: MultiCode, refresh: str) -> cs.Result:
 # -- the method of the source ----------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.covers("IJ-24")
 @pytest.mark.parametrize(("refresh", "average", "most"), [("iteration", 3.767, 4), ("step", 5.008, 6)])
 def test_evaluations_per_step(refresh: str, average: float, most: int) -> None:

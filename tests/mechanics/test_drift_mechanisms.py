@@ -93,6 +93,7 @@ def test_initial_data_and_energy():
         assert planar_energy(bodies, start)[0] == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("DR-07")
 @pytest.mark.parametrize(
     ("form", "beta", "printed"),
