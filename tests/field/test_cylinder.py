@@ -275,6 +275,7 @@ def test_coupled_map_has_the_poles_of_the_loop(sign: float) -> None:
     assert cs.slope(steps, distance) == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-34")
 def test_wrong_sign_blows_up() -> None:
     """With e = +u the cylinder leaves at the rate of the pole: +9.65 per second over 0.8 s, a factor of 2000."""

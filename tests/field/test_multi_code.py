@@ -48,6 +48,7 @@ def test_evaluations_per_step(refresh: str, average: float, most: int) -> None:
     assert evaluations.max() == most
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-24")
 def test_light_fluid_is_almost_linear() -> None:
     evaluations = run(SETTING_1).iterations + 1
@@ -109,6 +110,7 @@ def test_relaxation_that_crushes_a_truss_says_so() -> None:
 # -- accuracy and scaling --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-26")
 def test_first_order_in_the_step() -> None:
     """u(0.1) from halved steps; successive differences need no reference (steps: errata 13)."""

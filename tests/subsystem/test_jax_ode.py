@@ -83,6 +83,7 @@ def test_equations_and_outputs_are_those_of_the_model() -> None:
 # -- derivatives -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s["solver"])
 def test_jacobian_against_central_differences(settings: dict, weight: np.ndarray) -> None:
