@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage bench bench-quick format clean
+.PHONY: help install demo test test-all check docs-coverage bench bench-quick release-check format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,10 +26,10 @@ demo: $(STAMP)  ## couple a model three ways, print a verdict, write a report
 	@$(BIN)/cosolve demo
 
 test: $(STAMP)  ## quick tests and docstring examples
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 test-all: $(STAMP)  ## also the long studies
-	@$(BIN)/pytest -n 2 -m ""
+	@$(BIN)/pytest -n 2 --dist loadfile -m ""
 
 check: $(STAMP)  ## lint, format, types, layers, coverage table
 	@$(BIN)/ruff check .
@@ -46,6 +46,9 @@ bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (
 
 bench-quick: $(STAMP)  ## the same with small sizes, written to benchmarks/.work/RESULTS.md
 	@$(BIN)/python benchmarks/bench.py --quick
+
+release-check: $(STAMP)  ## build wheel and sdist, try them on every Python that is found (ten minutes)
+	@$(BIN)/python tools/release.py
 
 format: $(STAMP)  ## apply the formatter and the safe lint fixes
 	@$(BIN)/ruff check --quiet --fix .

@@ -4,11 +4,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
 from typer.testing import CliRunner
 
 from cosolve.cli import app
@@ -45,9 +45,7 @@ def _cosolve(*arguments):
 
 
 def _process(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "cosolve.cli", *arguments], capture_output=True, text=True, check=False, timeout=60
-    )
+    return processes.run([sys.executable, "-m", "cosolve.cli", *arguments])
 
 
 def _tank(module=LEAKY, text=TANK):
@@ -133,14 +131,13 @@ def test_a_run_that_stops_early_keeps_what_it_has():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_keeps_what_there_is():
-    slow = "import time\n" + LEAKY.replace("if t > 0.5:", "time.sleep(0.01)\n    if t > 1e9:")
-    command = [sys.executable, "-m", "cosolve.cli", "run", _tank(slow), "--t-end", "100"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while not Path("result.h5").exists():
-            time.sleep(0.02)
-        time.sleep(1.5)
+    slow = "import time\n" + LEAKY.replace("if t > 0.5:", "open('at', 'a').write('.')\n    time.sleep(0.01)\n    if 0:")
+    command = [sys.executable, "-m", "cosolve.cli", "run", _tank(slow), "--t-end", "1e6"]
+    with processes.started(command, stderr=subprocess.PIPE) as process:
+        calls = Path("at")
+        assert processes.until(lambda: calls.exists() and calls.stat().st_size > 40)  # four calls a step
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate()
     assert process.returncode == 130
     assert "interrupted; what was computed so far is in result.h5" in stderr
     kept = load("result.h5")

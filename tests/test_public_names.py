@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import processes
 
 import cosolve as cs
 
@@ -124,5 +125,5 @@ def test_help_and_completion_do_without_optional_packages():
         "[getattr(cs, name) for name in dir(cs)]\n"
         "print(len(pydoc.render_doc(cs)) > 10000)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = processes.run([sys.executable, "-c", script])
     assert done.stdout.strip() == "True", done.stderr

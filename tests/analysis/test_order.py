@@ -61,6 +61,7 @@ def test_the_estimate_returns_the_order_of_the_integrators(rule, order):
     assert reality < 1.2 * found.errors["one.displacement"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.covers("IJ-45")
 @pytest.mark.parametrize(("one", "two", "order"), [("BE", "BE", 1), ("BDF2", "BDF2", 2), ("BE", "BDF2", 1)])
 @pytest.mark.parametrize("substeps", [1, 4])

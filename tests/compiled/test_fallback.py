@@ -27,7 +27,8 @@ def test_methods_that_are_not_compiled(method, words) -> None:
     assert words in cs.why_not_compiled(linear_pair(), method)
 
 
-def test_systems_that_are_not_compiled() -> None:
+def test_systems_that_are_not_compiled(monkeypatch) -> None:
+    monkeypatch.setattr(chunks, "_WORTH_LOADING", 1000)
     plain = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"])
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["u"], outputs=["y"])
     system = cs.System({"a": plain, "b": tank})
@@ -43,7 +44,7 @@ def test_systems_that_are_not_compiled() -> None:
     assert cs.why_not_compiled(linear_pair(), cs.Jacobi(1), 1e-3) is None
     with pytest.raises(cs.SetupError, match="compiled=True: 'a' cannot be crossed from compiled code: its rhs is"):
         cs.simulate(system, method=cs.Jacobi(1), step=0.1, t_end=1.0, compiled=True)
-    result = cs.simulate(system, method=cs.Jacobi(1), step=1e-5, t_end=0.3)  # 30 000 steps: long enough to want it
+    result = cs.simulate(system, method=cs.Jacobi(1), step=1e-4, t_end=0.3)  # 3000 steps: long enough to want it
     assert result.finished
     assert result.stats.compiled_steps == 0
 
@@ -161,8 +162,8 @@ def hole(a, b):
     ("where", "solver", "method"),
     [
         ("rhs", "ode4", cs.Jacobi(1)),
-        ("rhs", "dopri5", cs.SemiImplicit(1)),
-        ("rhs", "rodas4", cs.Jacobi(1)),
+        pytest.param("rhs", "dopri5", cs.SemiImplicit(1), marks=pytest.mark.slow),  # compile for some seconds each
+        pytest.param("rhs", "rodas4", cs.Jacobi(1), marks=pytest.mark.slow),
         ("law", "ode4", cs.Jacobi(1)),
         ("law", "ode4", cs.SemiImplicit(1)),
     ],

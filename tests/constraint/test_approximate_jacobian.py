@@ -66,6 +66,7 @@ def test_weights_of_higher_degrees(k):
     assert perturbation_integrals(weight, 0.5) == pytest.approx((0.5 * w_v, 0.25 * w_y), rel=1e-13)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("LU-39")
 @pytest.mark.parametrize(
     ("treatment", "k", "x", "slopes"),

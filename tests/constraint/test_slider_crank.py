@@ -53,6 +53,7 @@ def test_counts():
     assert rigid().plan().n_z == 6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("LU-18")
 @pytest.mark.parametrize(
     ("k", "texts"), [(0, ("1.28e-3", "7.7e-4")), (1, ("9.7e-6", "1.2e-6")), (2, ("1.6e-7", "2.0e-8"))]
@@ -100,6 +101,7 @@ def test_elastic_dissipation_at_the_finest_step():
 # -- two seconds, against the explicit scheme ----------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-16")
 @pytest.mark.parametrize(
     ("kind", "H", "change", "phi1", "phi2"),

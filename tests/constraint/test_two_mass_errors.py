@@ -104,6 +104,7 @@ def test_index_1_loses_an_order_late():
     assert last[:3] == pytest.approx([1.06, 1.1, 1.0], abs=0.05)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.covers("LU-22")
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("pair", PAIRS, ids=str)

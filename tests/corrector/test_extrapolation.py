@@ -25,6 +25,7 @@ def test_foh_is_exact_for_inputs_linear_in_time_on_any_grid():
         history.push(offset + slope * t, H)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-08")
 @pytest.mark.parametrize(("degree", "evaluations"), [(0, 785), (1, 633)])
 def test_foh_saves_evaluations_on_the_trusses(degree, evaluations):

@@ -63,13 +63,14 @@ class Step:
         self.t, self.seconds, self.evaluations = t, 0.0, 0
 
     def residual(self, u):
-        begin = time.perf_counter()
+        begin = time.process_time()
         r = u - load(self.t, u)
-        self.seconds += time.perf_counter() - begin
+        self.seconds += time.process_time() - begin
         self.evaluations += 1
         return r
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "corrector",
     [Aitken(), Anderson(), IqnIls(), IqnImvj(), Broyden(), NewtonKrylov()],
@@ -82,14 +83,14 @@ def test_a_field_of_100_000_numbers_costs_little_time_and_memory(corrector):
     u, own, evaluations = np.zeros(N), 0.0, 0
     for t in (0.1, 0.2, 0.3):
         step = Step(t)
-        r, begin = step.residual(u), time.perf_counter()
+        r, begin = step.residual(u), time.process_time()
         step.seconds = 0.0
         corrector.start_step()
         while np.abs(r).max() > 1e-8 and step.evaluations < 100:
             u = corrector.correct(u, r, step)
             r = step.residual(u)
         corrector.accept(u, r)
-        own += time.perf_counter() - begin - step.seconds
+        own += time.process_time() - begin - step.seconds
         evaluations += step.evaluations
         assert np.abs(r).max() <= 1e-8
     _, peak = tracemalloc.get_traced_memory()

@@ -23,9 +23,9 @@ def evaluations(corrector, degree=0, **options):
     [
         (cs.Newton(refresh="step"), {}, 1216),
         (Secant(pairs=PAIRS, initial=0.0), {}, 916),
-        (Secant(pairs=PAIRS, initial=0.0), {"degree": 1}, 796),
-        (cs.Newton(), {"jacobian": "difference", "increment": 1e-6}, 793),
-        (Broyden(initial="exact"), {}, 1202),
+        pytest.param(Secant(pairs=PAIRS, initial=0.0), {"degree": 1}, 796, marks=pytest.mark.slow),
+        pytest.param(cs.Newton(), {"jacobian": "difference", "increment": 1e-6}, 793, marks=pytest.mark.slow),
+        pytest.param(Broyden(initial="exact"), {}, 1202, marks=pytest.mark.slow),
         (Broyden(), {}, 1171),
     ],
     ids=["modified", "secant", "secant-foh", "differences", "broyden-exact", "broyden-identity"],
@@ -36,7 +36,13 @@ def test_other_sources_of_the_jacobian_take_the_counts_of_the_prototype(correcto
 
 @pytest.mark.parametrize(
     ("corrector", "most"),
-    [(Anderson(), 1500), (IqnIls(), 1050), (IqnImvj(), 1050), (NewtonKrylov(), 800), (Damped(cs.Newton()), 790)],
+    [
+        pytest.param(Anderson(), 1500, marks=pytest.mark.slow),
+        (IqnIls(), 1050),
+        (IqnImvj(), 1050),
+        pytest.param(NewtonKrylov(), 800, marks=pytest.mark.slow),
+        pytest.param(Damped(cs.Newton()), 790, marks=pytest.mark.slow),
+    ],
     ids=repr,
 )
 def test_accelerators_reach_the_monolithic_solution(corrector, most):

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.choice import quick
 from tests.fmu.build import fmu
 
 ROOT = Path(__file__).parents[2]
@@ -20,9 +21,11 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if any(kind == "python" for kind, _ in blocks(p))], ids=lambda p: p.name
-)
+PYTHON = [page for page in PAGES if any(kind == "python" for kind, _ in blocks(page))]
+LONG = ("howto-joints.md", "howto-sweep.md")  # compile for half a minute
+
+
+@pytest.mark.parametrize("page", quick(PYTHON, *(p for p in PYTHON if p.name not in LONG)), ids=lambda p: p.name)
 def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, model, fmi in FMUS:

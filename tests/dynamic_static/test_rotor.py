@@ -62,6 +62,7 @@ def error(result):
     return cs.nrmse(exact()(result.t), states(result))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("rtol", [1e-4, 1e-5])
 def test_couplings_a_and_c_are_alike_and_b_is_worse(rtol):
@@ -109,6 +110,7 @@ def distance(cavitation, variant, h, first, lead=0.0):
     return cs.nrmse(fixed(cavitation, "A", h, first).x, fixed(cavitation, variant, h, first, lead).x)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("h", TABLE)
 def test_table_of_the_prototype(h):

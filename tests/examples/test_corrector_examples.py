@@ -11,7 +11,10 @@ from examples.newton_toy import run as newton_toy
     [
         (newton_toy, [], ["paths.png", "residuals.png"], "T2.2  modified Newton: 17 rows"),
         (algebraic_loop, [], ["loop.png"], "0.3983194523366732"),
-        (added_mass_string, ["--quick"], ["iterations.png", "motion.png", "residuals.png"], "rho_f = 10"),
+        pytest.param(
+            *(added_mass_string, ["--quick"], ["iterations.png", "motion.png", "residuals.png"], "rho_f = 10"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["newton_toy", "algebraic_loop", "added_mass_string"],
 )

@@ -1,11 +1,11 @@
 """Two FMUs made on the spot, coupled in a loop: as good as what they were made of, and unstable where that is."""
 
-import subprocess
 import sys
 
 import pytest
 from examples.quarter_car_fmus import run
 from examples.quarter_car_fmus.model import chassis, coupled, exact, wheel
+from tests import processes
 
 import cosolve as cs
 
@@ -23,11 +23,10 @@ def test_the_reference_is_the_limit_of_the_coupled_runs():
     assert exact(result.t)["chassis.z"][0] == 0.0
 
 
+@pytest.mark.slow
 def test_the_example_prints_its_table_and_draws(tmp_path):
     """In a process of its own, as its FMUs bring Python code; and the file for the command line runs."""
-    done = subprocess.run(
-        [sys.executable, run.__file__, "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, run.__file__, "--out", str(tmp_path)])
     assert done.returncode == 0, done.stderr
     assert {"chassis.fmu", "wheel.fmu", "car.toml", "car.png"} == {path.name for path in tmp_path.iterdir()}
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if "e-" in line or "e+" in line}
@@ -39,7 +38,5 @@ def test_the_example_prints_its_table_and_draws(tmp_path):
     assert short["Jacobi(0)"] < 5e-2
     assert long["Jacobi(1)"] > 1.0 > 0.1 > long["SemiImplicit(1)"]
     script = "import sys; from cosolve.io import load_system; print(load_system(sys.argv[1]).run()['chassis.z'][-1])"
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "car.toml")], capture_output=True, text=True, check=True
-    )
+    done = processes.run([sys.executable, "-c", script, str(tmp_path / "car.toml")], check=True)
     assert float(done.stdout) == pytest.approx(0.05, abs=0.01)  # on the kerb

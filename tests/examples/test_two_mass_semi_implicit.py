@@ -1,9 +1,11 @@
 """The pictures of Figs. 12-14 in small."""
 
 import numpy as np
+import pytest
 from examples.two_mass_semi_implicit import run
 
 
+@pytest.mark.slow
 def test_small_pictures(tmp_path):
     """Orders and regions that the pictures show, on tiny grids."""
     run.draw_x1(tmp_path / "x1.png", steps=(1e-2, 5e-3), t_end=0.1)

@@ -54,6 +54,7 @@ def orders(method: cs.Method) -> tuple[float, float]:
     )
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("method", "row"), CASES)
 def test_errors_are_those_of_the_table(method: cs.Method, row: list) -> None:
     """Table 4.3 within 5 %.
@@ -139,6 +140,7 @@ def test_outputs_as_used_is_the_default() -> None:
         cs.Jacobi(1, outputs="b")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-04", "SC-05")
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.Jacobi(4), cs.GaussSeidel(3)], ids=["J1", "J4", "GS3"])
 def test_the_engine_and_its_macro_map_are_the_same_run(method: cs.Method) -> None:

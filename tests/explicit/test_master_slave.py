@@ -7,6 +7,7 @@ from examples.two_mass.study import engine, global_error, known_past, with_micro
 import cosolve as cs
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-11")
 @pytest.mark.parametrize("p", range(4))
 def test_it_is_gauss_seidel_with_the_master_step(p: int) -> None:
@@ -19,6 +20,7 @@ def test_it_is_gauss_seidel_with_the_master_step(p: int) -> None:
     assert np.array_equal(follow.y, fixed.y)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-11")
 @pytest.mark.parametrize("p", range(4))
 def test_it_needs_no_step(p: int) -> None:
@@ -30,6 +32,7 @@ def test_it_needs_no_step(p: int) -> None:
     assert np.all(np.abs(follow.y - fixed.y) <= 1e-12 * np.abs(fixed.y).max(axis=0))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-11")
 @pytest.mark.parametrize("p", [1, 2, 3])
 def test_order(p: int) -> None:

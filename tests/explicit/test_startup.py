@@ -15,6 +15,7 @@ RISING = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-12")
 @pytest.mark.parametrize("p", RISING)
 def test_rising_degree_caps_the_order(p: int) -> None:
@@ -63,6 +64,7 @@ CAREFUL = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-13")
 @pytest.mark.parametrize("p", CAREFUL)
 def test_master_slave_start_table(p: int) -> None:

@@ -1,12 +1,12 @@
 """An exported system is accepted by FMPy's validator and gives, run by FMPy, the bits it gives in cosolve."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
 
 import cosolve as cs
 
@@ -22,9 +22,7 @@ sys.path.remove(str(HERE))
 
 
 def drive(path, **job):
-    done = subprocess.run(
-        [sys.executable, str(HERE / "drive.py"), str(path), json.dumps(job)], capture_output=True, text=True
-    )
+    done = processes.run([sys.executable, str(HERE / "drive.py"), str(path), json.dumps(job)])
     assert "FOUND" in done.stdout, done.stdout + done.stderr
     return json.loads(done.stdout.rpartition("FOUND")[2])
 
@@ -90,7 +88,7 @@ def test_a_subsystem_takes_any_step_and_has_vector_ports(version, tmp_path):
 def test_a_step_that_is_no_multiple_is_refused_with_a_sentence(tmp_path):
     path = cs.export_fmu(f"{HERE}/masses.py:pair", tmp_path / "pair.fmu", version="3.0")
     script = f"import fmpy; fmpy.simulate_fmu({str(path)!r}, stop_time=1.0, output_interval=0.015)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = processes.run([sys.executable, "-c", script])
     assert done.returncode
     assert "a step of 0.015 is not a whole multiple of the macro step 0.01 of this system" in done.stdout + done.stderr
 
@@ -182,5 +180,5 @@ for method in (cs.Jacobi(degree=0), cs.SemiImplicit(degree=0), cs.Implicit(degre
     there = cs.simulate(build(cs.Fmu(fmu)), t_end=1.0, method=method, step=0.05)["tank.h"]
     print(abs(here - there).max() < 1e-11, abs(here - here[0]).max() > 0.1)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = processes.run([sys.executable, "-c", script])
     assert done.stdout.split() == ["True"] * 6, done.stderr

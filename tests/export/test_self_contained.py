@@ -2,11 +2,11 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 from typer.testing import CliRunner
 
@@ -118,9 +118,7 @@ def test_it_runs_where_nothing_else_is(plant, monkeypatch):
     shutil.rmtree("lib")
     made = {"file": {}, "function": {"k": 2e4}, "far": {"k": 2e4}, "object": {}}
     jobs = {str(plant / f"fmus/{name}.fmu"): start for name, start in made.items()}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, json.dumps(jobs)], cwd=plant / "elsewhere", capture_output=True, text=True
-    )
+    done = processes.run([sys.executable, "-c", RUN, json.dumps(jobs)], cwd=plant / "elsewhere")
     assert "FOUND" in done.stdout, done.stdout + done.stderr
     found = json.loads(done.stdout.rpartition("FOUND")[2])
     expected = [float(x).hex() for x in result["body.x"]]
@@ -198,7 +196,7 @@ def test_reasons_reach_the_user_without_debug_logging(version, tmp_path):
     """A failed start says why; a wrong step is discarded with a sentence and the model stays where it was."""
     (tmp_path / "model.py").write_text(FAILING)
     path = cs.export_fmu(f"{tmp_path}/model.py:tank", tmp_path / "tank.fmu", version=version)
-    done = subprocess.run([sys.executable, "-c", REASONS, str(path)], capture_output=True, text=True, cwd=tmp_path)
+    done = processes.run([sys.executable, "-c", REASONS, str(path)], cwd=tmp_path)
     said = done.stdout + done.stderr
     assert "ExitInitializationMode failed" in said
     assert "an area of -1.0, 100 % wrong: %s %d" in said

@@ -181,6 +181,7 @@ def test_figures_of_the_monolithic_code(motion: np.ndarray) -> None:
     assert before / after == pytest.approx(147.0, abs=0.5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-34")
 @pytest.mark.parametrize(("begin", "end"), [(0.0, 0.6), (11.8, 12.8)])
 def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float, end: float) -> None:
@@ -196,6 +197,7 @@ def test_coupled_run_follows_the_monolithic_one(motion: np.ndarray, begin: float
     assert evaluations.max() <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-34")
 def test_evaluations_at_the_tolerance_of_the_source(motion: np.ndarray) -> None:
     """max |r| < 1e-8 in m and N; control from 12 s; prototype: 2.05 evaluations on average, at most 3 (source: 4)."""
@@ -273,6 +275,7 @@ def test_coupled_map_has_the_poles_of_the_loop(sign: float) -> None:
     assert cs.slope(steps, distance) == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-34")
 def test_wrong_sign_blows_up() -> None:
     """With e = +u the cylinder leaves at the rate of the pole: +9.65 per second over 0.8 s, a factor of 2000."""
@@ -288,6 +291,7 @@ def test_wrong_sign_blows_up() -> None:
     assert np.abs(calm["structure.u"]).max() <= 1e-5
 
 
+@pytest.mark.slow
 def test_table_and_pictures(tmp_path: Path, motion: np.ndarray) -> None:
     t = P.h * np.arange(len(motion))
     first = State(*(float(x) for x in motion[round(15.0 / P.h)]))

@@ -48,6 +48,7 @@ def oscillator(rule: Integrator, omega: float = 1.0, **options: object) -> cs.Sy
     return cs.System({"mass": mass})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("IJ-13")
 @pytest.mark.parametrize(("rule", "order"), [("BE", 1), ("GA", 2), ("TR", 2), ("BDF2", 2)])
 def test_orders_on_the_three_mass_chain(rule: str, order: int) -> None:

@@ -33,6 +33,7 @@ def test_bar_is_the_second_mass() -> None:
     assert np.abs(path.y[:, 0] - exact).max() < 2e-8
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-27")
 @pytest.mark.parametrize("p", TABLE_4_4)
 def test_error_table(p: int) -> None:
@@ -42,6 +43,7 @@ def test_error_table(p: int) -> None:
         assert global_error(path, BAR) == pytest.approx(printed, rel=0.05)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("SC-27")
 @pytest.mark.parametrize(
     ("scheme", "p"), [(s, p) for s in TABLE_3_1 for p in range(6)], ids=lambda v: getattr(v, "__name__", v)

@@ -38,6 +38,7 @@ def _run(p: MultiCode, refresh: str) -> cs.Result:
 # -- the method of the source ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-24")
 @pytest.mark.parametrize(("refresh", "average", "most"), [("iteration", 3.767, 4), ("step", 5.008, 6)])
 def test_evaluations_per_step(refresh: str, average: float, most: int) -> None:
@@ -47,6 +48,7 @@ def test_evaluations_per_step(refresh: str, average: float, most: int) -> None:
     assert evaluations.max() == most
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-24")
 def test_light_fluid_is_almost_linear() -> None:
     evaluations = run(SETTING_1).iterations + 1
@@ -87,6 +89,7 @@ def test_eigenvalues_of_both_signs() -> None:
         optimal_factor(eigenvalues)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("IJ-25")
 @pytest.mark.parametrize("p", [SETTING_1, SETTING_2], ids=["setting 1", "setting 2"])
 @pytest.mark.parametrize("corrector", [Relaxation(1.0), Relaxation(0.1), Relaxation(1e-3), Aitken(0.01), Aitken(1e-3)])
@@ -107,6 +110,7 @@ def test_relaxation_that_crushes_a_truss_says_so() -> None:
 # -- accuracy and scaling --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-26")
 def test_first_order_in_the_step() -> None:
     """u(0.1) from halved steps; successive differences need no reference (steps: docs/validation/sicklinger.md)."""

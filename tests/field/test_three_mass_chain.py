@@ -31,6 +31,7 @@ def test_exact_solution() -> None:
     assert v == pytest.approx([0.6154777, -0.43837115, -0.62222034], abs=5e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("IJ-14")
 @pytest.mark.parametrize("rule", ["BE", "GA", "BDF2"])
 @pytest.mark.parametrize("interpolated", [False, True])
@@ -54,6 +55,7 @@ def test_one_correction_is_enough() -> None:
     assert np.abs(once["one.displacement"] - many["one.displacement"]).max() < 1e-13
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-15")
 @pytest.mark.parametrize(("case", "order"), [(EXAMPLE_3_4, 1.0), (EXAMPLE_3_6, 2.0), (EXAMPLE_3_5, 1.0)])
 def test_order_of_mixed_integrators(case: tuple[str, str, bool], order: float) -> None:
@@ -63,6 +65,7 @@ def test_order_of_mixed_integrators(case: tuple[str, str, bool], order: float) -
     assert orders == pytest.approx(order, abs=0.1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.covers("IJ-16")
 @pytest.mark.parametrize("case", [EXAMPLE_3_4, EXAMPLE_3_6, EXAMPLE_3_5])
 @pytest.mark.parametrize("level", LEVELS)

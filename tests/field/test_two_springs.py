@@ -45,6 +45,7 @@ def test_printed_eigenvalues(kind: str, k1: float, k2: float, alpha: float) -> N
     assert found.prod() == pytest.approx(np.linalg.det(H), abs=1e-12 * size)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.covers("IJ-10")
 @pytest.mark.parametrize("pair", BEST)
 def test_best_constant_factors(pair: tuple[float, float]) -> None:

@@ -12,13 +12,13 @@ import hashlib
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from tests import processes
 from tests.fmu.catalogue import MODELS, Model, Var
 
 from cosolve.fmu.archive import platform_folder
@@ -211,7 +211,7 @@ def build(name: str, model: Model, fmi: int, *, cache: Path | None = None) -> Pa
             str(library),
             "-lm",
         ]
-        subprocess.run([*command, *files], check=True)
+        processes.run([*command, *files], check=True)
         packed = Path(work) / f"{name}.fmu"
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(zipfile.ZipInfo("modelDescription.xml"), xml)

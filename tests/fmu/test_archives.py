@@ -2,12 +2,12 @@
 
 import os
 import socket
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 
 import cosolve as cs
@@ -174,7 +174,7 @@ def test_devices_pipes_and_sockets_are_refused_at_once(tmp_path, monkeypatch):
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind("socket.fmu")
         paths = ["/dev/zero", "pipe.fmu", "pipe.ssp", "socket.fmu"]
-        done = subprocess.run([sys.executable, "-c", READERS, *paths], capture_output=True, text=True, timeout=300)
+        done = processes.run([sys.executable, "-c", READERS, *paths])
     assert done.stderr == ""
     said = done.stdout.splitlines()
     assert len(said) == 20
@@ -236,7 +236,7 @@ def test_no_library_outside_the_archive_is_loaded(tmp_path, kind):
         "#include <stdio.h>\n__attribute__((constructor)) static void loaded(void)"
         f'{{ FILE *f = fopen("{tmp_path}/loaded", "w"); if (f) fclose(f); }}\n'
     )
-    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / f"evil{SUFFIX}")], check=True)
+    processes.run(["cc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / f"evil{SUFFIX}")], check=True)
     identifier = {
         "absolute": str(tmp_path / "evil"),
         "above": f"../../../../{tmp_path.name}/evil",

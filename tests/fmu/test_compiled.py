@@ -117,6 +117,7 @@ def motion(t, x, u):
     return x
 
 
+@pytest.mark.slow
 def test_a_neighbour_that_turns_stiff_goes_on_in_the_readable_engine(monkeypatch) -> None:
     """An explicit step with an FMU is undone where another subsystem may hand it back."""
 

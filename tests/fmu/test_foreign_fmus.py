@@ -121,6 +121,7 @@ def test_event_mode_that_is_declared_and_refused():
         assert np.abs(ours["part.x"] - theirs["x"]).max() < 1e-13
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize("kind", ["co-simulation", "model exchange"])
 @pytest.mark.parametrize("method", [cs.Jacobi(0), cs.SemiImplicit(1)])

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from tests import processes
 from tests.fmu.build import build, fmu
 from tests.fmu.catalogue import MODELS, without
 from typer.testing import CliRunner
@@ -91,7 +92,5 @@ def test_constant_steps_are_named():
 
 
 def test_import_of_cosolve_does_not_load_fmpy():
-    import subprocess
-
     code = "import sys, cosolve; cosolve.Fmu; sys.exit('fmpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert processes.run([sys.executable, "-c", code]).returncode == 0

@@ -69,6 +69,7 @@ METHODS = {
 }
 
 
+@pytest.mark.sample(8)
 @VERSIONS
 @pytest.mark.parametrize(
     "solver",

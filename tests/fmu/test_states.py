@@ -3,12 +3,12 @@
 import copy
 import gc
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 from tests.fmu.oscillator import fmu_split
 
@@ -100,7 +100,7 @@ def test_serialised_state_continues_in_a_new_process(fmi):
     data = part.serialise()
     here = run(part, 5, 12)
     script = SCRIPT.format(root=str(ROOT), file=str(file))
-    done = subprocess.run([sys.executable, "-c", script], input=data.hex(), capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", script], input=data.hex(), check=True)
     assert done.stdout.strip() == here.tobytes().hex()
 
 

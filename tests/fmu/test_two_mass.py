@@ -18,6 +18,7 @@ def distance(one: cs.Result, two: cs.Result, names: tuple[str, ...] = ("one.x", 
     return max(float(np.abs(one[n] - two[n]).max() / np.abs(one[n]).max()) for n in names)
 
 
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
@@ -52,6 +53,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize(("kind", "method"), LIMITS, ids=lambda v: getattr(v, "label", v))
 def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind, method):

@@ -38,6 +38,7 @@ def joined(function=levels, *, correction: bool = True, x2: float = 1.0, v2: flo
     return system
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("treatment", TREATMENTS, ids=lambda t: type(t).__name__)
 @pytest.mark.parametrize("method", [cs.SemiImplicit, cs.Implicit], ids=lambda m: m.__name__)
 def test_every_treatment_follows_the_rigid_body(treatment, method) -> None:

@@ -1,6 +1,5 @@
 """`cosolve run model.fmu`: one FMU by itself, with what its DefaultExperiment says."""
 
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 from typer.testing import CliRunner
 
@@ -117,9 +117,7 @@ def test_inspect_shows_the_experiment_and_breaks_no_name_when_piped():
     path = fmu("mass_force", 2)
     long = str(Path("a" * 100 + ".fmu").absolute())
     Path(long).write_bytes(path.read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-m", "cosolve.cli", "inspect", long], capture_output=True, text=True, check=True
-    )
+    done = processes.run([sys.executable, "-m", "cosolve.cli", "inspect", long], check=True)
     assert "default experiment: t = 0 ... 1, step 0.001" in done.stdout
     assert long in done.stdout
     assert "with Jacobians over the step from its derivatives" in done.stdout

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from tests.isolated import models
 from tests.isolated.leftovers import leftovers, stay
+from tests.processes import ends, environment, run, started, until
 
 import cosolve as cs
 from cosolve.process import shared_memory
@@ -58,8 +58,8 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
 
 @pytest.mark.parametrize("transport", ["shared memory", "pipe", "tcp"])
 def test_a_hang_is_ended_by_the_timeout(transport):
-    error, apart = _run("hang", timeout=0.3, transport=transport)
-    assert "gave no answer within 0.3 s and was ended; its last words: about to hang; raise timeout" in str(error)
+    error, apart = _run("hang", timeout=1.0, transport=transport)
+    assert "gave no answer within 1 s and was ended; its last words: about to hang; raise timeout" in str(error)
     assert len(error.result.t) == 6
     assert not apart._worker.alive
 
@@ -194,10 +194,6 @@ def _script(tmp_path, text):
     return [sys.executable, str(path)]
 
 
-def _environment():
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-
-
 def test_classes_of_a_script_can_be_isolated(tmp_path):
     command = _script(
         tmp_path,
@@ -216,7 +212,7 @@ def test_classes_of_a_script_can_be_isolated(tmp_path):
             print(tank.start(0.0)[0], tank.pid)
         """,
     )
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    done = run(command, env=environment())
     assert done.returncode == 0, done.stderr
     value, pid = done.stdout.split()
     assert value == "7.0"
@@ -236,7 +232,7 @@ def test_a_script_without_guard_is_told_what_to_do(tmp_path):
         cs.Isolated(Tank, timeout=60.0).start(0.0)
         """,
     )
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    done = run(command, env=environment())
     assert done.returncode == 1
     assert "put what it runs under `if __name__ == '__main__':`" in done.stderr.splitlines()[-1]
 
@@ -247,44 +243,49 @@ def test_workers_end_with_their_run(tmp_path, how):
     command = _script(
         tmp_path,
         """
+        import sys
         from functools import partial
         import cosolve as cs
         from tests.isolated import models
 
         if __name__ == "__main__":
-            tool = cs.Isolated(partial(models.Bad, "hang", 0.0))
+            tool = cs.Isolated(partial(models.Bad, "hang", 0.0), log=sys.argv[1])
             system = cs.System({"tool": tool})
             system.set("tool.u", 0.0)
             print(tool.pid, flush=True)
             cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
         """,
     )
-    with subprocess.Popen(
-        command, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        pid = int(run.stdout.readline())
-        time.sleep(0.3)
-        run.send_signal(how)
-        _, said = run.communicate(timeout=60)
-    assert _ends(pid)
+    log = tmp_path / "log"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started([*command, str(log)], env=environment(), **pipes) as process:
+        pid = int(process.stdout.readline())
+        assert until(lambda: "about to hang" in log.read_text())
+        process.send_signal(how)
+        _, said = process.communicate()
+    assert ends(pid)
     if how == signal.SIGINT:
         assert said.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
-def _ends(pid, patience=20.0):
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if (
-            Path(f"/proc/{pid}/stat").exists()
-            and Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
-        ):
-            return True  # an orphan that only its new parent can collect
-        time.sleep(0.05)
-    return False
+@pytest.mark.parametrize("transport", ["shared memory", "pipe", "tcp"])
+def test_sigterm_ends_a_busy_process(tmp_path, transport):
+    """Wherever it is; the run says so and keeps its result."""
+    log = tmp_path / "log"
+    apart = cs.Isolated(partial(models.Bad, "hang"), timeout=200.0, transport=transport, log=log)
+    system = cs.System({"tool": apart})
+    system.set("tool.u", 0.0)
+
+    def end():
+        if until(lambda: "about to hang" in log.read_text()):
+            os.kill(apart.pid, signal.SIGTERM)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    with pytest.raises(cs.SubsystemError, match=r"its process was ended \(signal 15, SIGTERM\)") as caught:
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
+    thread.join()
+    assert caught.value.result.t[-1] == pytest.approx(0.5)
 
 
 def test_calls_from_several_threads_do_not_mix():
@@ -316,5 +317,5 @@ except cs.SetupError as error:
     print(error)
 """
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=100)
+    done = run(command, env=environment())
     assert "Tank is defined in an interactive session" in done.stdout, done.stderr

@@ -7,6 +7,7 @@ import pytest
 PICTURES = ("motion.png", "multipliers.png", "residuals.png", "energy.png", "motion.gif")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "example",
     [

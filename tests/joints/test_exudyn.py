@@ -64,6 +64,7 @@ def test_initial_motion_is_read_from_exudyn():
     np.testing.assert_allclose(at.point, POINT_2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("degree", "tolerance"), [(0, 1e-9), (1, 1e-9)])
 def test_native_and_exudyn_body_agree_in_the_same_joint(degree, tolerance):
     """Both integrate with RK4 and 1 ms: what differs is rounding and Exudyn's rotation vector (order 4 as well)."""

@@ -47,6 +47,7 @@ def error(kind, *args, H, **keywords):
     return np.abs(states(result, "j")[:: round(0.01 / H)] - reference(kind)).max()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("approach", APPROACHES)
 @pytest.mark.parametrize("kind", ["spherical", "universal"])

@@ -86,6 +86,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("LU-44")
 @pytest.mark.parametrize("case", CASES)
 def test_errors_and_orders_of_the_table(case):

@@ -114,6 +114,7 @@ def minimal():
     return run(minimal_crank())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("DR-08")
 @pytest.mark.parametrize("projected", [True, False])
 def test_absolute_and_minimal_coordinates_agree_in_cosimulation(minimal, projected):

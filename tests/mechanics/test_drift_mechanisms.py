@@ -93,6 +93,7 @@ def test_initial_data_and_energy():
         assert planar_energy(bodies, start)[0] == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("DR-07")
 @pytest.mark.parametrize(
     ("form", "beta", "printed"),
@@ -110,6 +111,7 @@ def test_remedies_agree(form, beta, printed):
     assert motion.q[-1, 5] == pytest.approx(0.40101840, abs=1e-8)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("DR-04", "DR-06")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_ggl_on_the_mechanisms(name):

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import subprocess
 import sys
-import time
 import tracemalloc
 from collections import namedtuple
 from dataclasses import asdict
@@ -14,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from examples.two_mass.model import force_displacement
+from tests import processes
 
 import cosolve as cs
 from cosolve.result import Channel, Layout, Row, Stats
@@ -128,10 +127,8 @@ for n in range(10_000_000):
 
 def test_a_killed_run_is_readable_up_to_the_last_flush(tmp_path):
     path = tmp_path / "run.h5"
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(path)]) as process:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and (not path.exists() or path.stat().st_size < 2_000_000):
-            time.sleep(0.01)
+    with processes.started([sys.executable, "-c", KILLED, str(path)]) as process:
+        assert processes.until(lambda: path.exists() and path.stat().st_size > 2_000_000)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     result = load(path)
@@ -151,7 +148,7 @@ def test_a_running_file_can_be_watched_from_another_process(tmp_path):
     stream = _stream(tmp_path / "run.h5")
     stream.append(Row(0.0, np.zeros(1), np.zeros(1)))
     code = f"from cosolve.result.store import load; print(len(load({str(tmp_path / 'run.h5')!r})))"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "1"
+    assert processes.run([sys.executable, "-c", code], check=True).stdout.strip() == "1"
     stream.finish(Stats(), None)
     stream.close()
 

@@ -53,6 +53,7 @@ def exact(count, t):
     return np.concatenate([x, np.zeros(count - n)])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_thousand_subsystems_give_the_right_answer_with_work_in_proportion(method):
     calls, errors = {}, {}

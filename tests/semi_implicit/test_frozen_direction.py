@@ -104,6 +104,7 @@ def test_reference_and_count():
     assert frozen(1e-3).plan().n_z == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SL-20")
 @pytest.mark.parametrize(("k", "values", "slope"), [(0, (1.245e-2, 7.18e-3), 0.79), (1, (8.27e-3, 4.12e-3), 1.00)])
 def test_frozen_direction_is_first_order(k, values, slope):

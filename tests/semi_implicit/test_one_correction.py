@@ -23,6 +23,7 @@ def gap(a, b):
     return max(np.abs(a[n] - b[n]).max() / np.abs(a[n]).max() for n in OUTPUTS)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.covers("SL-07")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -46,6 +47,7 @@ def test_fully_implicit_is_the_same(kind, k):
     assert gap(run(kind, cs.SemiImplicit(degree=k), 0.1), run(kind, cs.Implicit(degree=k), 0.1)) < 1e-10
 
 
+@pytest.mark.sample(6)
 @pytest.mark.covers("LU-08")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "predictor"), [(0, 2), (1, 0), (1, 3), (2, 0), (2, 1)])

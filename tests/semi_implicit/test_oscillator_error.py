@@ -72,6 +72,7 @@ def test_exact_solution():
     assert run("F/F", 0)["lam"][0] == -2000.0  # u_0 from the initial states, never zero
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-03", "SL-04", "SL-05")
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_error_table(kind, k):
@@ -80,6 +81,7 @@ def test_error_table(kind, k):
     assert found == pytest.approx(TABLE[kind, k][:4], rel=1e-2)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-03", "SL-04", "SL-05", "SL-22", "LU-03", "LU-04", "LU-05")
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_order_is_degree_plus_one(kind, k):
@@ -122,6 +124,7 @@ def test_velocity_and_force_have_the_same_order(k):
     assert slopes == pytest.approx(k + 1, abs=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SL-04")
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_mirrored_error_and_order(k):

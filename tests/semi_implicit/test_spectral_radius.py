@@ -144,6 +144,7 @@ def test_eight_digits():
     assert found == pytest.approx([0.96848829, 0.96880521, 0.96879903], abs=5.1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-08", "SL-10")
 @pytest.mark.parametrize(
     ("kind", "limits"),

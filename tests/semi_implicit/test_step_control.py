@@ -23,6 +23,7 @@ def controlled(method, rtol, kind="F/F", **options):
     return result, error
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_error_follows_the_tolerance(method, k):
@@ -33,6 +34,7 @@ def test_error_follows_the_tolerance(method, k):
     assert slope == pytest.approx(1.0, abs=0.15)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_number_of_steps_shows_the_order(method, k):
@@ -91,6 +93,7 @@ def test_without_rejection_nothing_repeats(method):
     assert free.stats.rejected == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["F/D", "D/F", "D/D"])
 def test_other_splits_are_controlled_alike(kind):
     """A tolerance ten times smaller: ten times less error (slope +-0.15)."""

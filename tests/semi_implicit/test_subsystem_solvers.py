@@ -61,6 +61,7 @@ def gap(kind, solver, degree=1, t_end=0.05, **options):
 TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.covers("SL-03", "SL-05")
 @pytest.mark.parametrize("kind", ["F/F", "D/D"])
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """SSPs of real FMUs: ten of them in loops under every family, written and read back, run from the command line."""
 
-import subprocess
 import sys
 import zipfile
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 from tests.ssp.structure import bound, component, connection, description, real
 
@@ -190,7 +190,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
 def test_the_command_line_runs_an_ssp(tmp_path):
     ring(tmp_path / "ring.ssp", [fmu("mass_link", 2)] * COUNT)
     command = [sys.executable, "-m", "cosolve.cli", "run", "ring.ssp", "--method", "gauss-seidel:1", "--step", "0.01"]
-    done = subprocess.run([*command, "--t-end", "0.1"], capture_output=True, text=True, cwd=tmp_path)
+    done = processes.run([*command, "--t-end", "0.1"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "GaussSeidel(1) finished: 11 macro points" in done.stdout
     assert cs.load(tmp_path / "result.h5")["m3.x"].shape == (11,)
@@ -214,7 +214,7 @@ def test_a_python_subsystem_takes_part_as_the_fmu_that_stands_for_it(tmp_path):
     options = {"method": method, "step": 0.01, "t_end": 0.3}
     cs.write_ssp(system, tmp_path / "pair.ssp", fmus={"spring": standing}, **options)
     script = "import cosolve as cs; print([float(v).hex() for v in cs.read_ssp('pair.ssp').run()['mass.x']])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    done = processes.run([sys.executable, "-c", script], cwd=tmp_path)
     here = [float(v).hex() for v in cs.simulate(system, **options)["mass.x"]]
     assert done.stdout.strip() == str(here), done.stderr
 

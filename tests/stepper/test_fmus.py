@@ -1,10 +1,10 @@
 """Runs with FMUs: restored in place and continued in a new process, bit for bit."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import processes
 from tests.fmu.build import fmu
 from tests.stepper.models import trace
 
@@ -37,9 +37,7 @@ def test_a_run_of_fmus_continues_bit_for_bit(fmi, tmp_path):
         f"running = two_mass({fmi}); running.restore_file(sys.argv[1])\n"
         "print('\\n'.join(trace(running, 0.6)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = processes.run([sys.executable, "-c", script, str(file)], check=True, cwd=ROOT)
     assert done.stdout.split("\n")[:-1] == first
 
 

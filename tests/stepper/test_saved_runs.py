@@ -1,10 +1,10 @@
 """A saved run continues bit for bit: in memory, from a file, and in a new process."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import processes
 from tests.stepper.models import CASES, stepper, trace
 
 import cosolve as cs
@@ -54,9 +54,7 @@ def test_a_new_process_continues_the_run(tmp_path):
         running.run_until(0.5)
         file = running.save_file(tmp_path / "run.state")
         here = trace(running, 1.2)
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    done = processes.run([sys.executable, "-c", script, str(file)], check=True, cwd=ROOT)
     assert done.stdout.split("\n")[:-1] == here
 
 

@@ -1,6 +1,5 @@
 """Subsystems written in JAX: the same numbers as the native ones, derivatives exact to rounding."""
 
-import subprocess
 import sys
 from functools import lru_cache
 from math import exp
@@ -9,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from examples.nonlinear_oscillator.model import oscillator
+from tests import processes
 
 import cosolve as cs
 from cosolve.jax import tools as jax_tools
@@ -84,6 +84,7 @@ def test_equations_and_outputs_are_those_of_the_model() -> None:
 # -- derivatives -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
 @pytest.mark.parametrize(
     "settings", [*SETTINGS, pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["solver"]
@@ -337,7 +338,7 @@ def test_precision_of_other_programs_is_left_alone() -> None:
 
 def test_jax_is_loaded_only_when_used() -> None:
     code = "import sys, cosolve as cs; cs.JaxOde; assert 'jax' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    processes.run([sys.executable, "-c", code], check=True)
 
 
 # -- parameters, laws --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def serve(
         str | None, typer.Option("--key", help="What clients must know.", show_default="COSOLVE_KEY, or a random one")
     ] = None,
 ) -> None:
-    """Offer a subsystem to runs on other machines (cosolve.Remote), until Ctrl-C."""
+    """Offer a subsystem to runs on other machines (cosolve.Remote), until Ctrl-C or SIGTERM."""
     from cosolve.process.remote import serve as offer
 
     def ready(address: str, secret: str) -> None:

@@ -23,6 +23,7 @@ from cosolve.errors import CosolveError, SubsystemError
 from cosolve.fmu.bench import STEPS, Bench
 from cosolve.fmu.description import CO_SIMULATION, Variable
 from cosolve.fmu.findings import Finding
+from cosolve.process.ending import end_with
 from cosolve.signal.polynomial import Polynomial
 
 _WRONG = 0.05  # of the largest entry: what derivatives may differ by from difference quotients
@@ -367,6 +368,7 @@ CLAIMS = (
 
 def main(order: dict[str, Any]) -> None:
     """Answer from claim `first` on, one line of JSON each."""
+    end_with(order["parent"])
     bench = Bench(order)
     with Path(order["answers"]).open("a", encoding="utf-8") as answers:
         for claim in CLAIMS[order["first"] :]:

@@ -171,7 +171,7 @@ def _process(order: dict[str, Any], timeout: float, folder: Path) -> tuple[str, 
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONFAULTHANDLER"}
     with log.open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cosolve.fmu.claims", json.dumps(order)],
+            [sys.executable, "-m", "cosolve.fmu.claims", json.dumps({**order, "parent": os.getpid()})],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,

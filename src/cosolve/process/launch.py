@@ -169,7 +169,7 @@ class Worker:
 
     def kill(self) -> None:
         """End the process now."""
-        _kill(self.process)
+        kill_group(self.process)
 
     def close(self) -> None:
         """Let the process end by itself, or end it."""
@@ -214,7 +214,7 @@ def rebuilt(failure: tuple[bytes | None, str, str, str]) -> Exception:
     return error
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
     """End the process and whatever it started."""
     with suppress(OSError):
         if os.name == "nt":
@@ -233,5 +233,5 @@ def _end(process: subprocess.Popen[bytes], log: IO[bytes], owner: int) -> None:
     try:
         process.wait(timeout=_FAREWELL)
     except subprocess.TimeoutExpired:
-        _kill(process)
+        kill_group(process)
     log.close()

@@ -25,14 +25,15 @@ from cosolve.basics.checks import positive
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.channel import Disconnected, Tcp, TimedOut
-from cosolve.process.launch import rebuilt
+from cosolve.process.ending import Asked, end_with, sigterm_raises
+from cosolve.process.launch import kill_group, rebuilt
 from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.process.worker import Server
 
 _HANDSHAKE = 10.0  # seconds
 _NONCE, _MAC = 32, 32  # bytes
 _LOADING = 60.0  # seconds beyond `timeout`
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.remote import _answer; _answer({fd})"
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.remote import _answer; _answer({fd}, {parent})"
 KEY = "COSOLVE_KEY"  # environment variable
 
 
@@ -150,7 +151,7 @@ def serve(
     key: str | None = None,
     ready: Callable[[str, str], None] | None = None,
 ) -> None:
-    """Offer what the factory `source` ("file.py:function" or "module:function") builds, until interrupted.
+    """Offer what the factory `source` ("file.py:function" or "module:function") builds, until Ctrl-C or SIGTERM.
 
     `ready(address, key)` is called once connections are accepted; without `key` a random one is made.
     """
@@ -160,7 +161,6 @@ def serve(
         raise SetupError(f"serve: a factory is named as 'module:function' or 'file.py:function', not {source!r}")
     secret = key or os.environ.get(KEY) or secrets.token_hex(16)
     order = {"folder": os.getcwd(), "arguments": sys.argv, "script": None, "source": source}
-    path = [os.path.abspath(entry) for entry in sys.path]
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
@@ -171,22 +171,30 @@ def serve(
             ready(f"{host}:{listener.getsockname()[1]}", secret)
         listener.settimeout(1.0)
         try:
-            while True:
-                children = [child for child in children if child.poll() is None]  # collects those that ended
-                with suppress(TimeoutError):
-                    connection, _ = listener.accept()
-                    with connection:
-                        fd = connection.fileno()
-                        program = [sys.executable, "-c", _PROGRAM.format(path=path, fd=fd)]
-                        child = subprocess.Popen(program, stdin=subprocess.PIPE, pass_fds=[fd])
-                    assert child.stdin is not None
-                    with child.stdin:
-                        child.stdin.write(pickle.dumps((order, secret.encode())))
-                    children.append(child)
+            with suppress(Asked), sigterm_raises():
+                _accept(listener, children, order, secret.encode())
         finally:
             for child in children:
-                child.kill()
-                child.wait()
+                kill_group(child)
+
+
+def _accept(
+    listener: socket.socket, children: list[subprocess.Popen[bytes]], order: dict[str, Any], key: bytes
+) -> None:
+    """A process for every connection, in a group of its own: Ctrl-C reaches the server only, which ends them."""
+    path = [os.path.abspath(entry) for entry in sys.path]
+    while True:
+        children[:] = [child for child in children if child.poll() is None]  # collects those that ended
+        with suppress(TimeoutError):
+            connection, _ = listener.accept()
+            with connection:
+                fd = connection.fileno()
+                program = [sys.executable, "-c", _PROGRAM.format(path=path, fd=fd, parent=os.getpid())]
+                child = subprocess.Popen(program, stdin=subprocess.PIPE, pass_fds=[fd], process_group=0)
+            children.append(child)
+            assert child.stdin is not None
+            with child.stdin:
+                child.stdin.write(pickle.dumps((order, key)))
 
 
 class _Offered(Server):
@@ -200,8 +208,9 @@ class _Offered(Server):
         return super()._load(self._order)
 
 
-def _answer(fd: int) -> None:
+def _answer(fd: int, parent: int) -> None:
     """One connection, in a process of its own."""
+    end_with(parent)
     order, key = pickle.loads(sys.stdin.buffer.read())
     channel = Tcp(socket.socket(fileno=fd))
     with suppress(Disconnected, TimedOut):

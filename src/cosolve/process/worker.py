@@ -13,8 +13,6 @@ import pickle
 import runpy
 import socket
 import sys
-import threading
-import time
 import traceback
 import types
 from collections.abc import Callable
@@ -26,6 +24,7 @@ import numpy as np
 from cosolve.errors import SetupError
 from cosolve.process import message as m
 from cosolve.process.channel import Channel, Disconnected, Pipe, Tcp
+from cosolve.process.ending import end_with
 from cosolve.process.shared_memory import SharedMemory
 from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.base import Subsystem
@@ -242,13 +241,6 @@ def _import_script(kind: str, name: str) -> None:
     sys.modules["__main__"] = sys.modules["__mp_main__"] = script
 
 
-def _watch_parent(parent: int) -> None:
-    """End with the run even when it was killed and this process is busy."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
 def _print_to_log() -> None:
     """Whatever is printed, also by compiled code, goes to the log, line by line."""
     os.dup2(2, 1)
@@ -268,7 +260,7 @@ def main(parent: int, port: int = 0) -> None:
     else:
         channel = pipe
     _print_to_log()
-    threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+    end_with(parent)
     server = Server()
     server.pipe = pipe
     with suppress(Disconnected):

@@ -6,15 +6,14 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from math import ceil
 from time import perf_counter
 from typing import Any
 
 from cosolve.errors import SetupError
-from cosolve.sweeps.job import Collected, Item, Job, Sink
+from cosolve.sweeps.job import Item, Job, Sink
 from cosolve.sweeps.single_runs import in_words, run_chunk, run_items
+from cosolve.sweeps.workers import Workers
 
 _SERIAL_FIRST = 1.0  # seconds of running here before anything else is thought of
 _WORTH_STARTING = 5.0  # seconds of work left that repay starting processes
@@ -69,76 +68,35 @@ def chunks_of(items: Sequence[Item], workers: int) -> list[Sequence[Item]]:
 
 
 def run_in_processes(job: Job, items: Sequence[Item], workers: int, sink: Sink, tick: Tick) -> str:
-    """A few chunks at a time, so that few are under suspicion when a process dies."""
-    workers = min(workers, len(items))
-    waiting: list[Sequence[Item]] = list(reversed(chunks_of(items, workers)))
-    if not _can_start(workers):
-        run_items(job, items, sink, tick)
-        return "in this process: worker processes end at once (is the call under if __name__ == '__main__'?)"
+    """A chunk at a time for each process; where one dies, its variants run again one by one, to find which kills it."""
+    count = min(workers, len(items))
+    waiting: list[Sequence[Item]] = list(reversed(chunks_of(items, count)))
+    suspects: list[Item] = []
     died = 0
-    while waiting:
-        suspects = _until_broken(job, waiting, workers, sink, tick)
-        for chunk in suspects:  # each alone: who kills its process?
-            for item in chunk:
-                died += not _alone(job, item, sink, tick)
-    lost = f"; {died} of them ended their process" if died else ""
-    return f"in {workers} processes{lost}"
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-
-
-def _can_start(workers: int) -> bool:
-    with _pool(1) as pool:
-        try:
-            return pool.submit(os.getpid).result() > 0
-        except BrokenProcessPool:
-            return False
-
-
-def _until_broken(
-    job: Job, waiting: list[Sequence[Item]], workers: int, sink: Sink, tick: Tick
-) -> list[Sequence[Item]]:
-    """Run chunks until none is left or a process dies; the chunks that were under way then."""
-    running: dict[Future[Collected], Sequence[Item]] = {}
-    with _pool(workers) as pool:
-        try:
-            while waiting or running:
-                while waiting and len(running) < workers:
-                    chunk = waiting.pop()
-                    try:
-                        running[pool.submit(run_chunk, job, chunk, False)] = chunk
-                    except BrokenProcessPool:
-                        waiting.append(chunk)
-                        raise
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    found = future.result()  # raises when its process is gone
-                    chunk = running.pop(future)
+    with Workers(job, count) as staff:
+        able = staff.can_start()
+        while able and (waiting or staff.busy):
+            staff.hand_out(waiting)
+            for chunk, found in staff.collect():
+                if found is None:
+                    suspects.extend(chunk)
+                else:
                     found.hand_on(sink)
                     tick(_runs(chunk))
-        except BrokenProcessPool:
-            return list(running.values())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return []
-
-
-def _alone(job: Job, item: Item, sink: Sink, tick: Tick) -> bool:
-    """Run one variant in a process of its own; False when that dies."""
-    with _pool(1) as pool:
-        try:
-            pool.submit(run_chunk, job, [item], False).result().hand_on(sink)
-            return True
-        except BrokenProcessPool:
-            for m, s in item[2]:
-                sink.fail((item[0], m, s), "its worker process died (out of memory, or a crash in a library)")
-            return False
-        finally:
+        for item in suspects:
+            found = staff.alone([item])
+            if found is None:
+                died += 1
+                for m, s in item[2]:
+                    sink.fail((item[0], m, s), "its worker process died (out of memory, or a crash in a library)")
+            else:
+                found.hand_on(sink)
             tick(len(item[2]))
+    if not able:
+        run_items(job, items, sink, tick)
+        return "in this process: worker processes end at once (is the call under if __name__ == '__main__'?)"
+    lost = f"; {died} of them ended their process" if died else ""
+    return f"in {count} processes{lost}"
 
 
 def _runs(items: Sequence[Item]) -> int:

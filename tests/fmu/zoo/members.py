@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests import processes
 from tests.fmu.build import SUFFIX, compiler, description, headers
 from tests.fmu.catalogue import Model, Var
 
@@ -202,7 +202,7 @@ def library(fmi: int) -> bytes:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as work:
             made = Path(work) / target.name
-            subprocess.run([*command, "-o", str(made)], check=True)
+            processes.run([*command, "-o", str(made)], check=True)
             made.replace(target)
     return target.read_bytes()
 

@@ -2,13 +2,13 @@
 
 import logging
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
 from tests.fmu.zoo.members import STRANGE, animal
 from tests.fmu.zoo.pairs import expected, pair, part, y
 
@@ -88,11 +88,9 @@ def test_resources_in_a_folder_with_spaces_and_umlauts(fmi, tmp_path):
         "s = cs.System({'a': a}); s.set('a.u', 2.0)\n"
         "print(repr(float(cs.simulate(s, t_end=1.0, method=cs.Jacobi(0), step=0.05)['a.y'][-1])))\n"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", words],
         env={**os.environ, "TMPDIR": str(folder)},
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert float(done.stdout) == pytest.approx(2.0 * (np.exp(-5.0) * 0.5 - (1 - np.exp(-5.0)) * 0.5), abs=1e-14)

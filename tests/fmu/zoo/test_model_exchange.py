@@ -37,6 +37,7 @@ def test_the_loop(name, fmi):
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-9)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", ["Jacobi(1)", "SemiImplicit(1)", "Implicit(1)"])
 @pytest.mark.parametrize(("name", "fmi"), [case for case in CASES if case[0] in ("reset_garbage", "outputs_late")])
 def test_the_twin(name, fmi, method):

@@ -2,10 +2,10 @@
 
 import gc
 import os
-import subprocess
 import sys
 
 import pytest
+from tests import processes
 from tests.fmu.zoo.members import animal
 from tests.fmu.zoo.pairs import pair, part
 
@@ -38,7 +38,7 @@ def test_saved_states_are_freed_in_time(fmi):
     """Python's debugging allocator fills freed memory with garbage: whoever touches it crashes."""
     environment = {**os.environ, "PYTHONMALLOC": "debug", "MALLOC_PERTURB_": "165", "MALLOC_CHECK_": "3"}
     words = RUN.format(file=str(animal("plain", fmi)))
-    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, check=False)
+    done = processes.run([sys.executable, "-c", words], env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "done\n"
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.io.crosscheck.worker import main; main({tool!r})"
+from cosolve.process.ending import end_with
+
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.io.crosscheck.worker import main; main({tool!r}, {parent})"
 STAGES = ("before the first run", "in the first run", "in the second run", "when it was freed")
 
 
@@ -53,7 +55,7 @@ def run(tool: str, job: dict[str, Any], timeout: float) -> Outcome:
         )
         with (folder / "said").open("wb") as said:
             process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM.format(path=path, tool=tool)],
+                [sys.executable, "-c", _PROGRAM.format(path=path, tool=tool, parent=os.getpid())],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -106,8 +108,9 @@ def _how(code: int) -> str:
     return f"ended with code {code}"
 
 
-def main(tool: str) -> None:
+def main(tool: str, parent: int) -> None:
     """In the process: run the job of the working folder, and leave behind how far it came."""
+    end_with(parent)
     from cosolve.io.crosscheck.tools import TOOLS
 
     job = json.loads(Path("job.json").read_text())

@@ -1,0 +1,99 @@
+"""How processes that a run starts come to their end: on SIGTERM at once, and with the process that started them.
+
+A run ends its processes when it ends. One that is killed cannot: its processes have to notice by themselves, also while
+they compute. Nothing is cleaned up then, because what they compute may hang.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_LOOK = 0.5  # seconds between two looks at the parent
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+
+
+def end_with(parent: int) -> None:
+    """End this process, whatever it does, when the process `parent` that started it is gone, and on SIGTERM."""
+    end_on_sigterm()
+    threading.Thread(target=_watch, args=(parent,), name="parent watch", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
+
+
+def end_on_sigterm() -> None:
+    """Hear SIGTERM again where the process that started this one ignores it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def end_with_thread() -> None:
+    """On Linux: be killed as soon as the *thread* that started this process ends, even inside machine code.
+
+    Only for processes that this thread outlives, as those of a sweep. Elsewhere nothing happens.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+
+
+class Asked(BaseException):
+    """SIGTERM came."""
+
+
+@contextmanager
+def sigterm_raises() -> Iterator[None]:
+    """Inside, SIGTERM raises `Asked`, so that what has to be cleaned up is; only the main thread can do that.
+
+    >>> import os, signal
+    >>> with sigterm_raises():
+    ...     try:
+    ...         os.kill(os.getpid(), signal.SIGTERM)
+    ...     except Asked:
+    ...         print("asked to end")
+    asked to end
+    """
+
+    def ask(number: int, frame: object) -> None:
+        raise Asked
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def ctrl_c_later() -> Iterator[None]:
+    """Ctrl-C is heard at the end; processes started inside do not hear it until they call `hear_ctrl_c_but_go_on`."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def hear_ctrl_c_but_go_on() -> None:
+    """Ctrl-C at a terminal reaches a run and its processes alike: here nothing happens, since the run ends them.
+
+    Programs that this process starts hear it as usual, which they would not if it were ignored here.
+    """
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
