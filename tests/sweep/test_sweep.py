@@ -198,7 +198,7 @@ def test_the_compiled_loop_runs_what_does_not_run_in_blocks() -> None:
     found = cs.sweep(symmetric, {"c": [1e3], "d": damping}, **run)
     assert found.attrs["how"] == (
         "20 runs one by one through the compiled loop in this process, not in blocks "
-        "(Implicit does not run in blocks (Jacobi, GaussSeidel and SemiImplicit do))"
+        "(Implicit does not run in blocks: its macro step uses the verb 'met', which has no meaning there)"
     )
     readable = cs.sweep(symmetric, {"c": [1e3], "d": damping[:1]}, **run, compiled=False)
     assert "compiled loop" not in readable.attrs["how"]
