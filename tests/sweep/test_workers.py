@@ -82,7 +82,7 @@ def build(length):
 
 found = cs.sweep(build, {"length": [1.0, 2.0]}, methods=cs.Jacobi(1), steps=0.01, t_end=0.1, record="rod.x",
                  executor="processes", workers=1)
-print(len(found.errors), found.how)
+print(len(cs.failures(found)), found.attrs["how"])
 """
 
 
