@@ -18,10 +18,10 @@ from time import perf_counter
 
 import numpy as np
 
-from cosolve.mapping import Mapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
+from cosolve.mapping import FieldMapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
 
 REPEATS = 5
-Build = Callable[[Mesh, Mesh], Mapping]
+Build = Callable[[Mesh, Mesh], FieldMapping]
 METHODS: dict[str, Build] = {
     "nearest neighbour": nearest_neighbour,
     "barycentric": barycentric,

@@ -307,7 +307,7 @@ REQUESTS = {
     "degree True": (["Implicit", "degree", "True"], lambda: cs.Implicit(degree=True)),
     "degree text": (["GaussSeidel", "degree", "'two'"], lambda: cs.GaussSeidel(degree="two")),
     "predictor -1": (["SemiImplicit", "predictor", "-1"], lambda: cs.SemiImplicit(predictor=-1)),
-    "outputs mode": (["'as used'", "'exchanged'", "'b'"], lambda: cs.Jacobi(outputs="b")),
+    "outputs mode": (["'as_used'", "'exchanged'", "'b'"], lambda: cs.Jacobi(outputs="b")),
     "jacobian mode": (["'auto'", "'difference'", "'exact'"], lambda: cs.SemiImplicit(jacobian="exact")),
     "increment 0": (["increment", "positive", "0"], lambda: cs.SemiImplicit(increment=0)),
     "increment text": (["increment", "positive", "'x'"], lambda: cs.Implicit(increment="x")),
@@ -320,12 +320,15 @@ REQUESTS = {
     "order of unknown": (["GaussSeidel", "order", "'c'", "'a'"], lambda: run(method=cs.GaussSeidel(order=["c"]))),
     "order twice": (["order", "twice"], lambda: cs.GaussSeidel(order=["a", "a"])),
     "order as text": (["order", "list", "['ab']"], lambda: cs.GaussSeidel(order="ab")),
-    "no master": (["MasterSlave", "master=''", "'a'"], lambda: run(method=cs.MasterSlave())),
-    "unknown master": (["MasterSlave", "'pump'", "'a'"], lambda: run(method=cs.MasterSlave(master="pump"))),
-    "MasterSlave order of unknown": (["order", "'c'"], lambda: run(method=cs.MasterSlave(master="a", order=["c"]))),
-    "MasterSlave with Adaptive": (
-        ["MasterSlave", "chooses its steps itself", "no step"],
-        lambda: run(method=cs.MasterSlave(master="a"), step=cs.Adaptive()),
+    "no master": (["LeaderFollower", "leader=''", "'a'"], lambda: run(method=cs.LeaderFollower())),
+    "unknown master": (["LeaderFollower", "'pump'", "'a'"], lambda: run(method=cs.LeaderFollower(leader="pump"))),
+    "LeaderFollower order of unknown": (
+        ["order", "'c'"],
+        lambda: run(method=cs.LeaderFollower(leader="a", order=["c"])),
+    ),
+    "LeaderFollower with Adaptive": (
+        ["LeaderFollower", "chooses its steps itself", "no step"],
+        lambda: run(method=cs.LeaderFollower(leader="a"), step=cs.Adaptive()),
     ),
     "Adaptive rtol 0": (["rtol", "positive", "0"], lambda: cs.Adaptive(rtol=0)),
     "Adaptive rtol text": (["rtol", "positive", "'x'"], lambda: cs.Adaptive(rtol="x")),
@@ -358,11 +361,11 @@ def test_a_method_that_needs_rollback_names_who_lacks_it_and_what_would_do(metho
 
 
 def test_a_master_without_own_steps_is_refused():
-    words = ["MasterSlave", "'a' (Linear)", "internal steps", "dopri5", "GaussSeidel"]
-    refused(words, lambda: run(ring(line()), cs.MasterSlave(master="a")), cs.CapabilityError)
+    words = ["LeaderFollower", "'a' (Linear)", "internal steps", "dopri5", "GaussSeidel"]
+    refused(words, lambda: run(ring(line()), cs.LeaderFollower(leader="a")), cs.CapabilityError)
 
 
-@pytest.mark.parametrize("method", [cs.Jacobi(), cs.GaussSeidel(), cs.MasterSlave(master="a")], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [cs.Jacobi(), cs.GaussSeidel(), cs.LeaderFollower(leader="a")], ids=lambda m: m.name)
 def test_explicit_methods_refuse_equations(method):
     system = cs.System({"a": decay()})
     system.equations({"lam": "a.u"}, lambda lam, y: y - 1, of="a.y")
@@ -578,7 +581,7 @@ def test_own_steps_that_go_wrong_are_named():
         (None, ["None", "(t1, outputs)"]),
         ((0.5, "x"), ["'x'", "real numbers"]),
     ]:
-        call = lambda: run(ring(Leader()), cs.MasterSlave(master="a"), step=None)  # noqa: E731
+        call = lambda: run(ring(Leader()), cs.LeaderFollower(leader="a"), step=None)  # noqa: E731
         stopped(["'a'", *words], call, cs.SubsystemError, 0, 0.0, "a")
 
 

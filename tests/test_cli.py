@@ -104,7 +104,7 @@ def test_debug_shows_the_traceback():
         (["--step", "0"], "step must be a positive, finite number"),
         (["--method", "jacoby"], "there is no method 'jacoby'; did you mean 'jacobi'?"),
         (["--method", "jacobi:one"], "write a method as name:degree"),
-        (["--method", "master-slave"], "master='' is not among the subsystems"),
+        (["--method", "leader-follower"], "leader='' is not among the subsystems"),
         (["--degree", "-1"], "degree must be 0, 1, 2"),
     ],
 )
@@ -166,13 +166,13 @@ def test_compare_ranks_methods_against_a_named_reference():
 def test_compare_reports_what_fails_and_what_does_not_fit():
     done = _cosolve(
         *("compare", EXAMPLE, "--step", "1e-2", "--t-end", "2"),
-        *("--methods", "jacobi:1,master-slave,implicit:0", "--reference", "implicit:1@1e-3"),
+        *("--methods", "jacobi:1,leader-follower,implicit:0", "--reference", "implicit:1@1e-3"),
     )
     assert done.exit_code == 0
     assert "stopped" in done.output
     assert "refused" in done.output
     assert "against Implicit(1), step 0.001" in done.output
-    assert "MasterSlave(1): MasterSlave: master=''" in done.output
+    assert "LeaderFollower(1): LeaderFollower: leader=''" in done.output
     assert _cosolve("compare", EXAMPLE, "--reference", "implicit").exit_code == 2
     assert _cosolve("compare", EXAMPLE, "--methods", ",").exit_code == 2
 

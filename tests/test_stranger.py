@@ -151,7 +151,7 @@ def test_a_stranger_follows_a_master():
     system = cs.System({"mass": Minimal(), "actuator": actuator})
     system.connect("mass.x", "actuator.x")
     system.connect("actuator.f", "mass.f")
-    result = cs.simulate(system, t_end=2.0, method=cs.MasterSlave(degree=1, master="actuator"))
+    result = cs.simulate(system, t_end=2.0, method=cs.LeaderFollower(degree=1, leader="actuator"))
     assert result["mass.x"][-1] == pytest.approx(EXACT, abs=1e-3)
 
 
@@ -161,7 +161,7 @@ def test_a_stranger_may_lead():
             t1 = min(t0 + 0.013, t_max)
             return t1, self.advance(t0, t1, u)
 
-    result = cs.simulate(coupled(Leader()), t_end=2.0, method=cs.MasterSlave(degree=2, master="mass"))
+    result = cs.simulate(coupled(Leader()), t_end=2.0, method=cs.LeaderFollower(degree=2, leader="mass"))
     assert result["mass.x"][-1] == pytest.approx(EXACT, abs=1e-3)
     assert len(result) == int(np.ceil(2.0 / 0.013)) + 1
 

@@ -23,7 +23,7 @@ from examples.algebraic_loop.model import STARTS, U1, U2, run
 
 CORRECTORS = (
     cs.Newton(),
-    cs.Damped(cs.Newton()),
+    cs.LineSearch(cs.Newton()),
     cs.NewtonKrylov(),
     cs.Broyden(initial="exact"),
     cs.Broyden(initial=-1.0),

@@ -28,7 +28,7 @@ TABLES: dict[str, tuple[str, cs.Corrector]] = {
     "T2.5": ("Newton-Krylov", cs.NewtonKrylov(rtol=1e-12)),
 }
 OTHERS: dict[str, cs.Corrector] = {
-    "damped Newton": cs.Damped(cs.Newton()),
+    "damped Newton": cs.LineSearch(cs.Newton()),
     "secant": cs.Secant(),
     "Anderson": cs.Anderson(),
     "IQN-ILS": cs.IqnIls(),

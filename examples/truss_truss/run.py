@@ -96,7 +96,7 @@ ROWS = [
     ),
     Row(
         "enhanced IJCSA as printed",
-        implicit(local="output equation"),
+        implicit(local="output_equation"),
         every_iteration,
         789,
         789,
@@ -104,7 +104,7 @@ ROWS = [
         "again; with a single local iteration at first (published 666, and 900 with modified Newton) the error "
         "doubles, so that is not offered",
     ),
-    Row("enhanced+", implicit(local="one step"), every_iteration, None, 788, one_step=True),
+    Row("enhanced+", implicit(local="one_step"), every_iteration, None, 788, one_step=True),
     Row("basic IJCSA, first-order hold", implicit(degree=1), every_iteration, None, 633),
     Row("basic IJCSA, modified Newton", implicit(), every_step, None, 1216),
     Row(

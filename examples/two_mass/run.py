@@ -119,7 +119,7 @@ def jacobi_trivial_start(path: Path, use: Settings) -> Errors:
 
 def jacobi_master_slave_start(path: Path, use: Settings) -> Errors:
     """Fig. 2.21."""
-    system, start = with_micro_steps("ode5", 1e-6), cs.MasterSlaveStart(master="one")
+    system, start = with_micro_steps("ode5", 1e-6), cs.LeaderFollowerStart(leader="one")
     return _over_steps(
         path,
         use,

@@ -10,13 +10,13 @@
 
 models      Subsystem (write your own), Ode, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde, JaxStatic,
             SecondOrder, Multibody (a MultibodyModel), ExudynModel, Fmu, Isolated, Remote, FreeRunning, SelfDriven
-joining     System, Joint, assemble, Port, At, Mesh, Mapping (mortar, dual_mortar, barycentric, nearest_neighbour,
+joining     System, Joint, assemble, Port, At, Mesh, FieldMapping (mortar, dual_mortar, barycentric, nearest_neighbour,
             radial_basis, read_mesh)
-methods     Jacobi, GaussSeidel, MasterSlave, SemiImplicit, Implicit, DynamicStatic; step=Adaptive(...);
+methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic; step=Adaptive(...);
             constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
-correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, Damped
-running     simulate, Stepper, Result, load; sweep (gives an xarray.Dataset), failures, plot_map
-judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, structure,
+correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
+running     simulate, Stepper, Result, load_result; sweep (gives an xarray.Dataset), failures, plot_map
+judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, coupling_structure,
             check_jacobians, nrmse, wrmse
 files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and TOML files
 

@@ -16,7 +16,7 @@ from .analysis import (
     slope as slope,
     spectral_radius as spectral_radius,
     stability_map as stability_map,
-    structure as structure,
+    coupling_structure as coupling_structure,
     wrmse as wrmse,
 )
 from .analysis.jacobians import (
@@ -27,7 +27,7 @@ from .corrector import (
     Anderson as Anderson,
     Broyden as Broyden,
     Corrector as Corrector,
-    Damped as Damped,
+    LineSearch as LineSearch,
     IqnIls as IqnIls,
     IqnImvj as IqnImvj,
     Newton as Newton,
@@ -87,10 +87,10 @@ from .jax.static import (
     JaxStatic as JaxStatic,
 )
 from .jax.tools import (
-    differentiate as differentiate,
+    jax_derivative as jax_derivative,
 )
 from .mapping import (
-    Mapping as Mapping,
+    FieldMapping as FieldMapping,
     Mesh as Mesh,
     barycentric as barycentric,
     dual_mortar as dual_mortar,
@@ -105,6 +105,7 @@ from .method import (
     GaussSeidel as GaussSeidel,
     Implicit as Implicit,
     Jacobi as Jacobi,
+    LeaderFollower as LeaderFollower,
     MasterSlave as MasterSlave,
     Method as Method,
     SemiImplicit as SemiImplicit,
@@ -113,8 +114,9 @@ from .method import (
 )
 from .run.startup import (
     KnownHistory as KnownHistory,
-    MasterSlaveStart as MasterSlaveStart,
+    LeaderFollowerStart as LeaderFollowerStart,
     RisingDegree as RisingDegree,
+    Startup as Startup,
 )
 from .multibody.coupling import (
     Joint as Joint,
@@ -139,7 +141,7 @@ from .process.static_process import (
 )
 from .result import (
     Result as Result,
-    load as load,
+    load_result as load_result,
 )
 from .run import (
     Pace as Pace,

@@ -20,7 +20,7 @@ def linear_pair() -> cs.System:
         (cs.SemiImplicit(1, refresh="run"), "kept for a run"),
         (cs.Implicit(1, corrector=cs.Aitken()), "Newton per step or iteration is compiled"),
         (cs.Implicit(1, corrector=cs.Relaxation(), sweep="gauss-seidel"), "Newton per step or iteration is compiled"),
-        (cs.MasterSlave(1, master="one"), "MasterSlave is not compiled"),
+        (cs.LeaderFollower(1, leader="one"), "LeaderFollower is not compiled"),
     ],
 )
 def test_methods_that_are_not_compiled(method, words) -> None:

@@ -122,7 +122,7 @@ def test_same_rows_when_some_are_left_out(every, save, tmp_path) -> None:
     compiled = cs.simulate(pendulums("ode4", 1e-3), **run, compiled=True, save=path if save else None)
     same(compiled, readable)
     if save:
-        same(cs.load(path), readable)
+        same(cs.load_result(path), readable)
 
 
 def test_a_run_goes_on_from_a_saved_state_in_either_engine(tmp_path) -> None:

@@ -97,8 +97,8 @@ def test_results_end_exactly_at_t_end(H, t_end, t_start):
     for method, step in [
         (cs.Jacobi(), H),
         (cs.Jacobi(), cs.Adaptive(rtol=1e-3, H_init=H, H_max=0.33)),
-        (cs.MasterSlave(master="ball"), None),
-        (cs.MasterSlave(master="ball"), H),
+        (cs.LeaderFollower(leader="ball"), None),
+        (cs.LeaderFollower(leader="ball"), H),
     ]:
         result = cs.simulate(system, t_start=t_start, t_end=end, method=method, step=step, every=3)
         assert result.t[-1] == end

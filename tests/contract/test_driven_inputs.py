@@ -24,7 +24,7 @@ def driven(subsystem, by, name="u"):
 
 METHODS = [
     *(cs.Jacobi(0), cs.Jacobi(1), cs.Jacobi(1, outputs="exchanged"), cs.GaussSeidel(2), cs.SemiImplicit(1)),
-    *(cs.SemiImplicit(1, jacobian="difference"), cs.Implicit(1), cs.MasterSlave(1, master="a")),
+    *(cs.SemiImplicit(1, jacobian="difference"), cs.Implicit(1), cs.LeaderFollower(1, leader="a")),
 ]
 
 
@@ -32,7 +32,7 @@ METHODS = [
 @pytest.mark.parametrize("kind", [integrator, lambda: cs.Linear(0, 1, 1, x0=[0.0], inputs=["u"], outputs=["x"])])
 def test_the_integral_of_a_table_is_exact(method, kind):
     """Knots at 0.33 lie inside a macro step; a Static of time would be extrapolated across them."""
-    if isinstance(method, cs.MasterSlave) and kind is not integrator:
+    if isinstance(method, cs.LeaderFollower) and kind is not integrator:
         pytest.skip("a Linear has no steps of its own")
     system = driven(kind(), cs.Table(TIMES, VALUES))
     run = cs.simulate(system, t_end=1.0, method=method, step=0.1)
@@ -196,7 +196,7 @@ def test_it_can_be_recorded_alone_and_saved(tmp_path):
         driven(integrator(), np.cos), t_end=1.0, method=cs.Jacobi(0), step=0.5, record=["a.u"], save=tmp_path / "a.h5"
     )
     assert run.names == ["a.u"]
-    assert cs.load(tmp_path / "a.h5")["a.u"].tolist() == np.cos([0.0, 0.5, 1.0]).tolist()
+    assert cs.load_result(tmp_path / "a.h5")["a.u"].tolist() == np.cos([0.0, 0.5, 1.0]).tolist()
 
 
 def test_an_isolated_subsystem_gets_the_same_signal():

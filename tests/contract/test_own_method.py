@@ -77,4 +77,4 @@ def test_one_repetition_is_of_second_order_with_degree_one():
 
 def test_a_text_with_a_verb_that_an_engine_does_not_know_is_refused_by_it_with_the_verb():
     assert "verb 'settled'" in cs.why_not_compiled(oscillators(), cs.Jacobi(1, outputs="exchanged"))
-    assert "verb 'lead'" in cs.why_not_compiled(oscillators(), cs.MasterSlave(master="one"))
+    assert "verb 'lead'" in cs.why_not_compiled(oscillators(), cs.LeaderFollower(leader="one"))

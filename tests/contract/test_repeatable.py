@@ -14,7 +14,7 @@ METHODS = {
     "Jacobi exchanged": (cs.Jacobi(degree=1, outputs="exchanged"), 0.05),
     "Jacobi adaptive": (cs.Jacobi(degree=1), cs.Adaptive(rtol=1e-3, H_init=0.01)),
     "GaussSeidel": (cs.GaussSeidel(degree=2, order=["b"]), 0.05),
-    "MasterSlave": (cs.MasterSlave(degree=1, master="b"), None),
+    "LeaderFollower": (cs.LeaderFollower(degree=1, leader="b"), None),
     "SemiImplicit": (cs.SemiImplicit(degree=2), 0.05),
     "SemiImplicit differenced": (cs.SemiImplicit(degree=1, jacobian="difference"), 0.05),
     "SemiImplicit adaptive": (cs.SemiImplicit(degree=2), cs.Adaptive(rtol=1e-4, H_init=0.01)),

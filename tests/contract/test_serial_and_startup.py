@@ -52,7 +52,7 @@ def test_a_rejected_step_of_the_master_slave_start_leaves_no_trace(degree):
         crew, method = Crew(system.plan()), cs.Jacobi(degree)
         _, z = crew.start(0.0)
         history = History(z, depth=method.depth)
-        step = cs.MasterSlaveStart(master="a").wrap(crew, method, bind(method, crew))
+        step = cs.LeaderFollowerStart(leader="a").wrap(crew, method, bind(method, crew))
         history.push(step(history, Window(0.0, 0.05, 0.05)).z, 0.05)
         states = crew.save()
         for H in rejected:

@@ -7,7 +7,7 @@ import pytest
 from examples.added_mass_string.model import TABLE, U_END, Model, march, simulate
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Anderson, Broyden, Damped, IqnIls, IqnImvj, NewtonKrylov, Relaxation
+from cosolve.corrector import Aitken, Anderson, Broyden, IqnIls, IqnImvj, LineSearch, NewtonKrylov, Relaxation
 
 RHO = tuple(TABLE)
 
@@ -92,7 +92,7 @@ def test_plain_parallel_sweeps_diverge_with_a_heavy_fluid():
         (IqnImvj(), "gauss-seidel", 5.0),
         (NewtonKrylov(), "jacobi", 8.0),
         (NewtonKrylov(), "gauss-seidel", 8.0),
-        (Damped(cs.Newton()), "jacobi", 2.0),
+        (LineSearch(cs.Newton()), "jacobi", 2.0),
     ],
     ids=lambda value: str(value),
 )

@@ -8,9 +8,9 @@ from cosolve.corrector import (
     Aitken,
     Anderson,
     Broyden,
-    Damped,
     IqnIls,
     IqnImvj,
+    LineSearch,
     NewtonKrylov,
     Relaxation,
     Secant,
@@ -31,8 +31,8 @@ EVERY = [
     IqnIls(),
     IqnImvj(),
     NewtonKrylov(),
-    Damped(cs.Newton()),
-    Damped(IqnIls()),
+    LineSearch(cs.Newton()),
+    LineSearch(IqnIls()),
 ]
 
 
@@ -57,8 +57,8 @@ EVERY = [
         (lambda: NewtonKrylov(rtol=2.0), "rtol"),
         (lambda: NewtonKrylov(vectors=0), "vectors"),
         (lambda: NewtonKrylov(increment=0.0), "increment"),
-        (lambda: Damped("newton"), "corrector"),
-        (lambda: Damped(cs.Newton(), halvings=0), "halvings"),
+        (lambda: LineSearch("newton"), "corrector"),
+        (lambda: LineSearch(cs.Newton(), halvings=0), "halvings"),
         (lambda: Secant(initial=0.0), "initial"),
         (lambda: Secant(pairs=["ab"]), "pair"),
     ],
@@ -86,7 +86,7 @@ def test_a_dense_broyden_matrix_is_refused_for_fields():
         Broyden(form="direct").start_run([f"u[{i}]" for i in range(3000)])
 
 
-@pytest.mark.parametrize("corrector", [cs.Newton(), Broyden(initial="exact"), Damped(cs.Newton())], ids=repr)
+@pytest.mark.parametrize("corrector", [cs.Newton(), Broyden(initial="exact"), LineSearch(cs.Newton())], ids=repr)
 def test_a_serial_sweep_has_no_jacobian(corrector):
     with pytest.raises(cs.SetupError, match="Jacobian"):
         cs.Implicit(corrector=corrector, sweep="gauss-seidel")
@@ -164,7 +164,7 @@ def test_a_nan_from_a_corrector_stops_the_run():
 
 def test_all_correctors_have_a_name_in_system_files():
     assert set(CORRECTORS) == {
-        "aitken", "anderson", "broyden", "damped", "iqn-ils", "iqn-imvj", "newton", "newton-krylov", "relaxation",
+        "aitken", "anderson", "broyden", "line-search", "iqn-ils", "iqn-imvj", "newton", "newton-krylov", "relaxation",
         "secant",
     }  # fmt: skip
 
@@ -179,8 +179,8 @@ def test_all_correctors_have_a_name_in_system_files():
         ({"name": "broyden", "initial": 0.5}, "Broyden(initial=0.5, carry=True, form='inverse')"),
         ({"name": "secant", "pairs": [["a", "b"]], "initial": 0.0}, "Secant(pairs=[('a', 'b')], initial=0)"),
         (
-            {"name": "damped", "corrector": {"name": "newton", "refresh": "step"}},
-            "Damped(Newton(refresh='step'), halvings=20)",
+            {"name": "line-search", "corrector": {"name": "newton", "refresh": "step"}},
+            "LineSearch(Newton(refresh='step'), halvings=20)",
         ),
         ("newton-krylov", "NewtonKrylov(rtol=0.001, vectors=50)"),
     ],

@@ -23,7 +23,7 @@ from examples.two_mass import model as two_mass
 from examples.two_springs import model as springs
 
 import cosolve as cs
-from cosolve.corrector import Aitken, Anderson, Broyden, Damped, IqnIls, IqnImvj, NewtonKrylov, Relaxation, Secant
+from cosolve.corrector import Aitken, Anderson, Broyden, IqnIls, IqnImvj, LineSearch, NewtonKrylov, Relaxation, Secant
 
 CORRECTORS = {
     "relaxation": Relaxation(0.5),
@@ -39,8 +39,8 @@ CORRECTORS = {
     "iqn-ils": IqnIls(),
     "iqn-imvj": IqnImvj(),
     "newton-krylov": NewtonKrylov(),
-    "damped newton": Damped(cs.Newton()),
-    "damped iqn-ils": Damped(IqnIls()),
+    "damped newton": LineSearch(cs.Newton()),
+    "damped iqn-ils": LineSearch(IqnIls()),
 }
 SIMPLE = {"relaxation", "aitken", "aitken by entry", "secant"}  # one number, or one per entry: no directions
 SOLVED_NOT = {

@@ -5,7 +5,7 @@ import pytest
 from examples.newton_toy.model import PUBLISHED, iterate, system
 
 import cosolve as cs
-from cosolve.corrector import Broyden, Damped, NewtonKrylov
+from cosolve.corrector import Broyden, LineSearch, NewtonKrylov
 
 #: F is evaluated to a few rounding units, so the last rows cannot agree to more digits than that.
 ROUNDING = 4e-16
@@ -99,7 +99,7 @@ def test_gmres_solves_a_random_system():
         (Broyden(initial="exact"), 5),
         (Broyden(), 8),
         (NewtonKrylov(rtol=1e-12), 4),
-        (Damped(cs.Newton()), 4),
+        (LineSearch(cs.Newton()), 4),
     ],
     ids=repr,
 )

@@ -5,7 +5,7 @@ import pytest
 from examples.truss_truss.model import SOURCE, monolithic, system
 
 import cosolve as cs
-from cosolve.corrector import Anderson, Broyden, Damped, IqnIls, IqnImvj, NewtonKrylov, Secant
+from cosolve.corrector import Anderson, Broyden, IqnIls, IqnImvj, LineSearch, NewtonKrylov, Secant
 
 PAIRS = [("force", "displacement"), ("displacement", "force")]
 
@@ -41,7 +41,7 @@ def test_other_sources_of_the_jacobian_take_the_counts_of_the_prototype(correcto
         (IqnIls(), 1050),
         (IqnImvj(), 1050),
         pytest.param(NewtonKrylov(), 800, marks=pytest.mark.slow),
-        pytest.param(Damped(cs.Newton()), 790, marks=pytest.mark.slow),
+        pytest.param(LineSearch(cs.Newton()), 790, marks=pytest.mark.slow),
     ],
     ids=repr,
 )

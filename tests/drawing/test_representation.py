@@ -138,7 +138,7 @@ def test_many_quantities_are_cut_off() -> None:
 
 
 def test_a_loaded_result_shows_the_same(result, tmp_path) -> None:
-    assert cs.load(result.save(tmp_path / "run.h5"))._repr_html_() == result._repr_html_()
+    assert cs.load_result(result.save(tmp_path / "run.h5"))._repr_html_() == result._repr_html_()
 
 
 def test_sparklines_of_odd_series() -> None:

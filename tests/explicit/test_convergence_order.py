@@ -135,8 +135,8 @@ def test_outputs_after_the_exchange_gain_a_local_order(p: int) -> None:
 @pytest.mark.covers("SC-07")
 def test_outputs_as_used_is_the_default() -> None:
     """Only mode a reproduces the source, so it is what one gets unasked."""
-    assert cs.Jacobi(1).outputs == cs.GaussSeidel(1).outputs == "as used"
-    with pytest.raises(cs.SetupError, match="as used"):
+    assert cs.Jacobi(1).outputs == cs.GaussSeidel(1).outputs == "as_used"
+    with pytest.raises(cs.SetupError, match="as_used"):
         cs.Jacobi(1, outputs="b")
 
 

@@ -49,7 +49,7 @@ def test_rising_degree_starts_from_degree_zero() -> None:
 @pytest.mark.covers("SC-13")
 def test_master_slave_start_keeps_the_accuracy() -> None:
     """p = 4, H = 1e-5: 3.6e-8 instead of 1.0e-5 with rising degree, within a factor of 2."""
-    system, start = with_micro_steps("ode5", 1e-6), cs.MasterSlaveStart(master="one")
+    system, start = with_micro_steps("ode5", 1e-6), cs.LeaderFollowerStart(leader="one")
     careful = global_error(by_map(cs.Jacobi(4), 1e-5, 1.0, system=system, startup=start))
     plain = global_error(by_map(cs.Jacobi(4), 1e-5, 1.0))
     assert 3.6e-8 / 2 < careful < 3.6e-8 * 2
@@ -73,9 +73,9 @@ def test_master_slave_start_table(p: int) -> None:
     At the macro points alone they are up to 50 % larger for H = 1e-4 (docs/validation/schmoll.md).
     """
     for H, printed in zip((1e-4, 3e-5, 1e-5), CAREFUL[p], strict=True):
-        system, start = with_micro_steps("ode5", 1e-6), cs.MasterSlaveStart(master="one")
+        system, start = with_micro_steps("ode5", 1e-6), cs.LeaderFollowerStart(leader="one")
         path = by_map(cs.Jacobi(p), H, 1.0, system=system, startup=start)
-        small = engine(cs.MasterSlave(p, master="one"), None, (p + 1) * H, system=system)
+        small = engine(cs.LeaderFollower(p, leader="one"), None, (p + 1) * H, system=system)
         joined = type(path)(
             np.concatenate([small.t, path.t[p + 2 :]]),
             path.H,
@@ -95,7 +95,7 @@ def test_master_slave_start_with_the_engine_throughout() -> None:
         1e-5,
         1.0,
         system=with_micro_steps("ode5", 1e-6),
-        startup=cs.MasterSlaveStart(master="one"),
+        startup=cs.LeaderFollowerStart(leader="one"),
     )
     assert 3.6e-8 / 2 < global_error(path) < 3.6e-8 * 2
 
@@ -113,7 +113,7 @@ def test_rising_degree_with_the_engine_throughout(p: int) -> None:
 def test_known_history_is_the_ideal() -> None:
     """With exact past values nothing is lost: fewer errors than both other starts at p = 5, H = 3e-5."""
     ideal = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0, startup=known_past()))
-    start = cs.MasterSlaveStart(master="one")
+    start = cs.LeaderFollowerStart(leader="one")
     careful = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0, system=with_micro_steps(), startup=start))
     rising = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0))
     assert ideal < careful < rising / 100

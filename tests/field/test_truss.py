@@ -174,7 +174,7 @@ def enhanced(local: str) -> tuple[cs.Result, tuple[int, int], float]:
 @pytest.mark.covers("IJ-21")
 def test_the_printed_enhanced_method() -> None:
     """789 evaluations, 589 of them approximate, and a solution that is off by 1.6e-3 (docs/theory.md, "Implicit")."""
-    result, _, deviation = enhanced("output equation")
+    result, _, deviation = enhanced("output_equation")
     evaluations = int((result.iterations + 1).sum())
     assert (evaluations, evaluations - SOURCE.steps) == (789, 589)
     assert result.residual.max() < 1e-10  # the interface converges all the same
@@ -184,7 +184,7 @@ def test_the_printed_enhanced_method() -> None:
 @pytest.mark.covers("IJ-22")
 def test_one_local_newton_step_per_iteration_converges_to_the_monolithic_solution() -> None:
     """ "Enhanced+": 788 +- 5 evaluations, each one linear solve per truss, 1e-10 from the monolithic solution."""
-    result, solves, deviation = enhanced("one step")
+    result, solves, deviation = enhanced("one_step")
     evaluations = int((result.iterations + 1).sum())
     assert abs(evaluations - 788) <= 5
     assert solves == (evaluations, evaluations)
@@ -195,8 +195,8 @@ def test_enhanced_methods_need_subsystems_that_can_take_part() -> None:
     lone = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + 1, inputs=["u"], outputs=["y"])})
     lone.connect("a.y", "a.u")
     with pytest.raises(cs.CapabilityError, match="approximate crossing"):
-        cs.simulate(lone, t_end=1.0, step=0.5, method=cs.Implicit(0, local="one step"))
+        cs.simulate(lone, t_end=1.0, step=0.5, method=cs.Implicit(0, local="one_step"))
     with pytest.raises(cs.SetupError, match="local must be"):
         cs.Implicit(0, local="half")
     with pytest.raises(cs.SetupError, match="serial sweeps"):
-        cs.Implicit(0, local="one step", sweep="gauss-seidel", corrector=cs.Aitken())
+        cs.Implicit(0, local="one_step", sweep="gauss-seidel", corrector=cs.Aitken())

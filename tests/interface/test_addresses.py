@@ -94,7 +94,7 @@ def test_only_an_element_is_recorded(tmp_path):
     run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.5, record=["b.x[2]", "b.u[1]"])
     assert run.names == ["b.x[2]", "b.u[1]"]
     assert run["b.u[1]"] == pytest.approx(2 * run.t)
-    assert cs.load(run.save(tmp_path / "run.h5"))["b.x[2]"].tolist() == run["b.x[2]"].tolist()
+    assert cs.load_result(run.save(tmp_path / "run.h5"))["b.x[2]"].tolist() == run["b.x[2]"].tolist()
     assert run.plot("b.x[2]").axes
     with pytest.raises(KeyError, match=r"has no 'b\.x'"):
         run["b.x"]

@@ -48,7 +48,7 @@ def test_as_its_default_experiment_says_and_as_fmpy_runs_it(fmi):
     for name in ("result.h5", "result.csv", "result.png", "look.html"):
         assert name in done.output
         assert Path(name).stat().st_size > 0
-    found = cs.load("result.h5")
+    found = cs.load_result("result.h5")
     values = {"c": 10.0, "x": 0.5, "f": 2.0}
     there = fmpy.simulate_fmu(path, start_values=values, output=["x", "v"])
     np.testing.assert_array_equal(found.t, there["time"])
@@ -60,7 +60,7 @@ def test_as_its_default_experiment_says_and_as_fmpy_runs_it(fmi):
 def test_what_the_command_line_changes():
     path = str(fmu("mass_force", 2))
     assert run(path, "--t-end", "0.1", "--step", "0.05", "-q", "-o", "a.h5", "--output", "der(v)").exit_code == 0
-    found = cs.load("a.h5")
+    found = cs.load_result("a.h5")
     assert list(found.t) == [0.0, 0.05, 0.1]
     assert "mass_force.der(v)" in found.channels
     assert "mass_force.x" not in found.channels

@@ -18,12 +18,12 @@ CASES = {
     "a corrector that is a list": (METHOD, 'method = {name = "implicit", corrector = [1]}', "not [1]"),
     "a corrector inside that is missing": (
         METHOD,
-        'method = {name = "implicit", corrector = {name = "damped"}}',
+        'method = {name = "implicit", corrector = {name = "line-search"}}',
         "corrector 'damped' needs the option 'corrector'",
     ),
     "a corrector inside that is a number": (
         METHOD,
-        'method = {name = "implicit", corrector = {name = "damped", corrector = 1}}',
+        'method = {name = "implicit", corrector = {name = "line-search", corrector = 1}}',
         "corrector is a name or a table with a name, not 1",
     ),
     "a treatment that is a number": (

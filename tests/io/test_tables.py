@@ -13,7 +13,7 @@ METHODS = [
     cs.Jacobi(),
     cs.Jacobi(degree=3, outputs="exchanged"),
     cs.GaussSeidel(degree=2, order=["b", "a"]),
-    cs.MasterSlave(degree=1, master="a", order=["b"]),
+    cs.LeaderFollower(degree=1, leader="a", order=["b"]),
     cs.SemiImplicit(degree=0, jacobian="difference", increment=1e-6, final_update=False, predictor=1, refresh="run"),
     cs.SemiImplicit(degree=1, constraints=cs.WeightedMultipliers(a=2.0)),
     cs.Implicit(degree=2, tol=1e-7, max_iterations=7, absolute=True),
@@ -23,7 +23,7 @@ METHODS = [
         for corrector in (
             *(cs.Newton("run"), cs.Relaxation(0.3), cs.Aitken(0.2, vector=False, carry=True), cs.IqnIls(reuse=4)),
             *(cs.IqnImvj(rank=7), cs.Anderson(), cs.Broyden(initial="exact", form="direct"), cs.NewtonKrylov(rtol=0.1)),
-            *(cs.Secant(pairs=[("f", "x"), ("x", "f")], initial=0.0), cs.Damped(cs.IqnIls(reuse=1), halvings=3)),
+            *(cs.Secant(pairs=[("f", "x"), ("x", "f")], initial=0.0), cs.LineSearch(cs.IqnIls(reuse=1), halvings=3)),
         )
     ),
 ]

@@ -171,7 +171,7 @@ def test_the_history_of_a_controlled_run_is_drawn(tmp_path, read):
 def test_a_result_read_back_from_its_file_gives_the_same_report(tmp_path):
     result = cs.simulate(oscillator(), t_end=0.1, method=cs.Implicit(), step=5e-3)
     first = write_report(result, tmp_path / "first.html").read_text(encoding="utf-8")
-    again = write_report(cs.load(result.save(tmp_path / "run.h5")), tmp_path / "again.html")
+    again = write_report(cs.load_result(result.save(tmp_path / "run.h5")), tmp_path / "again.html")
     assert again.read_text(encoding="utf-8") == first
 
 

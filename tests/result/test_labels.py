@@ -35,7 +35,7 @@ def file(request, tmp_path):
 
 
 def test_plain_h5py(file):
-    result = cs.load(file)
+    result = cs.load_result(file)
     with h5py.File(file) as h5:
         names = list(h5["y_names"].asstr())
         assert names == ["one.x", "one.v", "two.x", "two.v", "clock.w[0]", "clock.w[1]", "clock.e"]
@@ -51,7 +51,7 @@ def test_plain_h5py(file):
 def test_pandas(file):
     with h5py.File(file) as h5:
         frame = pd.DataFrame(h5["y"][:], index=h5["t"][:], columns=h5["y_names"].asstr()[:])
-    whole = cs.load(file).to_dataframe()
+    whole = cs.load_result(file).to_dataframe()
     pd.testing.assert_frame_equal(frame, whole[list(frame)], check_names=False)
 
 
@@ -60,8 +60,8 @@ def test_xarray(file):
     pytest.importorskip("h5netcdf")
     with xarray.open_dataset(file, engine="h5netcdf", phony_dims="sort") as found:
         column = found["y"].sel(y_names="two.x")
-        np.testing.assert_array_equal(column, cs.load(file)["two.x"])
-        np.testing.assert_array_equal(column["t"], cs.load(file).t)
+        np.testing.assert_array_equal(column, cs.load_result(file)["two.x"])
+        np.testing.assert_array_equal(column["t"], cs.load_result(file).t)
 
 
 def test_connected_outputs_and_chosen_quantities_have_names(tmp_path):
@@ -83,4 +83,4 @@ def test_very_wide_columns_go_without_names(tmp_path, monkeypatch):
     cs.simulate(cs.System({"a": field}), t_end=0.2, method=cs.Jacobi(), step=0.1, save=tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as h5:
         assert "y_names" not in h5
-    assert cs.load(tmp_path / "a.h5")["a.w"].shape == (3, 4)
+    assert cs.load_result(tmp_path / "a.h5")["a.w"].shape == (3, 4)

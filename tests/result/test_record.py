@@ -16,7 +16,7 @@ def test_the_chosen_quantities_have_the_same_bits(tmp_path, saved) -> None:
     save = tmp_path / "part.h5" if saved else None
     part = cs.simulate(force_displacement(), **RUN, record=names, save=save)
     if saved:
-        part = cs.load(save)
+        part = cs.load_result(save)
     assert part.names == names
     for name in names:
         np.testing.assert_array_equal(part[name], whole[name])

@@ -193,7 +193,7 @@ def test_the_command_line_runs_an_ssp(tmp_path):
     done = processes.run([*command, "--t-end", "0.1"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "GaussSeidel(1) finished: 11 macro points" in done.stdout
-    assert cs.load(tmp_path / "result.h5")["m3.x"].shape == (11,)
+    assert cs.load_result(tmp_path / "result.h5")["m3.x"].shape == (11,)
 
 
 def test_a_python_subsystem_takes_part_as_the_fmu_that_stands_for_it(tmp_path):

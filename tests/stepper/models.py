@@ -108,8 +108,8 @@ adaptive = cs.Adaptive(rtol=1e-3, H_init=0.01)
 CASES = {
     "jacobi": (two_mass, cs.Jacobi(degree=2), 0.05, None),
     "gauss-seidel": (two_mass, cs.GaussSeidel(degree=1), 0.05, None),
-    "master-slave": (two_mass, cs.MasterSlave(degree=2, master="one"), 0.05, None),
-    "master-slave start": (two_mass, cs.Jacobi(degree=2), 0.05, cs.MasterSlaveStart(master="one")),
+    "leader-follower": (two_mass, cs.LeaderFollower(degree=2, leader="one"), 0.05, None),
+    "master-slave start": (two_mass, cs.Jacobi(degree=2), 0.05, cs.LeaderFollowerStart(leader="one")),
     "semi-implicit": (two_mass, cs.SemiImplicit(degree=2), 0.05, None),
     "semi-implicit run": (two_mass, cs.SemiImplicit(degree=1, refresh="run"), 0.05, None),
     "semi-implicit sparse": (linear_pair, cs.SemiImplicit(degree=1, refresh="run"), 0.05, None),
@@ -117,7 +117,7 @@ CASES = {
     "adaptive explicit": (two_mass, cs.Jacobi(degree=1), adaptive, None),
     "implicit newton": (chain, cs.Implicit(degree=1, tol=1e-8, corrector=cs.Newton(refresh="run")), 0.1, None),
     "implicit sparse": (linear_pair, cs.Implicit(degree=1, corrector=cs.Newton(refresh="run")), 0.05, None),
-    "damped": (chain, cs.Implicit(tol=1e-8, corrector=cs.Damped(cs.Broyden())), 0.1, None),
+    "line-search": (chain, cs.Implicit(tol=1e-8, corrector=cs.LineSearch(cs.Broyden())), 0.1, None),
     "serial aitken": (
         two_mass,
         cs.Implicit(tol=1e-8, sweep="gauss-seidel", corrector=cs.Aitken(0.5, carry=True)),

@@ -159,7 +159,7 @@ def test_a_result_file_keeps_the_reason_and_a_state_is_saved_where_there_is_one(
         result = cs.simulate(
             coupled(how, Countdown), t_end=2.0, method=cs.Jacobi(1), step=H, save=file, save_state=state
         )
-        assert cs.load(file).ended == result.ended != ""
+        assert cs.load_result(file).ended == result.ended != ""
         assert state.exists() is saved
         assert ("no state was saved" in result.ended) is not saved
 

@@ -224,8 +224,8 @@ def test_refusals():
     ):
         cs.simulate(coupled(GoingBack()), method=cs.Jacobi(), compiled=True, **run)
     follower = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["v"], outputs=["h"])
-    with pytest.raises(cs.CapabilityError, match="MasterSlave does not end its macro steps at events"):
-        cs.simulate(coupled(Ball(), follower), method=cs.MasterSlave(master="tank"), **run)
+    with pytest.raises(cs.CapabilityError, match="LeaderFollower does not end its macro steps at events"):
+        cs.simulate(coupled(Ball(), follower), method=cs.LeaderFollower(leader="tank"), **run)
 
     class Wrong(Lamp):
         def advance_to_event(self, t0, t1, u):

@@ -162,7 +162,7 @@ def test_it_is_in_the_report_and_in_the_file(tmp_path):
     result, said = run(split("F/F"), cs.Jacobi(1), 0.04, 300, save=tmp_path / "run.h5")
     assert "but the values blew up" in write_report(result, tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"WARNING: {said[0]}" in str(result.stats)
-    assert cs.load(tmp_path / "run.h5").stats.growth == said[0]
+    assert cs.load_result(tmp_path / "run.h5").stats.growth == said[0]
 
 
 GROWS = """

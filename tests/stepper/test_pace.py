@@ -89,7 +89,7 @@ def test_ctrl_c_ends_the_wait_and_keeps_the_result(tmp_path):
     kept = stop.value.result
     assert np.allclose(kept.t, [0.0, 0.1, 0.2, 0.3, 0.4])
     assert not kept.finished
-    assert np.array_equal(cs.load(file).t, kept.t)
+    assert np.array_equal(cs.load_result(file).t, kept.t)
 
 
 def test_a_stepper_keeps_the_pace_and_begins_anew_after_going_back():

@@ -42,9 +42,9 @@ def test_named_quantities_and_files(tmp_path):
         half = stepper.result()
         assert len(half.t) == 6
         stepper.run_until(1.0)
-    assert_same(cs.load(file), result)
+    assert_same(cs.load_result(file), result)
     assert_same(stepper.result(), result)
-    assert cs.load(file).finished
+    assert cs.load_result(file).finished
 
 
 def test_a_result_stays_when_the_run_goes_on_and_follows_it_back():
@@ -75,7 +75,7 @@ def test_a_restored_state_is_where_a_record_begins(tmp_path):
             later.run_until(0.8)
             with pytest.raises(cs.SetupError, match="streamed to a file cannot go back"):
                 later.restore(here)
-        assert np.allclose(cs.load(tmp_path / "rest.h5").t, [0.5, 0.6, 0.7, 0.8])
+        assert np.allclose(cs.load_result(tmp_path / "rest.h5").t, [0.5, 0.6, 0.7, 0.8])
         with cs.Stepper(two_mass(), **run, record=True) as later:
             later.step()
             later.restore(here)  # nothing leads from 0.1 to there

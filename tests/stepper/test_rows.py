@@ -64,7 +64,7 @@ def _interrupted():
 def test_ctrl_c_keeps_every_row_before_it(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         _run(_system(last=500, fate=_interrupted), save=tmp_path / "run.h5")
-    kept = cs.load(tmp_path / "run.h5")
+    kept = cs.load_result(tmp_path / "run.h5")
     np.testing.assert_array_equal(kept["a.n"], np.arange(500.0))  # the start and 499 steps
     assert "KeyboardInterrupt" in kept.error
 

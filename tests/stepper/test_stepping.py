@@ -75,7 +75,7 @@ def test_what_cannot_be_set_or_asked_for_is_refused():
     with pytest.raises(KeyError, match=r"has no 'one\.y'; did you mean one\.x"):
         stepper["one.y"]
     with pytest.raises(cs.SetupError, match="without t_end give a step that limits them"):
-        cs.Stepper(two_mass(), method=cs.MasterSlave(master="one"))
+        cs.Stepper(two_mass(), method=cs.LeaderFollower(leader="one"))
     with pytest.raises(cs.SetupError, match="need a first length"):
         cs.Stepper(two_mass(), method=cs.Jacobi(), step=cs.Adaptive())
 

@@ -365,7 +365,7 @@ def test_new_parameters_need_no_new_trace() -> None:
 
 def test_differentiate_gives_what_a_law_wants() -> None:
     """A scalar and a vector in, two values out: values by rows, all arguments by columns."""
-    f = cs.differentiate(lambda a, w: [a * jnp.sum(w**2), jnp.exp(a) + w[1]])
+    f = cs.jax_derivative(lambda a, w: [a * jnp.sum(w**2), jnp.exp(a) + w[1]])
     found = f(0.5, np.array([1.0, 2.0, 3.0]))
     assert found == pytest.approx(np.array([[14.0, 1.0, 2.0, 3.0], [exp(0.5), 0.0, 1.0, 0.0]]), rel=1e-15)
 
@@ -375,7 +375,7 @@ def test_law_with_automatic_jacobian() -> None:
         return 50.0 * (x2 - 2.0 * x1) ** 3 + (v2 - v1)
 
     system = cs.System({"one": mass("exact"), "two": mass("exact")})
-    given = cs.differentiate(spring)
+    given = cs.jax_derivative(spring)
     asked = []
 
     def noted(*values):
@@ -444,7 +444,7 @@ def test_missing_jax_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(jax_tools, "import_module", absent)
     static = lambda: cs.JaxStatic(lambda t, u: u, inputs=["u"], outputs=["y"])  # noqa: E731
-    for make in (decaying, static, lambda: cs.differentiate(abs)):
+    for make in (decaying, static, lambda: cs.jax_derivative(abs)):
         with pytest.raises(cs.SetupError, match=r"needs JAX.*pip install cosolve\[jax\]"):
             make()
 

@@ -6,7 +6,7 @@ from cosolve.analysis.convergence import Convergence, convergence, local_values,
 from cosolve.analysis.linearisation import compare_linearisation
 from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
-from cosolve.analysis.structure import CouplingStructure, structure
+from cosolve.analysis.structure import CouplingStructure, coupling_structure
 
 __all__ = [
     "Advice",
@@ -17,6 +17,7 @@ __all__ = [
     "check",
     "compare_linearisation",
     "convergence",
+    "coupling_structure",
     "critical_step",
     "estimate_stability",
     "local_values",
@@ -27,6 +28,5 @@ __all__ = [
     "slope",
     "spectral_radius",
     "stability_map",
-    "structure",
     "wrmse",
 ]

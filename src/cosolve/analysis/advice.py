@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.stability import critical_step, macro_map
-from cosolve.analysis.structure import CouplingStructure, structure
+from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
@@ -84,7 +84,7 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
         advice.add("error", "incomplete-system", str(error))
         return advice
     try:
-        found = structure(system)
+        found = coupling_structure(system)
     except CosolveError as error:
         advice.add("error", "start-failed", f"the subsystems do not start: {error}")
         return advice

@@ -27,7 +27,7 @@ class CouplingStructure:
     in_cycle: npt.NDArray[np.bool_]
 
 
-def structure(system: System, t: float = 0.0) -> CouplingStructure:
+def coupling_structure(system: System, t: float = 0.0) -> CouplingStructure:
     """Find feed-through and algebraic loops (the subsystems are started for that).
 
     >>> import cosolve as cs
@@ -35,7 +35,7 @@ def structure(system: System, t: float = 0.0) -> CouplingStructure:
     >>> system = cs.System({"a": gain(), "b": gain()})
     >>> system.connect("a.y", "b.u")
     >>> system.connect("b.y", "a.u")
-    >>> cs.structure(system).loops
+    >>> cs.coupling_structure(system).loops
     (('b.u', 'b.y', 'a.u', 'a.y'),)
     """
     plan = system.plan()

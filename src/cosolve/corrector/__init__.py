@@ -4,9 +4,9 @@ from cosolve.corrector.aitken import Aitken
 from cosolve.corrector.anderson import Anderson
 from cosolve.corrector.base import Corrector, InterfaceProblem
 from cosolve.corrector.broyden import Broyden
-from cosolve.corrector.damped import Damped
 from cosolve.corrector.iqn_ils import IqnIls
 from cosolve.corrector.iqn_imvj import IqnImvj
+from cosolve.corrector.line_search import LineSearch
 from cosolve.corrector.newton import Newton
 from cosolve.corrector.newton_krylov import NewtonKrylov
 from cosolve.corrector.relaxation import Relaxation, optimal_factor
@@ -17,10 +17,10 @@ __all__ = [
     "Anderson",
     "Broyden",
     "Corrector",
-    "Damped",
     "InterfaceProblem",
     "IqnIls",
     "IqnImvj",
+    "LineSearch",
     "Newton",
     "NewtonKrylov",
     "Relaxation",

@@ -24,7 +24,7 @@ from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
 from cosolve.method import ConstraintTreatment, Method
-from cosolve.run.startup import KnownHistory, MasterSlaveStart, RisingDegree
+from cosolve.run.startup import KnownHistory, LeaderFollowerStart, RisingDegree, Startup
 from cosolve.stepsize import Adaptive
 
 Given = str | Mapping[str, Any]
@@ -42,7 +42,7 @@ def _kebab(name: str) -> str:
 METHODS = _exported(cosolve.method, Method)
 CORRECTORS = _exported(cosolve.corrector, Corrector)
 TREATMENTS = _exported(cosolve.method, ConstraintTreatment)
-STARTUPS = {_kebab(c.__name__): c for c in (RisingDegree, KnownHistory, MasterSlaveStart)}
+STARTUPS = {_kebab(c.__name__): c for c in (RisingDegree, KnownHistory, LeaderFollowerStart)}
 
 
 def method(given: Given, folder: Path = Path()) -> Method:
@@ -66,10 +66,10 @@ def method_from_words(words: str) -> Method:
     return method({"name": name, "degree": int(degree)} if colon else name)
 
 
-def startup(given: Given, folder: Path = Path()) -> RisingDegree:
+def startup(given: Given, folder: Path = Path()) -> Startup:
     """A startup from its name or table.
 
-    >>> startup({"name": "master-slave-start", "master": "one"}).master
+    >>> startup({"name": "leader-follower-start", "leader": "one"}).leader
     'one'
     """
     return _build("startup", given, STARTUPS, folder)  # type: ignore[no-any-return]

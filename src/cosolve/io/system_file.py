@@ -75,7 +75,7 @@ from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
 from cosolve.run.simulate import simulate
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 from cosolve.subsystem import Linear, Port, Subsystem
 
@@ -105,7 +105,7 @@ class Description:
     step: float | Adaptive | None
     t_end: float
     t_start: float = 0.0
-    startup: RisingDegree | None = None
+    startup: Startup | None = None
     workers: int = 1
     output: Output = Output()
 

@@ -64,7 +64,7 @@ def flat_outputs(jnp: Any, ports: Ports, value: Any) -> Any:
     return flat(jnp, value)
 
 
-def differentiate(function: Callable[..., Any]) -> Callable[..., Matrix]:
+def jax_derivative(function: Callable[..., Any]) -> Callable[..., Matrix]:
     """The Jacobian of `function(*arguments)` by all its arguments, by automatic differentiation (JAX).
 
     Rows are the values, columns the numbers in all arguments one after the other: what `System.law` takes as
@@ -72,12 +72,12 @@ def differentiate(function: Callable[..., Any]) -> Callable[..., Matrix]:
 
     >>> import cosolve as cs
     >>> spring = lambda x, y: 3.0 * (y - x) ** 3
-    >>> cs.differentiate(spring)(1.0, 2.0)
+    >>> cs.jax_derivative(spring)(1.0, 2.0)
     array([[-9.,  9.]])
     """
     if not callable(function):
-        raise SetupError(f"differentiate takes a function, not {function!r}")
-    jax, jnp = load("differentiate")
+        raise SetupError(f"jax_derivative takes a function, not {function!r}")
+    jax, jnp = load("jax_derivative")
     label = f"'{getattr(function, '__name__', 'the function')}'"
 
     def matrix(*arguments: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Field mapping between non-matching meshes: one method per file, each gives one linear operator (`Mapping`)."""
+"""Field mapping between non-matching meshes: one method per file, each gives one linear operator (`FieldMapping`)."""
 
 from cosolve.mapping.l2_projection import dual_mortar, mortar
-from cosolve.mapping.mapping import Mapping, MappingReport
+from cosolve.mapping.mapping import FieldMapping, MappingReport
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.nearest import nearest_neighbour
 from cosolve.mapping.nearest_element import barycentric
@@ -9,7 +9,7 @@ from cosolve.mapping.radial import radial_basis
 from cosolve.mapping.read import read_mesh
 
 __all__ = [
-    "Mapping",
+    "FieldMapping",
     "MappingReport",
     "Mesh",
     "barycentric",

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csc_array, csr_array
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
-from cosolve.mapping.mapping import Mapping
+from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Index, Mesh
 from cosolve.mapping.mesh_checks import check_cells, check_limit, check_pair
 from cosolve.mapping.tree import cell_tree
@@ -48,7 +48,7 @@ def mortar(
     enforce_consistency: bool = True,
     normals: Normals = "any",
     max_distance: float | None = None,
-) -> Mapping:
+) -> FieldMapping:
     """`L = M^-1 C`, the L2 projection of the source field onto the target mesh.
 
     Where the source does not cover a part of the target, `enforce_consistency` scales rows so that they sum to one.
@@ -66,7 +66,7 @@ def mortar(
     cells = np.arange(target.n_cells)
     mass = csc_array(_assemble(target, target, cells, cells, integrals.masses, shape))
     coupling = _assemble(target, source, integrals.a, integrals.b, integrals.blocks, (target.n_points, source.n_points))
-    return _finished(Mapping("mortar", coupling, mass=mass), source, target, integrals.shares, enforce_consistency)
+    return _finished(FieldMapping("mortar", coupling, mass=mass), source, target, integrals.shares, enforce_consistency)
 
 
 def dual_mortar(
@@ -76,7 +76,7 @@ def dual_mortar(
     enforce_consistency: bool = True,
     normals: Normals = "any",
     max_distance: float | None = None,
-) -> Mapping:
+) -> FieldMapping:
     """`L = D^-1 int psi N_B^T` with dual shape functions `psi`: one sparse matrix; arguments as of `mortar`.
 
     >>> mapping = dual_mortar(Mesh.line([0.0, 1.0, 3.0]), Mesh.line([0.0, 1.5, 3.0]))
@@ -94,7 +94,7 @@ def dual_mortar(
     D = np.bincount(target.cells[used], weights=diagonals[used], minlength=target.n_points)
     matrix = _assemble(target, source, integrals.a, integrals.b, blocks, (target.n_points, source.n_points))
     matrix.data /= np.repeat(D, np.diff(matrix.indptr))
-    return _finished(Mapping("dual mortar", matrix), source, target, integrals.shares, enforce_consistency)
+    return _finished(FieldMapping("dual mortar", matrix), source, target, integrals.shares, enforce_consistency)
 
 
 def _integrate(where: str, source: Mesh, target: Mesh, normals: str, max_distance: float | None) -> _Integrals:
@@ -159,7 +159,7 @@ def _assemble(
     return csr_array(coo_array((blocks[used], (i[used], j[used])), shape=shape))
 
 
-def _finished(mapping: Mapping, source: Mesh, target: Mesh, shares: Vector, enforce: bool) -> Mapping:
+def _finished(mapping: FieldMapping, source: Mesh, target: Mesh, shares: Vector, enforce: bool) -> FieldMapping:
     """The mapping with its coverage, and with rows scaled to sum to one where that is asked for and needed."""
     from cosolve.mapping.kernels.overlap import COVERED
 

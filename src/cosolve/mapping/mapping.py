@@ -66,7 +66,7 @@ class MappingReport:
         return "\n".join(lines)
 
 
-class Mapping:
+class FieldMapping:
     """A linear operator between the points of a source mesh and those of a target mesh.
 
     Fields are arrays of shape (n,) for scalars or (n, components), or flat arrays of `n * components` numbers, point by
@@ -182,7 +182,7 @@ class Mapping:
                 "or a sparse method (dual_mortar, barycentric) and its operator()"
             )
 
-    def restricted(self, *, source: npt.ArrayLike | None = None, target: npt.ArrayLike | None = None) -> Mapping:
+    def restricted(self, *, source: npt.ArrayLike | None = None, target: npt.ArrayLike | None = None) -> FieldMapping:
         """The same method between some points only, such as those that are free to move: masks or point numbers.
 
         The other source points count as zero. A mortar operator is `M_II^-1 C_II` then (test functions of the kept
@@ -195,7 +195,7 @@ class Mapping:
         """
         columns = self._selection(source, self.n_source, "source")
         rows = self._selection(target, self.n_target, "target")
-        return Mapping(
+        return FieldMapping(
             self.method,
             csr_array(self.matrix[rows][:, columns]),
             mass=None if self.mass is None else csc_array(self.mass[rows][:, rows]),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cosolve.mapping.mapping import Mapping
+from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.mesh_checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.neighbours import nearest_points
 
 
-def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> Mapping:
+def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> FieldMapping:
     """`L_ij` is 1 for the source point `j` nearest to the target point `i`, and 0 otherwise.
 
     Needs points only. Constants are kept, linear fields are not. A target point further than `max_distance` from the
@@ -27,4 +27,4 @@ def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None 
     check_distances("nearest_neighbour", source, target, distances[:, 0], max_distance, element_size(source))
     ones, rows = np.ones(target.n_points), np.arange(target.n_points + 1)
     matrix = csr_array((ones, found[:, 0], rows), shape=(target.n_points, source.n_points))
-    return Mapping("nearest neighbour", matrix, distance=float(distances.max()))
+    return FieldMapping("nearest neighbour", matrix, distance=float(distances.max()))

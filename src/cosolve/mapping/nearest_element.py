@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cosolve.mapping.mapping import Mapping
+from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.mesh_checks import check_cells, check_distances, check_limit, check_pair
 from cosolve.mapping.neighbours import nearest_cells
 
 
-def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> Mapping:
+def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> FieldMapping:
     """`L_ij = N_j(p_i)` with the shape functions of the source at its point `p_i` nearest to the target point `i`.
 
     The source needs cells, the target points only. Constants are kept always, linear fields where the target points
@@ -35,4 +35,4 @@ def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None
     starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
     matrix = csr_array((weights[used], columns[used], starts), shape=(target.n_points, source.n_points))
     matrix.sort_indices()
-    return Mapping("barycentric", matrix, distance=float(distances.max()))
+    return FieldMapping("barycentric", matrix, distance=float(distances.max()))

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, diags_array
 
 from cosolve.basics.checks import whole
 from cosolve.errors import SetupError
-from cosolve.mapping.mapping import Mapping
+from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.mesh_checks import check_distances, check_limit, check_pair, element_size
 from cosolve.mapping.neighbours import nearest_cells, nearest_points
@@ -42,7 +42,7 @@ def radial_basis(
     basis: Basis = "cubic",
     neighbours: int | None = None,
     max_distance: float | None = None,
-) -> Mapping:
+) -> FieldMapping:
     """Local radial basis interpolation; needs points only, so it maps between clouds as well as between meshes.
 
     `basis` is `"cubic"` (`r^3`), `"thin_plate"` (`r^2 log r`) or `"wendland"` (C2, compact: `(1 - r)^4 (4 r + 1)` with
@@ -79,7 +79,7 @@ def radial_basis(
         )
     matrix = csr_array((weights, columns, starts), shape=(target.n_points, source.n_points))
     matrix.sort_indices()
-    return Mapping(f"radial basis ({basis})", matrix, distance=float(distances.max()))
+    return FieldMapping(f"radial basis ({basis})", matrix, distance=float(distances.max()))
 
 
 def _patches(mesh: Mesh) -> csr_array:

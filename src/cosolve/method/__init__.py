@@ -3,7 +3,7 @@
 from cosolve.method.base import Method, Script
 from cosolve.method.constraint import Baumgarte, ConstraintTreatment, StabilisedIndex2, WeightedMultipliers
 from cosolve.method.dynamic_static import DynamicStatic
-from cosolve.method.explicit import GaussSeidel, Jacobi, MasterSlave
+from cosolve.method.explicit import GaussSeidel, Jacobi, LeaderFollower, MasterSlave
 from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
 from cosolve.method.step import Outcome, Window
@@ -15,6 +15,7 @@ __all__ = [
     "GaussSeidel",
     "Implicit",
     "Jacobi",
+    "LeaderFollower",
     "MasterSlave",
     "Method",
     "Outcome",

@@ -37,7 +37,7 @@ Text: TypeAlias = Callable[[Any, Any], Any]
 JacobianSource = Literal["auto", "difference"]
 
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
-Local = Literal["converged", "one step", "output equation"]
+Local = Literal["converged", "one_step", "output_equation"]
 
 
 @dataclass(frozen=True)

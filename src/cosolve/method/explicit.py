@@ -1,7 +1,7 @@
-"""Explicit co-simulation: Jacobi, Gauss-Seidel and Gauss-Seidel master/slave (Schmoll (2015), 2.4.1-2.4.2).
+"""Explicit co-simulation: Jacobi, Gauss-Seidel and leader/follower (Schmoll (2015), 2.4.1-2.4.2).
 
 No macro step is repeated, so any subsystem can take part. Outputs are by default those a subsystem computed with the
-inputs it actually used ("as used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after
+inputs it actually used ("as_used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after
 the exchange, which gains one local order where outputs have direct feed-through.
 """
 
@@ -27,7 +27,7 @@ def jacobi(m: Any, o: Jacobi) -> Any:
     return asked(m)
 
 
-def gauss_seidel(m: Any, o: GaussSeidel | MasterSlave) -> Any:
+def gauss_seidel(m: Any, o: GaussSeidel | LeaderFollower) -> Any:
     """One subsystem after the other, with extrapolated inputs where nothing better is known."""
     serial_sweep(m, extrapolated(m, o.degree))
     return asked(m)
@@ -41,7 +41,7 @@ def serial_sweep(m: Any, given: Any) -> None:
         end_known(m, place, signal)
 
 
-def leader_follower(m: Any, o: MasterSlave) -> Any:
+def leader_follower(m: Any, o: LeaderFollower) -> Any:
     """The leader goes first, as far as its own step takes it; the others follow with inputs interpolated from it."""
     lead(m, o.degree)
     return gauss_seidel(m, o)
@@ -58,20 +58,20 @@ def exchanged(text: Text) -> Text:
 
 # -- the methods -----------------------------------------------------------------------------------------------------
 
-OutputMode = Literal["as used", "exchanged"]
+OutputMode = Literal["as_used", "exchanged"]
 
 
 @dataclass(frozen=True)
 class _Explicit(Method):
-    outputs: OutputMode = "as used"
+    outputs: OutputMode = "as_used"
 
     explicit: ClassVar[bool] = True
     lags: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.outputs not in ("as used", "exchanged"):
-            raise SetupError(f"{self.name}: outputs must be 'as used' or 'exchanged', not {self.outputs!r}")
+        if self.outputs not in ("as_used", "exchanged"):
+            raise SetupError(f"{self.name}: outputs must be 'as_used' or 'exchanged', not {self.outputs!r}")
 
     def complaints(self, plan: Plan) -> list[str]:
         found = super().complaints(plan)
@@ -80,7 +80,7 @@ class _Explicit(Method):
             if stuck:
                 found.append(
                     f"{self.name} with outputs='exchanged' re-evaluates outputs at the macro point, which '{stuck[0]}' "
-                    "has overshot; use outputs='as used'"
+                    "has overshot; use outputs='as_used'"
                 )
         return found
 
@@ -132,18 +132,18 @@ class GaussSeidel(_Explicit):
 
 
 @dataclass(frozen=True)
-class MasterSlave(_Explicit):
-    """Gauss-Seidel in which the macro step is one internal step of the `master` (Schmoll (2015), 2.4.2.2).
+class LeaderFollower(_Explicit):
+    """Gauss-Seidel in which the macro step is one internal step of the `leader` (Schmoll (2015), 2.4.2.2).
 
-    The master goes first with extrapolated inputs and publishes only accepted steps; the others follow with inputs
+    The leader goes first with extrapolated inputs and publishes only accepted steps; the others follow with inputs
     interpolated from it. The smallest error and the most exchanges of all explicit methods.
 
     >>> import cosolve as cs
-    >>> cs.MasterSlave(degree=2, master="pump").label
-    'MasterSlave(2)'
+    >>> cs.LeaderFollower(degree=2, leader="pump").label
+    'LeaderFollower(2)'
     """
 
-    master: str = ""
+    leader: str = ""
     order: Sequence[str] = ()
 
     chooses_step: ClassVar[bool] = True
@@ -153,22 +153,32 @@ class MasterSlave(_Explicit):
         object.__setattr__(self, "order", checked_order(self.name, self.order))
 
     def complaints(self, plan: Plan) -> list[str]:
-        if self.master not in plan.names:
+        if self.leader not in plan.names:
             return [
-                f"MasterSlave: master={self.master!r} is not among the subsystems {listed(plan.names)}; "
+                f"LeaderFollower: leader={self.leader!r} is not among the subsystems {listed(plan.names)}; "
                 "name the one whose steps the others follow"
             ]
         if unknown := unknown_in_order(self.name, self.order, plan):
             return unknown
-        master = plan.subsystems[plan.names.index(self.master)]
-        if not has_capability(master, "own steps"):
+        leader = plan.subsystems[plan.names.index(self.leader)]
+        if not has_capability(leader, "own steps"):
             return [
-                f"MasterSlave follows the internal steps of its master, but '{self.master}' "
-                f"({type(master).__name__}) has none to offer; use an Ode with a fixed-step solver or 'dopri5' "
-                "as master, or GaussSeidel"
+                f"LeaderFollower follows the internal steps of its leader, but '{self.leader}' "
+                f"({type(leader).__name__}) has none to offer; use an Ode with a fixed-step solver or 'dopri5' "
+                "as leader, or GaussSeidel"
             ]
         return super().complaints(plan)
 
     @property
     def script(self) -> Script:
-        return self._script(leader_follower, (self.master, *self.order))
+        return self._script(leader_follower, (self.leader, *self.order))
+
+
+def MasterSlave(degree: int = 1, outputs: OutputMode = "as_used", master: str = "", **options: Any) -> LeaderFollower:
+    """The name of `LeaderFollower` in the literature; files and results say the new one.
+
+    >>> import cosolve as cs
+    >>> cs.MasterSlave(degree=1, master="pump").leader
+    'pump'
+    """
+    return LeaderFollower(degree, outputs, master, **options)

@@ -77,9 +77,9 @@ class Implicit(Method):
     correctors that need no Jacobian. `degree` is the polynomial between macro points (0 holds the end value, 1 is a
     ramp), `predictor` the degree of the first guess (default: the same).
 
-    `local="one step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
+    `local="one_step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
     interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
-    (docs/theory.md, "Implicit"). `local="output equation"` is the enhanced method as Sicklinger (2014) prints
+    (docs/theory.md, "Implicit"). `local="output_equation"` is the enhanced method as Sicklinger (2014) prints
     it (Algorithm 4.4): cheaper still, and on nonlinear subsystems *not* convergent to the coupled solution.
     `constraints` says how multipliers of rigid joints are found, see `SemiImplicit`.
 
@@ -124,9 +124,9 @@ class Implicit(Method):
         refuse_no_treatment(self.name, self.constraints)
         if self.sweep not in ("jacobi", "gauss-seidel"):
             raise SetupError(f"Implicit: sweep must be 'jacobi' or 'gauss-seidel', not {self.sweep!r}")
-        if self.local not in ("converged", "one step", "output equation"):
+        if self.local not in ("converged", "one_step", "output_equation"):
             raise SetupError(
-                f"Implicit: local must be 'converged', 'one step' or 'output equation', not {self.local!r}"
+                f"Implicit: local must be 'converged', 'one_step' or 'output_equation', not {self.local!r}"
             )
         if self.sweep == "gauss-seidel" and self.local != "converged":
             raise SetupError("Implicit: serial sweeps solve every subsystem fully; use sweep='jacobi' with this local")

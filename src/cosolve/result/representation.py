@@ -35,7 +35,7 @@ def as_text(result: Result) -> str:
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
     >>> print(cs.simulate(cs.System({"clock": clock}), t_end=1.0, method=cs.Jacobi(), step=0.1))
-    <Result of Jacobi(degree=1, outputs='as used'): 11 macro points, t = 0 ... 1, finished>
+    <Result of Jacobi(degree=1, outputs='as_used'): 11 macro points, t = 0 ... 1, finished>
     quantity  unit  start  end  lowest  highest
     clock.t             0    1       0        1  ▁▁▂▂▂▃▃▃▃▄▄▄▅▅▅▆▆▆▆▇▇▇██
     10 macro steps, 0 rejected, 0 corrections, 10 subsystem calls; ...

@@ -307,14 +307,14 @@ class Result:
         return as_html(self)
 
 
-def load(path: str | Path) -> Result:
+def load_result(path: str | Path) -> Result:
     """Read a result file (`.h5`), also one of a run that was killed: up to its last flush.
 
     >>> import tempfile, cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = cs.simulate(clock, t_end=0.2, method=cs.Jacobi(), step=0.1).save(f"{folder}/clock.h5")
-    ...     cs.load(path)["clock.t"]
+    ...     cs.load_result(path)["clock.t"]
     array([0. , 0.1, 0.2])
     """
     from cosolve.result.store import load as read

@@ -39,7 +39,7 @@ _PLACES = {
     "Aitken": "cosolve.corrector.aitken",
     "Anderson": "cosolve.corrector.anderson",
     "Broyden": "cosolve.corrector.broyden",
-    "Damped": "cosolve.corrector.damped",
+    "LineSearch": "cosolve.corrector.line_search",
     "IqnIls": "cosolve.corrector.iqn_ils",
     "IqnImvj": "cosolve.corrector.iqn_imvj",
     "NewtonKrylov": "cosolve.corrector.newton_krylov",

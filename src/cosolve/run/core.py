@@ -20,7 +20,7 @@ from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.snapshot import Snapshot, description
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import RisingDegree, Startup
 from cosolve.signal import History
 from cosolve.stepsize.sequence import Uniform, Windows
 from cosolve.subsystem.base import has_capability
@@ -40,7 +40,7 @@ class Core:
         self,
         plan: Plan,
         method: Method,
-        startup: RisingDegree | None,
+        startup: Startup | None,
         windows: Windows,
         workers: int = 1,
         stop_at_events: bool = False,

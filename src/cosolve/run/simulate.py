@@ -31,7 +31,7 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem.signatures import keywords_only
 
@@ -49,7 +49,7 @@ def simulate(
     method: Method,
     step: float | Adaptive | None = None,
     t_start: float = 0.0,
-    startup: RisingDegree | None = None,
+    startup: Startup | None = None,
     workers: int = 1,
     save: str | Path | None = None,
     every: int = 1,
@@ -63,7 +63,7 @@ def simulate(
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
-    `step` is the macro step, or an `Adaptive` step control (`MasterSlave` chooses its own steps; `step` then limits
+    `step` is the macro step, or an `Adaptive` step control (`LeaderFollower` chooses its own steps; `step` then limits
     them). `workers` > 1 runs subsystems of a parallel sweep in threads: same bits, less time where they release the
     interpreter lock. `save` streams the result to an HDF5 file instead of holding it in memory; `every` records only
     each so-many-th macro point (and the last), `record` only the named quantities. `progress(fraction)` is called about

@@ -14,7 +14,7 @@ from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import Method
 from cosolve.run.codec import from_bytes, read_tree, to_bytes, write_tree
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.signal import History
 
 
@@ -122,7 +122,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def description(plan: Plan, method: Method, startup: RisingDegree) -> dict[str, Any]:
+def description(plan: Plan, method: Method, startup: Startup) -> dict[str, Any]:
     """What two runs must have in common for one to continue the other."""
     ports = zip(plan.names, plan.input_ports, plan.output_ports, strict=True)
     return {

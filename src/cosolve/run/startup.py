@@ -1,7 +1,7 @@
 """How a run gets its first support points (Schmoll (2015), 2.4.4).
 
-`RisingDegree` begins with degree 0 and raises it as points accumulate; `MasterSlaveStart` crosses the first macro steps
-with small master/slave steps and then has a full history; `KnownHistory` takes past values from the user.
+`RisingDegree` begins with degree 0 and raises it as points accumulate; `LeaderFollowerStart` crosses the first macro
+steps with small leader/follower steps and then has a full history; `KnownHistory` takes past values from the user.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cosolve.engine.readable.machine import bind
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import Method
-from cosolve.method.explicit import MasterSlave
+from cosolve.method.explicit import LeaderFollower
 from cosolve.method.step import MacroStep, Outcome, Remembering, Window
 from cosolve.signal import History
 
 
 @dataclass(frozen=True)
-class RisingDegree:
-    """Use the degree that the macro points so far allow: 0, 1, 2, ... (the default)."""
+class Startup:
+    """Base of the start-ups: nothing is known about the past, and the method takes all steps itself."""
 
     #: True when it takes macro steps of its own, or knows a past that compiled code does not
     own_steps: ClassVar[bool] = False
@@ -42,7 +42,12 @@ class RisingDegree:
 
 
 @dataclass(frozen=True)
-class KnownHistory(RisingDegree):
+class RisingDegree(Startup):
+    """Use the degree that the macro points so far allow: 0, 1, 2, ... (the default)."""
+
+
+@dataclass(frozen=True)
+class KnownHistory(Startup):
     """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
 
     They are taken one first macro step apart, or `spacing`. Unknowns of equations follow from these outputs where the
@@ -121,21 +126,21 @@ def _take_unknowns(plan: Plan, block: Block, given: Mapping[str, Any], y: Vector
 
 
 @dataclass(frozen=True)
-class MasterSlaveStart(RisingDegree):
-    """Cross the first `degree + 1` macro steps with master/slave steps of the size the `master` chooses itself.
+class LeaderFollowerStart(Startup):
+    """Cross the first `degree + 1` macro steps with leader/follower steps of the size the `leader` chooses itself.
 
     >>> import cosolve as cs
-    >>> cs.MasterSlaveStart(master="one").master
+    >>> cs.LeaderFollowerStart(leader="one").leader
     'one'
     """
 
     own_steps: ClassVar[bool] = True
 
-    master: str = ""
+    leader: str = ""
 
     def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
         """Small steps first, then the method's own."""
-        starter = MasterSlave(degree=method.degree, master=self.master)
+        starter = LeaderFollower(degree=method.degree, leader=self.leader)
         starter.refuse_unfit(crew.plan)
         small_step = bind(starter, crew)
         # the history of small steps, and what it was at the start of this macro step, should it be repeated

@@ -22,7 +22,7 @@ from cosolve.run.core import Core
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import Recording, about_run
 from cosolve.run.snapshot import Snapshot
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.stepsize.sequence import make_windows
 
@@ -67,7 +67,7 @@ class Stepper:
         step: float | Adaptive | None = None,
         t_start: float = 0.0,
         t_end: float | None = None,
-        startup: RisingDegree | None = None,
+        startup: Startup | None = None,
         workers: int = 1,
         record: bool | Sequence[str] = False,
         save: str | Path | None = None,

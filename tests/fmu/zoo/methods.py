@@ -22,7 +22,7 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "Implicit(1), Gauss-Seidel sweep": (cs.Implicit(1, corrector=cs.Aitken(), sweep="gauss-seidel"), 0.05),
     "Jacobi(1), adaptive": (cs.Jacobi(1), cs.Adaptive(rtol=1e-3, H_init=0.02)),
     "SemiImplicit(1), adaptive": (cs.SemiImplicit(1), cs.Adaptive(rtol=1e-3, H_init=0.02)),
-    "MasterSlave(1)": (cs.MasterSlave(1, master="b"), 0.05),
+    "LeaderFollower(1)": (cs.LeaderFollower(1, leader="b"), 0.05),
 }
 ROLLBACK = tuple(name for name in METHODS if "mplicit" in name)
 #: those that the compiled engine has; the rest is for the readable one

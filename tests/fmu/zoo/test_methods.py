@@ -37,7 +37,7 @@ def cases(names, methods, rollback=ROLLBACK):
 def run_twice(a, fmi, method, **options):
     """`check`, then two runs of the same system; the outputs of the first, after the second was found equal."""
     how, step = METHODS[method]
-    system = pair(a, fmi, leads() if "MasterSlave" in method else None)
+    system = pair(a, fmi, leads() if "LeaderFollower" in method else None)
     if not isinstance(step, cs.Adaptive):
         cs.check(system, how, step)
     first, second = (y(cs.simulate(system, t_end=1.0, method=how, step=step, **options), a) for _ in range(2))
@@ -116,7 +116,8 @@ def test_all_in_the_compiled_engine(name, fmi, method):
 @pytest.mark.parametrize(
     ("name", "fmi", "method"),
     cases(
-        TWINS, ("Jacobi(0)", "Jacobi(2)", "GaussSeidel(1)", "SemiImplicit(1)", "Implicit(1), Broyden", "MasterSlave(1)")
+        TWINS,
+        ("Jacobi(0)", "Jacobi(2)", "GaussSeidel(1)", "SemiImplicit(1)", "Implicit(1), Broyden", "LeaderFollower(1)"),
     ),
 )
 def test_all_in_a_process_of_their_own(name, fmi, method):

@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 import cosolve as cs
 from cosolve.mapping import (
-    Mapping,
+    FieldMapping,
     Mesh,
     barycentric,
     dual_mortar,
@@ -17,7 +17,7 @@ from cosolve.mapping import (
     radial_basis,
 )
 
-Build = Callable[[Mesh, Mesh], Mapping]
+Build = Callable[[Mesh, Mesh], FieldMapping]
 
 NODES = ((11, 8), (21, 15), (41, 29))
 #: L2 errors of the prototype (docs/validation/sicklinger.md).

@@ -7,9 +7,9 @@ import pytest
 from tests.interface.mapping.shapes import in_space, square, tube
 
 import cosolve as cs
-from cosolve.mapping import Mapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
+from cosolve.mapping import FieldMapping, Mesh, barycentric, dual_mortar, mortar, nearest_neighbour, radial_basis
 
-Build = Callable[[Mesh, Mesh], Mapping]
+Build = Callable[[Mesh, Mesh], FieldMapping]
 SMOOTH: tuple[Build, ...] = (mortar, dual_mortar, barycentric, radial_basis)
 KINDS = ("triangles", "quadrilaterals", "mixed")
 

@@ -267,7 +267,7 @@ class Crew:
         """All subsystems cross the step independently of each other (Jacobi); all outputs at its end."""
         cross: Callable[..., Any] = self._cross if self._few else self.advance
         if local != "converged":
-            cross = partial(self.approximate, output_equation=local == "output equation")
+            cross = partial(self.approximate, output_equation=local == "output_equation")
         if self.watch is not None:
             return self._sweep_watched(self.watch, cross, window, coefficients)
         if self.pool is not None:

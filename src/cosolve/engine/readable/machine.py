@@ -153,7 +153,7 @@ class Machine:
 
     def sweep(self, signal: Matrix) -> None:
         local = self.script.local
-        if local == "output equation" and not self._moved:  # needs a crossing to begin at
+        if local == "output_equation" and not self._moved:  # needs a crossing to begin at
             local = "converged"
         self._moved, self._sweeps, self._left = True, self._sweeps + 1, None
         self.y = self.crew.sweep(self.window, signal, local)
@@ -274,7 +274,7 @@ class Machine:
 
     def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
         plan, measure = self._problems[self._problem][1], self.measure
-        inside = self.crew.internal_residual() if self.script.local == "one step" else 0.0
+        inside = self.crew.internal_residual() if self.script.local == "one_step" else 0.0
         norms = self._norms
         if len(norms) == self._first:
             measure.begin(z, r)

@@ -28,7 +28,7 @@ from cosolve.io.tables import method_table, step_table
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi, Method
 from cosolve.run import Stepper
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 
@@ -48,7 +48,7 @@ class Model:
     system: System
     method: Method
     step: float | Adaptive | None
-    startup: RisingDegree | None = None
+    startup: Startup | None = None
     single: str = ""
 
 
@@ -223,7 +223,7 @@ def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
     method = None if recipe["method"] is None else named.method(recipe["method"], folder)
     given = recipe["step"]
     step = named.step_control(given, folder) if isinstance(given, Mapping) else given
-    startup: RisingDegree | None = None
+    startup: Startup | None = None
     if isinstance(made, Description):
         made, method, step, startup = made.system, method or made.method, step or made.step, made.startup
     elif isinstance(made, (tuple, list)) and len(made) == 3:

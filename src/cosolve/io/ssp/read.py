@@ -17,7 +17,7 @@ from cosolve.io.ssp.document import ANNOTATION, Component, Document, read_docume
 from cosolve.io.ssp.flatten import Flat, Node
 from cosolve.io.system_file import Description
 from cosolve.method import Jacobi, Method, SemiImplicit
-from cosolve.run.startup import RisingDegree
+from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 from cosolve.subsystem.base import has_capability
@@ -183,7 +183,7 @@ def _described(
 ) -> Description:
     """The run: arguments first, then the annotation, then what suits the components."""
     run = document.run
-    startup: RisingDegree | None = None
+    startup: Startup | None = None
     try:
         if method is None and "method" in run:
             method = named.method(json.loads(run["method"]))

@@ -15,7 +15,7 @@ from cosolve.errors import SetupError, SubsystemError
 _ENOUGH = 1e-4
 
 
-class Damped(Corrector):
+class LineSearch(Corrector):
     """Take the step of `corrector`, or a half, a quarter ... of it: the first that decreases the residual norm.
 
     At most `halvings` times; then the shortest step is taken as it is, and it is for the method to stop when nothing
@@ -30,7 +30,7 @@ class Damped(Corrector):
     ...     def jacobian(self):
     ...         return np.diag(1.0 / (1.0 + self.z**2))
     >>> import cosolve as cs
-    >>> problem, solver, z = Arctan(), Damped(cs.Newton()), np.array([10.0])
+    >>> problem, solver, z = Arctan(), LineSearch(cs.Newton()), np.array([10.0])
     >>> solver.start_run(["z"])
     >>> for _ in range(13):
     ...     z = solver.correct(z, problem.residual(z), problem)
@@ -40,12 +40,12 @@ class Damped(Corrector):
 
     def __init__(self, corrector: Corrector, halvings: int = 20) -> None:
         if not isinstance(corrector, Corrector):
-            raise SetupError(f"Damped: corrector must be a Corrector such as Newton(), not {corrector!r}")
-        self.corrector, self.halvings = corrector, whole("Damped", "halvings", halvings)
+            raise SetupError(f"LineSearch: corrector must be a Corrector such as Newton(), not {corrector!r}")
+        self.corrector, self.halvings = corrector, whole("LineSearch", "halvings", halvings)
         self.uses_jacobian = corrector.uses_jacobian
 
     def __repr__(self) -> str:
-        return f"Damped({self.corrector!r}, halvings={self.halvings})"
+        return f"LineSearch({self.corrector!r}, halvings={self.halvings})"
 
     def start_run(self, labels: Sequence[str]) -> None:
         self.corrector.start_run(labels)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.corrector import Damped
+from cosolve.corrector import LineSearch
 
 
 class Bend(cs.Subsystem):
@@ -40,11 +40,11 @@ def solve(function, start, corrector, **options):
 def test_a_hard_start_converges(start):
     with pytest.raises(cs.SimulationError):
         solve(np.arctan, start, cs.Newton())
-    assert abs(solve(np.arctan, start, Damped(cs.Newton()))["u"][-1]) < 1e-12
+    assert abs(solve(np.arctan, start, LineSearch(cs.Newton()))["u"][-1]) < 1e-12
 
 
 def test_steps_that_decrease_the_residual_cost_nothing_more():
-    plain, damped = (solve(lambda u: u**3 + u - 3.0, 1.5, c) for c in (cs.Newton(), Damped(cs.Newton())))
+    plain, damped = (solve(lambda u: u**3 + u - 3.0, 1.5, c) for c in (cs.Newton(), LineSearch(cs.Newton())))
     assert (plain["u"] == damped["u"]).all()
     assert plain.stats.calls == damped.stats.calls
 
@@ -57,9 +57,9 @@ def test_a_step_into_a_failure_is_shortened():
 
     with pytest.raises(cs.SubsystemError, match="logarithm"):
         solve(logarithm, 20.0, cs.Newton())
-    assert solve(logarithm, 20.0, Damped(cs.Newton()))["u"][-1] == pytest.approx(1.0, abs=1e-12)
+    assert solve(logarithm, 20.0, LineSearch(cs.Newton()))["u"][-1] == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_search_is_bounded():
     with pytest.raises(cs.ConvergenceError, match="did not converge"):
-        solve(lambda u: u * u + 1.0, 2.0, Damped(cs.Newton(), halvings=3), max_iterations=20)
+        solve(lambda u: u * u + 1.0, 2.0, LineSearch(cs.Newton(), halvings=3), max_iterations=20)

@@ -13,7 +13,7 @@ import cosolve as cs
 def test_it_is_gauss_seidel_with_the_master_step(p: int) -> None:
     """One master step per macro step is Gauss-Seidel with H = h: bit for bit where times are exact (powers of two)."""
     h = 2.0**-17
-    follow = engine(cs.MasterSlave(p, master="one"), h, 2048 * h, system=with_micro_steps("ode5", h))
+    follow = engine(cs.LeaderFollower(p, leader="one"), h, 2048 * h, system=with_micro_steps("ode5", h))
     fixed = engine(cs.GaussSeidel(p), h, 2048 * h, system=with_micro_steps("ode5", h))
     assert np.array_equal(follow.t, fixed.t)
     assert np.array_equal(follow.states, fixed.states)
@@ -26,7 +26,7 @@ def test_it_is_gauss_seidel_with_the_master_step(p: int) -> None:
 def test_it_needs_no_step(p: int) -> None:
     """Without a macro step the master alone decides; the same values up to rounding."""
     h = 1e-5
-    follow = engine(cs.MasterSlave(p, master="one"), None, 0.01, system=with_micro_steps("ode5", h))
+    follow = engine(cs.LeaderFollower(p, leader="one"), None, 0.01, system=with_micro_steps("ode5", h))
     fixed = engine(cs.GaussSeidel(p), h, 0.01, system=with_micro_steps("ode5", h))
     np.testing.assert_allclose(follow.t, fixed.t, rtol=0, atol=1e-15)
     assert np.all(np.abs(follow.y - fixed.y) <= 1e-12 * np.abs(fixed.y).max(axis=0))
@@ -40,7 +40,9 @@ def test_order(p: int) -> None:
     steps = (2e-5, 1e-5)
     errors = [
         global_error(
-            engine(cs.MasterSlave(p, master="one"), h, 0.05, system=with_micro_steps("ode5", h), startup=known_past())
+            engine(
+                cs.LeaderFollower(p, leader="one"), h, 0.05, system=with_micro_steps("ode5", h), startup=known_past()
+            )
         )
         for h in steps
     ]
@@ -65,7 +67,7 @@ def test_it_follows_variable_steps() -> None:
     system.connect("one.x", "two.x1")
     system.connect("one.v", "two.v1")
     system.connect("two.F", "one.f")
-    path = engine(cs.MasterSlave(2, master="one"), 1e-4, 0.02, system=system)
+    path = engine(cs.LeaderFollower(2, leader="one"), 1e-4, 0.02, system=system)
     assert len(set(np.round(path.H, 9))) > 10
     assert path.t[-1] == 0.02
     assert global_error(path) < 1e-2
@@ -75,7 +77,7 @@ def test_it_follows_variable_steps() -> None:
 def test_a_master_without_own_steps_is_refused() -> None:
     """Exact propagation has no internal steps to follow; the message says what would do."""
     with pytest.raises(cs.CapabilityError, match="internal steps"):
-        engine(cs.MasterSlave(1, master="one"), None, 0.1)
+        engine(cs.LeaderFollower(1, leader="one"), None, 0.1)
 
 
 @pytest.mark.slow
@@ -93,5 +95,5 @@ def test_a_master_without_own_steps_is_refused() -> None:
 )
 def test_errors_of_the_prototype(p: int, startup, printed: float, tolerance: float) -> None:
     """The prototype: T = 0.2 s, h = 1e-6, two hundred thousand macro steps; within 10 %."""
-    path = engine(cs.MasterSlave(p, master="one"), 1e-6, 0.2, system=with_micro_steps("ode5", 1e-6), startup=startup)
+    path = engine(cs.LeaderFollower(p, leader="one"), 1e-6, 0.2, system=with_micro_steps("ode5", 1e-6), startup=startup)
     assert global_error(path) == pytest.approx(printed, rel=tolerance)
