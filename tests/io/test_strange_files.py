@@ -19,7 +19,7 @@ CASES = {
     "a corrector inside that is missing": (
         METHOD,
         'method = {name = "implicit", corrector = {name = "line-search"}}',
-        "corrector 'damped' needs the option 'corrector'",
+        "corrector 'line-search' needs the option 'corrector'",
     ),
     "a corrector inside that is a number": (
         METHOD,
