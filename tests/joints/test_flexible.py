@@ -142,7 +142,7 @@ def test_simplified_form_leaves_one_condition_that_reacts():
     crew = Crew(plan)
     _, z = crew.start(0.0)
     trial = Trial(crew, History(z, 1), Window(0.0, 1e-3, 1e-3), 0)
-    trial.residual(z)
+    trial.run(z)
     G = np.asarray(trial.jacobian())
     row = plan.z_ports["j_torque"][0].start
     others = np.delete(np.arange(plan.n_z), row)

@@ -70,7 +70,7 @@ def test_any_first_guess_gives_the_same_correction(kind):
     random, corrected = np.random.default_rng(0), []
     for size in (0.0, 1.0, 1e3, 1e4):
         z = z0 + size * random.standard_normal(plan.n_z)
-        r = trial.residual(z)
+        r = plan.residual(z, trial.run(z))
         corrected.append(z - np.linalg.solve(trial.jacobian(), r))
     for other in corrected[1:]:
         assert np.abs(other - corrected[0]).max() < 1e-9 * max(1e4, np.abs(corrected[0]).max())

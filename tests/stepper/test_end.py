@@ -171,9 +171,9 @@ def test_a_sweep_notes_it():
     found = cs.sweep(
         build, {"how": [0, 1]}, t_end=1.0, methods=cs.Jacobi(1), steps=H, record=["tank.x"], executor="serial"
     )
-    assert not found.failed.any()
-    assert [str(note) for note in found.notes] == [
+    assert not cs.failures(found)
+    assert [str(note) for note in cs.failures(found, variable="note")] == [
         "how = 1: ended at t = 0.7 because 'tank' asked for it: almost empty"
     ]
-    assert found.sel(how=1, quantity="tank.x").values == pytest.approx(0.3)
-    assert found.sel(how=0).notes == []
+    assert float(found["tank.x"].sel(how=1)) == pytest.approx(0.3)
+    assert not cs.failures(found.sel(how=[0]), variable="note")

@@ -45,14 +45,16 @@ class Script:
     """The text of a macro step, and what engines must know besides.
 
     `guess` is the degree of the first guess, whose distance to the result is the free error estimate; `order` that of
-    serial sweeps; `corrector` solves the interface equations (None: there are none to solve), by Jacobians from
-    `jacobian` with increments `increment`. `constraints` and `local`: see `Implicit`; residuals are measured against 1
-    where `absolute`, and never against less than `atol / tol`.
+    serial sweeps (`serial`: every crossing is one, and only what lags has a residual). `corrector` solves the interface
+    equations (None: there are none to solve), by Jacobians from `jacobian` with increments `increment`. `constraints`
+    and `local`: see `Implicit`. Residuals are measured against 1 where `absolute`, and never against less than
+    `atol / tol`.
     """
 
     text: Text
     guess: int
     order: Sequence[str] = ()
+    serial: bool = False
     corrector: Corrector | None = None
     jacobian: JacobianSource = "auto"
     increment: float = 1e-5

@@ -161,6 +161,7 @@ class Implicit(Method):
             implicit,
             self.guess,
             order=self.order,
+            serial=self.serial,
             corrector=self.corrector,
             jacobian=self.jacobian,
             increment=self.increment,

@@ -48,7 +48,7 @@ def failures(found: xr.Dataset, variable: str = ERROR) -> list[Failure]:
     >>> found = cs.sweep(decay, {"rate": [1.0, float("nan")]}, methods=cs.Jacobi(), steps=0.5, t_end=1)
     >>> for failure in cs.failures(found):
     ...     print(failure)
-    rate = nan: Linear: A holds a NaN or an infinity
+    rate = nan: Linear: A holds a NaN or an infinity; every entry must be a finite number
     """
     if variable not in found:
         have = ", ".join(str(name) for name in found.data_vars)

@@ -378,11 +378,12 @@ def agreed(m):
 
 @part
 def remember(m, z):
-    """Let the sizes grow."""
+    """Let the sizes grow; not in a step that will be taken back."""
     sizes = word_at(m, SIZES)
-    for q in range(word_at(m, N_Z)):
-        short_loop()
-        put_double_at(sizes, q, max(double_at(sizes, q), abs(double_at(z, q))))
+    if not has(m, TROUBLED):
+        for q in range(word_at(m, N_Z)):
+            short_loop()
+            put_double_at(sizes, q, max(double_at(sizes, q), abs(double_at(z, q))))
 
 
 @part

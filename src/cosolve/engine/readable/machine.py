@@ -28,7 +28,6 @@ from cosolve.signal import History, end_values
 _ROUNDINGS = 16.0
 
 _NOWHERE = np.full(1, np.nan)
-_ANY = (0.0, 0)  # a shape of steps that nobody looks at
 
 
 def bind(method: Method, crew: Crew) -> MacroStep:
@@ -36,7 +35,7 @@ def bind(method: Method, crew: Crew) -> MacroStep:
 
     >>> import cosolve as cs
     >>> from cosolve.engine.readable.crew import Crew
-    >>> tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    >>> tank = cs.Linear([[-1]], [], [[1]], x0=[1], inputs=[], outputs=["h"])
     >>> bind(cs.Jacobi(degree=2), Crew(cs.System({"tank": tank}).plan()))
     <the macro step of Jacobi(2)>
     """
@@ -68,6 +67,7 @@ class Machine:
             self._correctors = [deepcopy(script.corrector) for _ in variants(plan, self._treatment, 1.0)]
         self._shape: tuple[float, int] | None = None  # step and number of nodes for which Jacobians were made
         self._H = np.nan
+        self._started = False  # whether the correctors know what they work on
         self._judged = False  # whether steps without corrections are known to have one solution
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
@@ -227,8 +227,8 @@ class Machine:
         if self._left is not None and self._left[0] is z and self._left[1] is plan:
             return self._left[2]
         r = plan.residual(z, self.y)
-        if self._serial is not None:
-            r = np.where(self._serial.lagging, r, 0.0)
+        if self.script.serial:
+            r = np.where(self.serial.lagging, r, 0.0)
         self._left = z, plan, r
         return r
 
@@ -237,8 +237,11 @@ class Machine:
         if not self.plan.n_z:
             return r
         shape = (self.window.H, len(self.trial.weight))
-        if self._shape != shape:
-            self._start_correctors(shape)
+        if self._shape != shape:  # a Jacobian that is kept belongs to one step size
+            self._shape = shape
+            for corrector in self._correctors:
+                corrector.start_run(self.plan.z_labels)
+                corrector.start_step()
         dz: Vector = newton.solve(r, self.equations)
         return dz
 
@@ -251,7 +254,7 @@ class Machine:
     def equations(self) -> InterfaceEquations:
         """The problem at hand as a corrector sees it."""
         if self._equations is None:
-            active = None if self._serial is None else np.flatnonzero(self._serial.lagging)
+            active = np.flatnonzero(self.serial.lagging) if self.script.serial else None
             self._equations = InterfaceEquations(self, active)
         return self._equations
 
@@ -260,17 +263,14 @@ class Machine:
         if self._problem == len(self._problems):
             self._problem = 0  # whose residual stands in the result
             return False
+        if not self._started:
+            for corrector in self._correctors:
+                corrector.start_run(self.equations.of_labels(self.plan.z_labels))
+            self._started = True
         self.trial.plan = self._problems[self._problem][1]
         self._correctors[self._problem].start_step()
         self._first, self._lost = len(self._norms), False
         return True
-
-    def _start_correctors(self, shape: tuple[float, int]) -> None:
-        """Let the correctors forget everything."""
-        for corrector in self._correctors:
-            corrector.start_run(self.equations.of_labels(self.plan.z_labels))
-            corrector.start_step()
-        self._shape = shape
 
     def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
         plan, measure = self._problems[self._problem][1], self.measure
@@ -278,8 +278,6 @@ class Machine:
         norms = self._norms
         if len(norms) == self._first:
             measure.begin(z, r)
-            if self._shape is None:
-                self._start_correctors(_ANY)
         norms.append(max(measure.norm(r, z), inside))
         count = len(norms) - self._first
         lost = count > 1 and measure.lost(z)
@@ -369,6 +367,7 @@ class Machine:
             "correctors": [memory_of(corrector) for corrector in self._correctors],
             "measure": memory_of(self.measure),
             "shape": self._shape,
+            "started": self._started,
             "judged": self._judged,
         }
 
@@ -377,4 +376,4 @@ class Machine:
         for corrector, held in zip(self._correctors, saved["correctors"], strict=True):
             set_memory(corrector, held)
         set_memory(self.measure, saved["measure"])
-        self._shape, self._judged = saved["shape"], saved["judged"]
+        self._shape, self._started, self._judged = saved["shape"], saved["started"], saved["judged"]
