@@ -19,7 +19,18 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.native.laws import law_addresses
-from cosolve.engine.native.wiring import FLAGS, JACOBIAN_KNOWN, NORMS_PER_STEP, NOTED, Wiring, obstacle, wire
+from cosolve.engine.native.wiring import (
+    FLAGS,
+    JACOBIAN_KNOWN,
+    JACOBIANS,
+    NORM_COUNT,
+    NORMS_PER_STEP,
+    NOTED,
+    OWN_SWEEPS,
+    Wiring,
+    obstacle,
+    wire,
+)
 from cosolve.engine.native.wiring import VERBS as _VERBS
 from cosolve.engine.texts import text_obstacle
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
@@ -292,7 +303,7 @@ class Chunks:
         core, method = self.core, self.core.method
         count = len(times) - 1
         rows = self._scratch(count) if room is None or not count else room(count)
-        Y, Z, R, counts = rows["y"], rows["z"], rows["residual"], np.zeros((count, 4), np.int64)
+        Y, Z, R, counts = rows["y"], rows["z"], rows["residual"], np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         values = np.array(core.history.values[: method.depth + 1])
         kept = self.put_books(values, norms)
@@ -322,19 +333,23 @@ class Chunks:
 
     def chunk(self, t: Vector, Y: Matrix, Z: Matrix, H: Any, R: Vector, counts: Any, norms: Vector) -> Chunk:
         """The rows of these steps; what is the same in all of them is said once."""
-        counts = counts[: len(t)]
-        if (counts == counts[0]).all():
-            sweeps, renewed = counts[0, :2]
-        else:
-            sweeps, renewed = counts.T[:2]
-        iterations = (counts[:, 2] if counts[0, 2] else counts[:, 3]).astype(np.int32) - 1
+        packed = counts[: len(t)]
+        same = bool((packed == packed[0]).all())
+        packed = packed[:1] if same else packed
+        sweeps, renewed = packed % JACOBIANS, packed // JACOBIANS % JACOBIANS
+        norm_counts, own = packed // NORM_COUNT % JACOBIANS, packed // OWN_SWEEPS
+        iterated = bool(norm_counts[0])
+        iterations: Any = (norm_counts if iterated else own).astype(np.int32) - 1
+        if same:
+            sweeps, renewed = sweeps[0], renewed[0]
+            norm_counts, iterations = np.repeat(norm_counts, len(t)), np.repeat(iterations, len(t))
         noted = bool(self.wiring.plan[FLAGS] & NOTED)
         chunk = Chunk(
-            *(t, Y, Z, H, iterations if np.ndim(sweeps) or counts[0, 2] else int(iterations[0])),
+            *(t, Y, Z, H, iterations if iterated or not same else int(iterations[0])),
             *(R[: len(t)] if noted else np.nan, self.count(len(t), sweeps, renewed), 0, np.nan),
         )
-        if counts[0, 2]:
-            chunk.norms, chunk.counts = norms[: int(counts[:, 2].sum())], counts[:, 2].copy()
+        if iterated:
+            chunk.norms, chunk.counts = norms[: int(norm_counts.sum())], norm_counts
         return chunk
 
     def note_failure(self, failed: bool) -> None:

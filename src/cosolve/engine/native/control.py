@@ -62,7 +62,7 @@ class ControlledChunks:
         values = np.array(history.values[: method.depth + 1])
         steps = np.array(history.steps[: method.depth])
         rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
-        R, counts = np.empty(count), np.zeros((count, 4), np.int64)
+        R, counts = np.empty(count), np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
         rejected_before = core.rejected

@@ -19,16 +19,19 @@ from cosolve.engine.native.wiring import (
     ARENA,
     CAPACITY,
     COUNT,
+    COUNTERS,
     FILLED,
     FLAGS,
+    JACOBIANS,
     KEEP,
     LENGTH,
     NEXT,
     NODES,
+    NORM_COUNT,
     NORMS_PER_STEP,
-    RENEWED,
+    NOTED,
+    OWN_SWEEPS,
     RESIDUAL,
-    SWEEPS,
     T0,
     T1,
     TROUBLED,
@@ -67,8 +70,7 @@ def _begin(w, t0, t1, undo):
     put_double_at(w, T1, t1)
     put_word_at(w, FLAGS, word_at(w, FLAGS) & word_at(w, KEEP))
     put_word_at(w, NEXT, word_at(w, ARENA))
-    put_word_at(w, SWEEPS, 0)
-    put_word_at(w, RENEWED, 0)
+    put_word_at(w, COUNTERS, 0)
     if undo and save_all(w) != 0:
         return False
     return word_at(w, FILLED) + NORMS_PER_STEP <= word_at(w, CAPACITY)
@@ -84,17 +86,15 @@ def _is_bad(w, undo):
 
 
 @part
-def _accept(w, z, values, Y, Z, R, counts, s, sweeps):
-    """The step is taken: write its row, move the history on; `sweeps` were its own, without rejected attempts."""
+def _accept(w, z, values, Y, Z, R, counts, s, counted):
+    """The step is taken: write its row, move the history on; `counted` are the counters, with rejected attempts."""
     push(values, z)
     record(w, z, Y, Z, s)
-    put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
-    at = counts.ctypes.data + 32 * s
-    put_word_at(at, 0, word_at(w, SWEEPS))
-    put_word_at(at, 1, word_at(w, RENEWED))
-    put_word_at(at, 2, word_at(w, COUNT))
-    put_word_at(at, 3, sweeps)
-    put_word_at(w, FILLED, word_at(w, FILLED) + word_at(w, COUNT))
+    if word_at(w, FLAGS) & NOTED != 0:
+        put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
+    norms, own = word_at(w, COUNT), word_at(w, COUNTERS) & (JACOBIANS - 1)
+    put_word_at(counts.ctypes.data, s, counted + norms * NORM_COUNT + own * OWN_SWEEPS)
+    put_word_at(w, FILLED, word_at(w, FILLED) + norms)
 
 
 def equal_steps(w, o, values, times, H, undo, Y, Z, R, counts):
@@ -110,7 +110,7 @@ def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
         z = step(w, o)
         if _is_bad(w, undo):
             return s
-        _accept(w, z, values, Y, Z, R, counts, s, word_at(w, SWEEPS))
+        _accept(w, z, values, Y, Z, R, counts, s, word_at(w, COUNTERS))
     return len(Y)
 
 
@@ -147,7 +147,7 @@ def _controlled_steps(
     tick, H, previous = int(clock[2]), clock[3], clock[4]
     order, nodes = guess + 1, word_at(w, NODES)
     s = 0
-    rejected = sweeps = renewed = 0
+    rejected = counted = 0
     while s < len(Y) and tick < TICKS:
         ticks = _fit_ticks(H, span, tick)
         t0, t1 = _time_of_tick(tick, t_start, t_end, span), _time_of_tick(tick + ticks, t_start, t_end, span)
@@ -163,8 +163,7 @@ def _controlled_steps(
         z = step(w, o)
         if _is_bad(w, True):
             return s
-        sweeps += word_at(w, SWEEPS)
-        renewed += word_at(w, RENEWED)
+        counted += word_at(w, COUNTERS)
         error = _estimate(z, predicted(w, guess), nominal, tolerances[0], tolerances[1])
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
@@ -179,12 +178,9 @@ def _controlled_steps(
             steps[j] = steps[j - 1]
         steps[0] = length
         H, previous = _next_length(length, error, previous, order, numbers), error
-        own = word_at(w, SWEEPS)
-        put_word_at(w, SWEEPS, sweeps)
-        put_word_at(w, RENEWED, renewed)
-        _accept(w, z, values, Y, Z, R, counts, s, own)
+        _accept(w, z, values, Y, Z, R, counts, s, counted)
         rows[s, 0], rows[s, 1], rows[s, 2], rows[s, 3] = t1, length, error, rejected
-        rejected = sweeps = renewed = 0
+        rejected = counted = 0
         clock[2], clock[3], clock[4] = tick, H, previous
         s += 1
     return s

@@ -43,15 +43,18 @@ from cosolve.engine.native.wiring import (
     CAPACITY,
     COPIES,
     COUNT,
+    COUNTERS,
     CROSSED,
     ENDS,
     EVERY,
     EXTRAPOLATION,
     FILLED,
     FIRST_NORM,
+    FLAGS,
     HISTORY,
     INTERPOLATION,
     JACOBIAN_KNOWN,
+    JACOBIANS,
     KEEP,
     KNOWN,
     LAGGING,
@@ -70,14 +73,12 @@ from cosolve.engine.native.wiring import (
     ORDER,
     OUTPUTS,
     PROBLEM,
-    RENEWED,
     RENEWED_NOW,
     RESIDUAL,
     SCRATCH,
     SIGNAL,
     SIZES,
     START,
-    SWEEPS,
     TROUBLED,
     WEIGHTS_KNOWN,
     Y,
@@ -161,9 +162,8 @@ def ending_in(m, z):
 
 @part
 def _leave_start(m):
-    put_flag(m, MOVED | CROSSED)
-    clear_flag(m, ASKED_KNOWN)
-    put_word_at(m, SWEEPS, word_at(m, SWEEPS) + 1)
+    put_word_at(m, FLAGS, (word_at(m, FLAGS) | MOVED | CROSSED) & ~ASKED_KNOWN)
+    put_word_at(m, COUNTERS, word_at(m, COUNTERS) + 1)
 
 
 @part
@@ -301,7 +301,7 @@ def solved(m, r):
     dz = take(m, word_at(m, N_Z))
     if not has(m, TROUBLED):
         if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
-            put_word_at(m, RENEWED, word_at(m, RENEWED) + 1)
+            put_word_at(m, COUNTERS, word_at(m, COUNTERS) + JACOBIANS)
             put_flag(m, RENEWED_NOW)
             if not has(m, JACOBIAN_KNOWN):
                 clear_flag(m, CROSSED)

@@ -48,8 +48,7 @@ _LARGEST = 64
     LENGTH,  # a double
     FLAGS,  # bits, see below
     KEEP,  # those of them that stay from step to step
-    SWEEPS,
-    RENEWED,  # Jacobians
+    COUNTERS,  # sweeps, and Jacobians in units of `JACOBIANS`
     # signals
     HISTORY,  # rows of values, the newest first
     NODES,  # positions of these points
@@ -95,7 +94,7 @@ _LARGEST = 64
     LAST_NORM,  # a double
     RESIDUAL,  # a double
     MACHINE_WORDS,
-) = range(65)
+) = range(64)
 
 #: Flags: the subsystems have left the start; the base is known; `ASKED` is; the last crossing still stands; the step is
 #: out of the ordinary; the Jacobian was made in this step; it is there at all; a residual was noted.
@@ -115,6 +114,9 @@ VERBS = frozenset(
 
 #: Vectors and signals that a step may use; one that needs more is left to the readable engine.
 ARENA_VECTORS = 256
+
+#: Counts of one step share a word: sweeps, Jacobians, norms, and sweeps of the accepted attempt alone.
+JACOBIANS, NORM_COUNT, OWN_SWEEPS = 1 << 16, 1 << 32, 1 << 48
 
 #: The bit of `WEIGHTS_KNOWN` for the interpolation.
 BIT_INTERPOLATION = 1 << 40
