@@ -20,8 +20,6 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import (
-    FLAGS,
-    JACOBIAN_KNOWN,
     JACOBIANS,
     NORM_COUNT,
     NORMS_PER_STEP,
@@ -270,7 +268,7 @@ class Chunks:
             self._lapack = lapack_addresses()
             steady = bool(wiring.exact.all()) and not len(wiring.laws)
             wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
-            wiring.put(KEEP=JACOBIAN_KNOWN if steady else 0, INCREMENT=float(script.increment))
+            wiring.put(KEEP=int(steady), INCREMENT=float(script.increment))
         self.bound = bind_text(core.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
         return True
 
@@ -279,7 +277,8 @@ class Chunks:
         measure = self.core.measure
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
-        self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, COUNT=0, PROBLEM=0, RESIDUAL=np.nan, FLAGS=0)
+        self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, COUNT=0, PROBLEM=0, RESIDUAL=np.nan)
+        self.wiring.put(NOTED=0, JACOBIAN_KNOWN=0)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
@@ -335,21 +334,20 @@ class Chunks:
         """The rows of these steps; what is the same in all of them is said once."""
         packed = counts[: len(t)]
         same = bool((packed == packed[0]).all())
-        packed = packed[:1] if same else packed
-        sweeps, renewed = packed % JACOBIANS, packed // JACOBIANS % JACOBIANS
-        norm_counts, own = packed // NORM_COUNT % JACOBIANS, packed // OWN_SWEEPS
-        iterated = bool(norm_counts[0])
-        iterations: Any = (norm_counts if iterated else own).astype(np.int32) - 1
-        if same:
-            sweeps, renewed = sweeps[0], renewed[0]
-            norm_counts, iterations = np.repeat(norm_counts, len(t)), np.repeat(iterations, len(t))
-        noted = bool(self.wiring.plan[FLAGS] & NOTED)
+        packed = packed[0] if same else packed
+        sweeps, renewed, own = packed % JACOBIANS, packed // JACOBIANS % JACOBIANS, packed // OWN_SWEEPS
+        norm_counts = packed // NORM_COUNT % JACOBIANS
+        iterated = bool(np.any(norm_counts))
+        if iterated:
+            norm_counts = np.broadcast_to(norm_counts, len(t))
+        iterations: Any = (norm_counts if iterated else own) - 1
+        noted = bool(self.wiring.plan[NOTED])
         chunk = Chunk(
-            *(t, Y, Z, H, iterations if iterated or not same else int(iterations[0])),
+            *(t, Y, Z, H, iterations.astype(np.int32) if np.ndim(iterations) else int(iterations)),
             *(R[: len(t)] if noted else np.nan, self.count(len(t), sweeps, renewed), 0, np.nan),
         )
         if iterated:
-            chunk.norms, chunk.counts = norms[: int(norm_counts.sum())], norm_counts
+            chunk.norms, chunk.counts = norms[: int(norm_counts.sum())], norm_counts.copy()
         return chunk
 
     def note_failure(self, failed: bool) -> None:

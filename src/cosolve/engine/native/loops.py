@@ -17,20 +17,25 @@ from cosolve.engine.native.parts import push, record, restore_all, save_all
 from cosolve.engine.native.verbs import predicted
 from cosolve.engine.native.wiring import (
     ARENA,
+    ASKED_KNOWN,
+    BASE_KNOWN,
     CAPACITY,
     COUNT,
     COUNTERS,
+    CROSSED,
     FILLED,
-    FLAGS,
+    JACOBIAN_KNOWN,
     JACOBIANS,
     KEEP,
     LENGTH,
+    MOVED,
     NEXT,
     NODES,
     NORM_COUNT,
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
+    RENEWED_NOW,
     RESIDUAL,
     T0,
     T1,
@@ -68,7 +73,14 @@ def _begin(w, t0, t1, undo):
     """A macro step begins; False where it must not."""
     put_double_at(w, T0, t0)
     put_double_at(w, T1, t1)
-    put_word_at(w, FLAGS, word_at(w, FLAGS) & word_at(w, KEEP))
+    put_word_at(w, MOVED, 0)
+    put_word_at(w, CROSSED, 0)
+    put_word_at(w, TROUBLED, 0)
+    put_word_at(w, BASE_KNOWN, 0)
+    put_word_at(w, ASKED_KNOWN, 0)
+    put_word_at(w, RENEWED_NOW, 0)
+    if word_at(w, KEEP) == 0:
+        put_word_at(w, JACOBIAN_KNOWN, 0)
     put_word_at(w, NEXT, word_at(w, ARENA))
     put_word_at(w, COUNTERS, 0)
     if undo and save_all(w) != 0:
@@ -79,7 +91,7 @@ def _begin(w, t0, t1, undo):
 @part
 def _is_bad(w, undo):
     """Whether the step was out of the ordinary; it is taken back then."""
-    bad = word_at(w, FLAGS) & TROUBLED != 0
+    bad = word_at(w, TROUBLED) != 0
     if bad and undo:
         restore_all(w)
     return bad
@@ -90,7 +102,7 @@ def _accept(w, z, values, Y, Z, R, counts, s, counted):
     """The step is taken: write its row, move the history on; `counted` are the counters, with rejected attempts."""
     push(values, z)
     record(w, z, Y, Z, s)
-    if word_at(w, FLAGS) & NOTED != 0:
+    if word_at(w, NOTED) != 0:
         put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
     norms, own = word_at(w, COUNT), word_at(w, COUNTERS) & (JACOBIANS - 1)
     put_word_at(counts.ctypes.data, s, counted + norms * NORM_COUNT + own * OWN_SWEEPS)

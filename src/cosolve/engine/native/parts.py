@@ -16,7 +16,6 @@ from cosolve.engine.native.wiring import (
     COPIES,
     CROSS,
     DATA,
-    FLAGS,
     INPUTS,
     LAW,
     LAW_BYTES,
@@ -67,26 +66,14 @@ GOOD, FAILED = 0, 1
 
 @part
 def has(w, flag):
-    """Whether a flag is set."""
-    return word_at(w, FLAGS) & flag != 0
-
-
-@part
-def put_flag(w, flag):
-    """Set a flag."""
-    put_word_at(w, FLAGS, word_at(w, FLAGS) | flag)
-
-
-@part
-def clear_flag(w, flag):
-    """Clear a flag."""
-    put_word_at(w, FLAGS, word_at(w, FLAGS) & ~flag)
+    """Whether a flag is set; each is a word of its own, so that setting one waits for nothing."""
+    return word_at(w, flag) != 0
 
 
 @part
 def trouble(w):
     """The step is out of the ordinary: what follows does nothing, and at its end the step is taken back."""
-    put_flag(w, TROUBLED)
+    put_word_at(w, TROUBLED, 1)
 
 
 @part

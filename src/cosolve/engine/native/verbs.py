@@ -18,7 +18,6 @@ from cosolve.engine.native.interface import factorise, jacobian, norm_of, output
 from cosolve.engine.native.parts import (
     GOOD,
     begin,
-    clear_flag,
     combine,
     copy,
     evaluate,
@@ -27,7 +26,6 @@ from cosolve.engine.native.parts import (
     has,
     largest,
     law,
-    put_flag,
     restore_all,
     subsystem,
     take,
@@ -50,7 +48,6 @@ from cosolve.engine.native.wiring import (
     EXTRAPOLATION,
     FILLED,
     FIRST_NORM,
-    FLAGS,
     HISTORY,
     INTERPOLATION,
     JACOBIAN_KNOWN,
@@ -139,7 +136,7 @@ def _make_base(m):
             weights = word_at(m, INTERPOLATION)
             _weigh(m, BIT_INTERPOLATION, word_at(m, NODES) - 8, n, weights)  # the end of the step stands before them
             combine(weights, n, 1, n - 1, n, word_at(m, HISTORY), n_z, word_at(m, BASE))
-        put_flag(m, BASE_KNOWN)
+        put_word_at(m, BASE_KNOWN, 1)
 
 
 @part
@@ -162,7 +159,9 @@ def ending_in(m, z):
 
 @part
 def _leave_start(m):
-    put_word_at(m, FLAGS, (word_at(m, FLAGS) | MOVED | CROSSED) & ~ASKED_KNOWN)
+    put_word_at(m, MOVED, 1)
+    put_word_at(m, CROSSED, 1)
+    put_word_at(m, ASKED_KNOWN, 0)
     put_word_at(m, COUNTERS, word_at(m, COUNTERS) + 1)
 
 
@@ -274,7 +273,7 @@ def asked(m):
     if not has(m, TROUBLED):
         evaluate(m, at)
     put_word_at(m, ASKED, at)
-    put_flag(m, ASKED_KNOWN)
+    put_word_at(m, ASKED_KNOWN, 1)
     return at
 
 
@@ -302,13 +301,13 @@ def solved(m, r):
     if not has(m, TROUBLED):
         if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
             put_word_at(m, COUNTERS, word_at(m, COUNTERS) + JACOBIANS)
-            put_flag(m, RENEWED_NOW)
+            put_word_at(m, RENEWED_NOW, 1)
             if not has(m, JACOBIAN_KNOWN):
-                clear_flag(m, CROSSED)
+                put_word_at(m, CROSSED, 0)
                 if output_partials(m) != GOOD or jacobian(m) != GOOD or factorise(m) != GOOD:
                     trouble(m)
                 if word_at(m, EVERY) == 0 or word_at(m, KEEP) != 0:
-                    put_flag(m, JACOBIAN_KNOWN)
+                    put_word_at(m, JACOBIAN_KNOWN, 1)
         if not has(m, TROUBLED) and solve(m, r, dz) != GOOD:
             trouble(m)
     return dz
@@ -390,7 +389,7 @@ def remember(m, z):
 def note_residual(m, r):
     """The largest residual of the step."""
     put_double_at(m, RESIDUAL, largest(r, word_at(m, N_Z)))
-    put_flag(m, NOTED)
+    put_word_at(m, NOTED, 1)
 
 
 #: What this engine gives a meaning; correctors that it knows are added for each method.

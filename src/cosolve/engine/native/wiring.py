@@ -46,8 +46,15 @@ _LARGEST = 64
     T0,  # a double
     T1,  # a double
     LENGTH,  # a double
-    FLAGS,  # bits, see below
-    KEEP,  # those of them that stay from step to step
+    MOVED,  # 1: the subsystems have left the start
+    CROSSED,  # 1: the last crossing still stands
+    TROUBLED,  # 1: the step is out of the ordinary
+    BASE_KNOWN,  # 1: `BASE` is that of this step
+    ASKED_KNOWN,  # 1: `ASKED` is that of the last crossing
+    RENEWED_NOW,  # 1: the Jacobian was asked for in this step
+    JACOBIAN_KNOWN,  # 1: there is one
+    KEEP,  # 1: it is the same in every step
+    NOTED,  # 1: the text notes residuals
     COUNTERS,  # sweeps, and Jacobians in units of `JACOBIANS`
     # signals
     HISTORY,  # rows of values, the newest first
@@ -94,11 +101,7 @@ _LARGEST = 64
     LAST_NORM,  # a double
     RESIDUAL,  # a double
     MACHINE_WORDS,
-) = range(64)
-
-#: Flags: the subsystems have left the start; the base is known; `ASKED` is; the last crossing still stands; the step is
-#: out of the ordinary; the Jacobian was made in this step; it is there at all; a residual was noted.
-MOVED, BASE_KNOWN, ASKED_KNOWN, CROSSED, TROUBLED, RENEWED_NOW, JACOBIAN_KNOWN, NOTED = (1 << k for k in range(8))
+) = range(71)
 
 #: Norms that must fit in at the beginning of a step.
 NORMS_PER_STEP = 64
