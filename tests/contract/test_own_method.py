@@ -78,3 +78,46 @@ def test_one_repetition_is_of_second_order_with_degree_one():
 def test_a_text_with_a_verb_that_an_engine_does_not_know_is_refused_by_it_with_the_verb():
     assert "verb 'settled'" in cs.why_not_compiled(oscillators(), cs.Jacobi(1, outputs="exchanged"))
     assert "verb 'lead'" in cs.why_not_compiled(oscillators(), cs.LeaderFollower(leader="one"))
+
+
+def by_word(m, o):
+    sweep(m, extrapolated(m, o.degree if o.kind == "usual" else 0))
+    return asked(m)
+
+
+@dataclass(frozen=True)
+class Wordy(cs.Method):
+    """Its text reads an option that is no number, which machine code cannot."""
+
+    kind: str = "usual"
+    text = by_word
+
+
+def looking(m, o):
+    """Fine in Python; numba does not know `vars`."""
+    assert vars(o)
+    sweep(m, extrapolated(m, o.degree))
+    return asked(m)
+
+
+@dataclass(frozen=True)
+class Looking(cs.Method):
+    text = looking
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [(Wordy(1), "reads the option 'kind', which is no number"), (Looking(1), "numba cannot compile the macro step")],
+    ids=["an option", "a text"],
+)
+@pytest.mark.parametrize("step", [0.02, cs.Adaptive(rtol=1e-3)], ids=["equal", "controlled"])
+def test_a_text_that_cannot_be_machine_code_runs_in_the_readable_engine(method, words, step):
+    with pytest.raises(cs.SetupError, match=words):
+        run(method, compiled=True, step=step)
+    assert np.array_equal(run(method, step=step)["two.x"], run(cs.Jacobi(1), step=step)["two.x"])
+
+
+def test_options_that_are_numpy_numbers_are_compiled_like_others():
+    method = cs.SemiImplicit(degree=np.int64(1), final_update=np.bool_(False))
+    plain = cs.SemiImplicit(degree=1, final_update=False)
+    assert np.array_equal(run(method, compiled=True)["two.x"], run(plain, compiled=False)["two.x"])

@@ -51,6 +51,20 @@ def text_obstacle(script: Script, known: frozenset[str]) -> str | None:
     return f"its macro step ({made[0]}) is made at run time and no plain text" if made else None
 
 
+def option_obstacle(method: Method, script: Script) -> str | None:
+    """Which option that a text reads is no number, and so has no place in a record; None when all are."""
+    for text in texts_of(script):
+        for name in text.__code__.co_names:
+            inside = name in VOCABULARY or name in text.__globals__ or not hasattr(method, name)
+            if not inside and not _is_plain(getattr(method, name)):
+                return f"its macro step reads the option '{name}', which is no number"
+    return None
+
+
+def _is_plain(value: object) -> bool:
+    return is_number(value) or isinstance(value, (bool, np.bool_))
+
+
 @dataclass(frozen=True)
 class Bound:
     """A text as machine code, and the options that it reads, as one record."""
@@ -69,7 +83,7 @@ def bind_text(
 
     `compiled(function, cached)` makes machine code.
     """
-    read: dict[str, float] = {}
+    read: dict[str, Any] = {}
     bound: dict[Any, Any] = {}
     known = dict(meanings)
 
@@ -85,8 +99,8 @@ def bind_text(
                 space[name] = bind(called)
             elif called is not None and is_number(called):
                 space[name] = called
-            elif is_number(value := getattr(method, name, None)) or isinstance(value, bool):
-                read[name] = value  # type: ignore[assignment]
+            elif _is_plain(value := getattr(method, name, None)):
+                read[name] = value
         made = FunctionType(text.__code__, space, text.__name__, text.__defaults__)
         made.__qualname__, made.__module__ = f"{text.__qualname__}_natively", text.__module__
         bound[text] = compiled(made, _is_ours(text))
@@ -95,7 +109,8 @@ def bind_text(
     if script.corrector is not None and script.corrector.text is not None:
         known["corrected"] = bind(script.corrector.text)
     step = bind(script.text)
-    kinds = [(name, np.int64 if isinstance(value, (bool, int)) else np.float64) for name, value in read.items()]
+    whole = (bool, np.bool_, int, np.integer)
+    kinds = [(name, np.int64 if isinstance(value, whole) else np.float64) for name, value in read.items()]
     options = np.zeros(1, dtype=np.dtype(kinds or [("none", np.int64)]))
     for name, value in read.items():
         options[name] = value

@@ -30,7 +30,7 @@ from cosolve.engine.native.wiring import (
     wire,
 )
 from cosolve.engine.native.wiring import VERBS as _VERBS
-from cosolve.engine.texts import text_obstacle
+from cosolve.engine.texts import option_obstacle, text_obstacle
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import Method, Script
@@ -126,6 +126,8 @@ def _method_obstacle(method: Method) -> str | None:
         return f"{corrector!r} runs in the readable engine; Newton per step or iteration is compiled"
     if found is not None:
         return f"{method.name} is not compiled: {found}, which only the readable engine knows"
+    if (reads := option_obstacle(method, script)) is not None:
+        return f"{method.name} is not compiled: {reads}"
     if corrector is not None and corrector.refresh == "run":
         return "Jacobians that are kept for a run belong to the readable engine"
     return None if script.local == "converged" else "approximate crossings belong to the readable engine"
@@ -187,7 +189,8 @@ class Chunks:
             from cosolve.engine.native.loops import loop
 
             self._loop = loop("equal_steps", self.bound)
-            self._cross(times[:1], None)  # compiles, or reads from the cache
+            if not self.compiles(lambda: self._cross(times[:1], None)):
+                return None
         self.loading = perf_counter() - began
         return self._timed(self._cross, times, room)
 
@@ -211,10 +214,21 @@ class Chunks:
             self._steps = ControlledChunks(self, windows)
             if self.reason is not None or not self._prepare(windows.first_step) or not self._steps.ready():
                 return None
-            self._steps.take(0)  # compiles, or reads from the cache
+            if not self.compiles(lambda: self._steps.take(0)):
+                return None
         self.loading = perf_counter() - began
         taken: Chunk | None = self._steps.take(self._rows)
         return taken
+
+    def compiles(self, first: Callable[[], object]) -> bool:
+        """Compile, or read from the cache, by a first call without steps; False (with the reason) where that fails."""
+        from cosolve.jit import NumbaError
+
+        try:
+            first()
+        except NumbaError as error:  # of a text that is not ours
+            self.reason = f"numba cannot compile the macro step of {self.core.method.name}: {_first_line(error)}"
+        return self.reason is None
 
     @property
     def worth_it(self) -> bool:
@@ -238,8 +252,7 @@ class Chunks:
         try:
             laws = [law_addresses(block, partials=solves) for block in plan.blocks]
         except Exception as error:  # numba's own kinds, many
-            first = str(error).strip().splitlines()[0]
-            self.reason = f"numba cannot compile a law: {first}"
+            self.reason = f"numba cannot compile a law: {_first_line(error)}"
             return False
         order = in_order(plan, script.order)
         self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree, method.depth)
@@ -388,6 +401,10 @@ class Chunks:
         crew.calls += calls * steps if same else calls.sum(axis=0)
         crew.jacobians += np.where(w.exact, renewed * steps if same else renewed.sum(), 0)
         return calls
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
 
 
 def lapack_addresses() -> npt.NDArray[np.int64]:

@@ -79,7 +79,6 @@ class Machine:
     def _begin_books(self) -> None:
         """Nothing has happened in this step yet."""
         self._trial: Trial | None = None
-        self._states: list[Any] | None = None
         self._moved, self._ended = False, _NOWHERE
         self._ready: dict[int, Vector] = {}  # outputs that are there before a serial sweep
         self._predicted: tuple[int, Vector] | None = None
@@ -87,7 +86,7 @@ class Machine:
         self._solutions: list[Vector] = []
         self._norms: list[float] = []
         self._first = 0  # of the norms that belong to the problem at hand
-        self._sweeps, self._converged, self._lost = 0, True, False
+        self._sweeps, self._converged = 0, True
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
 
@@ -269,7 +268,7 @@ class Machine:
             self._started = True
         self.trial.plan = self._problems[self._problem][1]
         self._correctors[self._problem].start_step()
-        self._first, self._lost = len(self._norms), False
+        self._first = len(self._norms)
         return True
 
     def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
@@ -281,7 +280,6 @@ class Machine:
         norms.append(max(measure.norm(r, z), inside))
         count = len(norms) - self._first
         lost = count > 1 and measure.lost(z)
-        self._lost = lost
         if norms[-1] <= tol and not lost:
             return True
         stuck = count > 1 and norms[-1] > 0.5 * norms[-2]
