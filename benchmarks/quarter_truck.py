@@ -39,7 +39,7 @@ def by_cosolve(folder: Path) -> Trace:
     extra = {name: [v for part, v in WATCHED if part == name] for name in FILES}
     ports = {name: {v for a, v, _, _ in CONNECTIONS if a == name} for name in FILES}
     parts = {
-        name: cs.Fmu(
+        name: cs.load_fmu(
             folder / file,
             parameters={**REALS, **STRINGS, "mass": MASS[name]},
             outputs=sorted(ports[name].union(extra[name])),

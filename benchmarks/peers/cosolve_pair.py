@@ -17,7 +17,9 @@ _SYSTEMS: dict[Any, cs.System] = {}
 
 def _pair(built: dict[str, Any]) -> cs.System:
     if "pair" not in _SYSTEMS:
-        system = cs.System({"one": cs.Fmu(built["fmus"]["mass_force"]), "two": cs.Fmu(built["fmus"]["mass_spring"])})
+        system = cs.System(
+            {"one": cs.load_fmu(built["fmus"]["mass_force"]), "two": cs.load_fmu(built["fmus"]["mass_spring"])}
+        )
         system.connect("one.x", "two.x1")
         system.connect("one.v", "two.v1")
         system.connect("two.F", "one.f")
@@ -30,7 +32,7 @@ def _forces(built: dict[str, Any], x2: float, ck: float, dk: float) -> cs.System
 
     if "forces" not in _SYSTEMS:
         path = built["fmus"]["mass_force"]
-        system = cs.System({"one": cs.Fmu(path), "two": cs.Fmu(path, start={"x": x2})})
+        system = cs.System({"one": cs.load_fmu(path), "two": cs.load_fmu(path, start={"x": x2})})
         law = numba.njit(lambda x1, v1, x2, v2: ck * (x2 - x1) + dk * (v2 - v1))
         system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "one.v", "two.x", "two.v"], name="lam")
         _SYSTEMS["forces"] = system

@@ -15,7 +15,9 @@ _SYSTEMS: dict[str, cs.System] = {}
 def crossed(built: dict[str, Any], steps: int, method: str, T: float) -> dict[str, Any]:
     """One run; `method` is an expression such as `SemiImplicit(2)`."""
     if not _SYSTEMS:
-        system = cs.System({"one": cs.Fmu(built["fmus"]["mass_force"]), "two": cs.Fmu(built["fmus"]["mass_spring"])})
+        system = cs.System(
+            {"one": cs.load_fmu(built["fmus"]["mass_force"]), "two": cs.load_fmu(built["fmus"]["mass_spring"])}
+        )
         system.connect("one.x", "two.x1")
         system.connect("one.v", "two.v1")
         system.connect("two.F", "one.f")

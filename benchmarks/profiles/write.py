@@ -42,7 +42,7 @@ def forces(path: str) -> cs.System:
     """Two masses and the law of the spring."""
     import numba
 
-    system = cs.System({"one": cs.Fmu(path), "two": cs.Fmu(path, start={"x": o.X2})})
+    system = cs.System({"one": cs.load_fmu(path), "two": cs.load_fmu(path, start={"x": o.X2})})
     law = numba.njit(lambda x1, v1, x2, v2: o.CK * (x2 - x1) + o.DK * (v2 - v1))
     system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "one.v", "two.x", "two.v"], name="lam")
     return system
@@ -77,7 +77,7 @@ def profiled(name: str, what: str, system: cs.System, method: cs.Method, steps: 
 def main() -> None:
     """All paths."""
     files = asdict(fmus.build())["fmus"]
-    both = pair(cs.Fmu(files["mass_force"]), cs.Fmu(files["mass_spring"]))
+    both = pair(cs.load_fmu(files["mass_force"]), cs.load_fmu(files["mass_spring"]))
     profiled("compiled_jacobi", "two FMUs, Jacobi, compiled loop", both, cs.Jacobi(0), 1_000_000, True)
     rollback = cs.SemiImplicit(0, jacobian="difference")
     profiled("compiled_rollback", "two FMUs, rollback, compiled", forces(files["mass_force"]), rollback, 100_000, True)

@@ -29,7 +29,7 @@ def memory(what):
 
 import cosolve as cs
 files, steps, every = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-system = cs.System({"one": cs.Fmu(files["mass_force"]), "two": cs.Fmu(files["mass_spring"])})
+system = cs.System({"one": cs.load_fmu(files["mass_force"]), "two": cs.load_fmu(files["mass_spring"])})
 system.connect("one.x", "two.x1")
 system.connect("one.v", "two.v1")
 system.connect("two.F", "one.f")

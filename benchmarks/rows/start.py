@@ -31,7 +31,7 @@ import json, sys
 import cosolve as cs
 imported = clock()
 files, method = json.loads(sys.argv[1]), sys.argv[2]
-system = cs.System({"one": cs.Fmu(files["mass_force"]), "two": cs.Fmu(files["mass_spring"])})
+system = cs.System({"one": cs.load_fmu(files["mass_force"]), "two": cs.load_fmu(files["mass_spring"])})
 system.connect("one.x", "two.x1")
 system.connect("one.v", "two.v1")
 system.connect("two.F", "one.f")

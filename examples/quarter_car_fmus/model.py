@@ -66,7 +66,7 @@ def coupled(one: cs.Subsystem, two: cs.Subsystem) -> cs.System:
 
 def from_fmus(folder: Path) -> cs.System:
     """The car of the two FMUs in a folder."""
-    return coupled(cs.Fmu(folder / "chassis.fmu"), cs.Fmu(folder / "wheel.fmu"))
+    return coupled(cs.load_fmu(folder / "chassis.fmu"), cs.load_fmu(folder / "wheel.fmu"))
 
 
 def exact(t: np.ndarray) -> dict[str, np.ndarray]:

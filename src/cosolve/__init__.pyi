@@ -55,11 +55,17 @@ from .errors import (
     SubsystemError as SubsystemError,
 )
 from .fmu.co_simulation import (
-    Fmu as Fmu,
+    CoSimulationFmu as CoSimulationFmu,
 )
 from .fmu.inspection import (
     Inspection as Inspection,
     inspect_fmu as inspect_fmu,
+)
+from .fmu.load import (
+    load_fmu as load_fmu,
+)
+from .fmu.model_exchange import (
+    ModelExchangeFmu as ModelExchangeFmu,
 )
 from .fmu.trial import (
     try_fmu as try_fmu,

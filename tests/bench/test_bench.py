@@ -73,7 +73,7 @@ def test_fmus_take_input_derivatives(built) -> None:
     import cosolve as cs
     from cosolve.signal.polynomial import Polynomial
 
-    mass = cs.Fmu(built["fmus"]["mass_force"])
+    mass = cs.load_fmu(built["fmus"]["mass_force"])
     mass.start(0.0)
     signal = Polynomial(0.0, 0.1, np.array([[1.0], [-2.0], [3.0], [0.5]]))
     found = mass.advance(0.0, 0.1, signal)

@@ -31,7 +31,7 @@ def found(tmp_path_factory):
     (folder / "text.fmu").write_text("this is no archive\n")
     with zipfile.ZipFile(fmu("types", 3)) as archive:
         archive.extractall(folder / "unpacked")
-    ball, mass = cs.Fmu(fmu("ball", 2)), cs.Fmu(fmu("mass_force", 2))
+    ball, mass = cs.load_fmu(fmu("ball", 2)), cs.load_fmu(fmu("mass_force", 2))
     system = cs.System({"ball": ball, "mass": mass})
     system.connect("ball.bounces", "mass.f")
     system.connect("ball.rising", "ball.push")

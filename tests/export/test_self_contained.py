@@ -21,7 +21,7 @@ pytest.importorskip("fmpy")
 
 CAR = """
 [subsystems.body]
-factory = "cosolve:Fmu"
+factory = "cosolve:load_fmu"
 parameters = {file = "parts/body.fmu", parameters = {m = 300.0, c = 0.0, d = 0.0}, start = {x = 0.05}}
 [subsystems.wheel]
 fmu = "../lib/wheel.fmu"
@@ -57,8 +57,8 @@ import cosolve as cs
 from laws import Scaled
 ABOVE = Path(__file__).resolve().parents[1]
 def car(k=1e4, turns: int = 3, *, lib="lib"):
-    body = cs.Fmu("parts/body.fmu", parameters={"m": 300.0, "c": 0.0, "d": 0.0}, start={"x": 0.05})
-    wheel = cs.Fmu(f"{lib}/wheel.fmu", parameters={"m": 40.0, "c": 2e5, "d": 100.0, "ck": k, "dk": 1500.0})
+    body = cs.load_fmu("parts/body.fmu", parameters={"m": 300.0, "c": 0.0, "d": 0.0}, start={"x": 0.05})
+    wheel = cs.load_fmu(f"{lib}/wheel.fmu", parameters={"m": 40.0, "c": 2e5, "d": 100.0, "ck": k, "dk": 1500.0})
     system = cs.System({"body": body, "wheel": wheel})
     system.connect("body.x", "wheel.x1")
     system.connect("body.v", "wheel.v1")

@@ -13,15 +13,15 @@ import cosolve as cs
 KINDS = ("F/F", "F/D", "D/F", "D/D")
 
 
-def mass(letter: str, fmi: int, p: TwoMass, side: int, **options: Any) -> cs.Fmu:
+def mass(letter: str, fmi: int, p: TwoMass, side: int, **options: Any) -> cs.Subsystem:
     m, c, d, x, v = (p.m1, p.c1, p.d1, p.x1, p.v1) if side == 1 else (p.m2, p.c2, p.d2, p.x2, p.v2)
     file = {"F": "mass_force", "D": "mass_motion", "S": "mass_spring"}[letter]
     return mass_from(fmu(file, fmi), m, c, d, p, x, v, **options)
 
 
-def mass_from(file: Path, m: float, c: float, d: float, p: TwoMass, x: float, v: float, **options: Any) -> cs.Fmu:
+def mass_from(file: Path, m: float, c: float, d: float, p: TwoMass, x: float, v: float, **options: Any) -> cs.Subsystem:
     parameters = {"m": m, "c": c, "d": d, "ck": p.ck, "dk": p.dk}
-    return cs.Fmu(file, parameters=parameters, start={"x": x, "v": v}, **options)
+    return cs.load_fmu(file, parameters=parameters, start={"x": x, "v": v}, **options)
 
 
 def fmu_split(kind: str, fmi: int, p: TwoMass | None = None, **options: Any) -> cs.System:

@@ -158,7 +158,7 @@ from cosolve.io import load_system
 from cosolve.run import Snapshot
 
 for path in sys.argv[1:]:
-    for read in (cs.Fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
+    for read in (cs.load_fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
         try:
             read(path)
         except cs.CosolveError as error:
@@ -185,7 +185,7 @@ def test_devices_pipes_and_sockets_are_refused_at_once(tmp_path, monkeypatch):
     "path", ["a\0b.fmu", "x" * 5000, "\ud800.fmu", "a/" * 3000 + "x.ssp"], ids=["NUL", "x", "half", "/"]
 )
 def test_texts_that_are_no_path(path):
-    for read in (cs.Fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
+    for read in (cs.load_fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
         assert any(word in refusal(path, read) for word in ("not a path", "cannot be read: File name too long"))
 
 
@@ -207,25 +207,25 @@ def test_the_only_library_is_taken_whatever_its_name(tmp_path):
         for name in old.namelist():
             new.writestr(name.replace(f"mass_force{SUFFIX}", f"mass-1.0{SUFFIX}"), old.read(name))
     with pytest.warns(UserWarning, match=rf"no library mass_force{SUFFIX}.*mass-1.0{SUFFIX}, the only one in {here}"):
-        renamed = cs.Fmu(tmp_path / "a.fmu")
-    cs.Fmu(tmp_path / "a.fmu")  # warnings are errors here
+        renamed = cs.load_fmu(tmp_path / "a.fmu")
+    cs.load_fmu(tmp_path / "a.fmu")  # warnings are errors here
 
     def run(part):
         system = cs.System({"m": part})
         system.set("m.f", 1.0)
         return cs.simulate(system, t_end=0.1, method=cs.Jacobi(0), step=0.01)["m.x"].tolist()
 
-    assert run(renamed) == run(cs.Fmu(good))
+    assert run(renamed) == run(cs.load_fmu(good))
 
 
 def test_libraries_of_other_names_are_named(tmp_path):
     here = f"binaries/{archive.platform_folder(2)}"
     file = packed(tmp_path / "a.fmu", (f"{here}/other{SUFFIX}", b"x"), (f"{here}/libz{SUFFIX}", b"x"))
-    text = refusal(file, cs.Fmu)
+    text = refusal(file, cs.load_fmu)
     assert f"{here} holds libz{SUFFIX}, other{SUFFIX}, but its modelIdentifier is 'm'" in text
     assert "a.fmu" in text
     abroad = packed(tmp_path / "b.fmu", ("binaries/other64/other.so", b"x"), ("binaries/other64/other.txt", b"x"))
-    assert "only for other64 (there as other.so)" in refusal(abroad, cs.Fmu)
+    assert "only for other64 (there as other.so)" in refusal(abroad, cs.load_fmu)
 
 
 @pytest.mark.parametrize("kind", ["absolute", "above", "backslash", "nothing", "above all"])
@@ -246,7 +246,7 @@ def test_no_library_outside_the_archive_is_loaded(tmp_path, kind):
     }[kind]
     spelled = DESCRIPTION.replace('modelIdentifier="m"', f'modelIdentifier="{identifier}"')
     file = packed(tmp_path / "a.fmu", (f"binaries/{archive.platform_folder(2)}/x", b""), description=spelled)
-    text = refusal(file, cs.Fmu)
+    text = refusal(file, cs.load_fmu)
     assert "a.fmu" in text
     assert "modelIdentifier" in text
     with pytest.raises(cs.SetupError, match="model identifier"):
@@ -259,14 +259,14 @@ def test_the_file_that_was_asked_for_is_named(tmp_path):
     old = DESCRIPTION.replace('"2.0"', '"1.0"')
     for name in ("first.fmu", "second.fmu"):
         file = packed(tmp_path / "made.fmu", description=old).rename(tmp_path / name)
-        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.Fmu)
+        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.load_fmu)
         assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.inspect_fmu)
 
 
 def test_drafts_of_the_standard_are_named(tmp_path):
     """Their description can be looked at, but their library must not be called."""
     file = packed(tmp_path / "draft.fmu", description=DESCRIPTION.replace('"2.0"', '"3.0-beta.3"'))
-    text = refusal(file, cs.Fmu)
+    text = refusal(file, cs.load_fmu)
     assert "draft.fmu" in text
     assert "FMI 3.0-beta.3, a draft whose functions differ from those of FMI 3.0" in text
     assert "3.0-beta.3, a draft" in cs.inspect_fmu(file).remarks[0]

@@ -13,7 +13,7 @@ N, M, C, D, CK, DK = 10, 1.0, 10.0, 0.1, 100.0, 1.0
 def chain(name: str = "mass_link", fmi: int = 2) -> cs.System:
     """Masses between springs; the two ends are tied to walls that stand still."""
     parameters = {"m": M, "c": C, "d": D, "ck": CK, "dk": DK}
-    masses = {f"m{i}": cs.Fmu(fmu(name, fmi), parameters=parameters, start={"x": float(i == 2)}) for i in range(N)}
+    masses = {f"m{i}": cs.load_fmu(fmu(name, fmi), parameters=parameters, start={"x": float(i == 2)}) for i in range(N)}
     system = cs.System(masses)
     for i in range(N):
         for side, other in (("left", i - 1), ("right", i + 1)):
@@ -75,14 +75,14 @@ def test_adaptive_steps(fmi):
 @pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.Implicit(1)], ids=lambda m: m.label)
 def test_without_rollback_implicit_methods_are_refused(fmi, method):
     """By name, with what is missing and with what would do; which then runs."""
-    masses = {f"m{i}": cs.Fmu(fmu("mass_no_rollback" if i == 3 else "mass_force", fmi)) for i in range(N)}
+    masses = {f"m{i}": cs.load_fmu(fmu("mass_no_rollback" if i == 3 else "mass_force", fmi)) for i in range(N)}
     system = cs.System(masses)
     for i in range(N):
         system.law(f"m{i}.f", lambda x: -x, of=f"m{(i + 1) % N}.x")
     with pytest.raises(cs.CapabilityError) as refusal:
         cs.simulate(system, t_end=0.01, method=method, step=1e-3)
     text = str(refusal.value)
-    assert "'m3' (Fmu)" in text
+    assert "'m3' (CoSimulationFmu)" in text
     assert "'m2'" not in text
     assert "rollback" in text
     assert "use Jacobi or GaussSeidel" in text

@@ -30,7 +30,7 @@ def final(part, drive, step, **options):
 @pytest.mark.parametrize("name", ["mass_force", "mass_held", "mass_me"])
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_the_impulse_of_a_table_with_kinks_inside_steps(name, fmi):
-    part = cs.Fmu(fmu(name, fmi), parameters=FREE)
+    part = cs.load_fmu(fmu(name, fmi), parameters=FREE)
     assert part.stops_inside
     assert final(part, cs.Table(TIMES, VALUES), 0.01) == pytest.approx(IMPULSE, rel=1e-7)
 
@@ -38,7 +38,7 @@ def test_the_impulse_of_a_table_with_kinks_inside_steps(name, fmi):
 @pytest.mark.parametrize("name", ["mass_force", "mass_held"])
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_an_fmu_with_fixed_steps_gets_the_right_mean(name, fmi):
-    part = cs.Fmu(fixed(name, fmi), parameters=FREE)
+    part = cs.load_fmu(fixed(name, fmi), parameters=FREE)
     assert not part.stops_inside
     assert final(part, cs.Table(TIMES, VALUES), 0.01) == pytest.approx(IMPULSE, rel=1e-7)
     system = cs.System({"m": part})
@@ -48,20 +48,20 @@ def test_an_fmu_with_fixed_steps_gets_the_right_mean(name, fmi):
 
 @pytest.mark.parametrize("name", ["mass_force", "mass_held", "mass_me"])
 def test_a_smooth_force(name):
-    found = final(cs.Fmu(fmu(name, 2), parameters=FREE), lambda t: np.sin(30 * t), 0.01)
+    found = final(cs.load_fmu(fmu(name, 2), parameters=FREE), lambda t: np.sin(30 * t), 0.01)
     assert found == pytest.approx((1 - np.cos(3.0)) / 30, rel=1e-6)
 
 
 def test_an_isolated_fmu_with_held_inputs_gets_the_same():
-    here = final(cs.Fmu(fixed("mass_held", 2), parameters=FREE), cs.Table(TIMES, VALUES), 0.02)
-    there = final(cs.Fmu(fixed("mass_held", 2), parameters=FREE, isolated=True), cs.Table(TIMES, VALUES), 0.02)
+    here = final(cs.load_fmu(fixed("mass_held", 2), parameters=FREE), cs.Table(TIMES, VALUES), 0.02)
+    there = final(cs.load_fmu(fixed("mass_held", 2), parameters=FREE, isolated=True), cs.Table(TIMES, VALUES), 0.02)
     assert there == here
 
 
 @pytest.mark.parametrize("name", ["mass_force", "mass_me"])
 def test_a_tunable_parameter_changes_at_a_macro_point_in_every_run(name):
     """A constant force moves 1 kg until t = 0.05 and 2 kg after it; each run begins with 1 kg again."""
-    part = cs.Fmu(fmu(name, 2), parameters=FREE)
+    part = cs.load_fmu(fmu(name, 2), parameters=FREE)
     system = cs.System({"m": part})
     system.set("m.f", 1.0)
     system.at(0.05, {"m.m": 2.0})

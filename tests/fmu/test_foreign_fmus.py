@@ -63,7 +63,7 @@ def explicit_euler(t_end: float, H: float) -> np.ndarray:
 
 def test_two_tanks_in_a_loop(tank):
     """The numbers of the same recurrence written down here."""
-    system = cs.System({"a": cs.Fmu(tank), "b": cs.Fmu(tank, parameters={"rate": 2.0})})
+    system = cs.System({"a": cs.load_fmu(tank), "b": cs.load_fmu(tank, parameters={"rate": 2.0})})
     system.connect("a.level", "b.inflow")
     system.law("a.inflow", lambda level: 0.5 * level, of="b.level")
     result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.1)
@@ -73,7 +73,7 @@ def test_two_tanks_in_a_loop(tank):
 
 
 def test_what_it_does_not_promise_is_not_used(tank):
-    part = cs.Fmu(tank)
+    part = cs.load_fmu(tank)
     assert "jacobian" not in cs.capabilities(part)
     possible = {v.method: v.possible for v in cs.inspect_fmu(tank).methods}
     assert possible["Jacobi"]
@@ -100,7 +100,7 @@ def test_the_numbers_of_fmpy(fmi, name, start):
 
     theirs = simulate_fmu(str(fmu(name, fmi)), stop_time=2.0, output_interval=0.125, start_values=start, output=["x"])
     parameters = {key: value for key, value in start.items() if key == "m"}
-    part = cs.Fmu(fmu(name, fmi), parameters=parameters, start={"x": start["x"]} if "x" in start else None)
+    part = cs.load_fmu(fmu(name, fmi), parameters=parameters, start={"x": start["x"]} if "x" in start else None)
     system = cs.System({"part": part})
     system.set(f"part.{part.inputs[0].name}", 0.0)
     ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
@@ -114,7 +114,7 @@ def test_event_mode_that_is_declared_and_refused():
 
     file = fmu("ball_no_event_mode", 3)
     theirs = simulate_fmu(str(file), stop_time=2.0, output_interval=0.125, output=["x"])
-    system = cs.System({"part": cs.Fmu(file)})
+    system = cs.System({"part": cs.load_fmu(file)})
     system.set("part.push", 0.0)
     for _ in range(2):
         ours = cs.simulate(system, t_end=2.0, method=cs.Jacobi(0), step=0.125)
@@ -128,7 +128,7 @@ def test_event_mode_that_is_declared_and_refused():
 def test_what_an_instance_leaves_behind_in_its_library(fmi, kind, method):
     """Globals that one instance spoils are as new for the next, since the library is loaded anew (as FMPy does)."""
     gc.collect()  # what other tests left: while an instance lives, its library stays
-    system = cs.System({"part": cs.Fmu(fmu("mass_once", fmi), kind=kind, start={"x": 1.0})})
+    system = cs.System({"part": cs.load_fmu(fmu("mass_once", fmi), kind=kind, start={"x": 1.0})})
     system.set("part.f", 0.5)
     first, *more = (cs.simulate(system, t_end=0.1, method=method, step=0.01)["part.x"] for _ in range(3))
     for again in more:
@@ -138,7 +138,7 @@ def test_what_an_instance_leaves_behind_in_its_library(fmi, kind, method):
 
 def test_instances_of_one_library_live_side_by_side():
     """Two at a time, each run again: a library is loaded anew only when nobody uses it."""
-    parts = {name: cs.Fmu(fmu("mass_force", 2), start={"x": x}) for name, x in (("one", 1.0), ("two", 2.0))}
+    parts = {name: cs.load_fmu(fmu("mass_force", 2), start={"x": x}) for name, x in (("one", 1.0), ("two", 2.0))}
     system = cs.System(parts)
     for name in parts:
         system.set(f"{name}.f", 0.0)
@@ -154,5 +154,5 @@ def test_instances_of_one_library_live_side_by_side():
 
 def test_an_fmu_is_not_asked_to_call_back_for_nothing():
     """Without inputs that can be set inside a step; the Reference FMU Roberts calls back a million times a second."""
-    assert cs.Fmu(fmu("mass_force", 3)).listens
-    assert not cs.Fmu(fmu("mass_force", 3), inputs=[]).listens
+    assert cs.load_fmu(fmu("mass_force", 3)).listens
+    assert not cs.load_fmu(fmu("mass_force", 3), inputs=[]).listens

@@ -52,7 +52,7 @@ def test_verdicts_agree_with_the_capabilities(name):
     """What inspect promises without loading the FMU is what the loaded object offers."""
     for fmi in MODELS[name].versions:
         possible = {v.method: v.possible for v in cs.inspect_fmu(fmu(name, fmi)).methods}
-        offered = cs.capabilities(cs.Fmu(fmu(name, fmi)))
+        offered = cs.capabilities(cs.load_fmu(fmu(name, fmi)))
         assert possible["SemiImplicit"] == possible["Implicit"] == ("rollback" in offered)
         assert possible["saved runs"] == ("serialised state" in offered)
         assert possible["DynamicStatic"] == ("equations" in offered)
@@ -92,5 +92,5 @@ def test_constant_steps_are_named():
 
 
 def test_import_of_cosolve_does_not_load_fmpy():
-    code = "import sys, cosolve; cosolve.Fmu; sys.exit('fmpy' in sys.modules)"
+    code = "import sys, cosolve; cosolve.load_fmu; sys.exit('fmpy' in sys.modules)"
     assert processes.run([sys.executable, "-c", code]).returncode == 0

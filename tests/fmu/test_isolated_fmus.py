@@ -27,11 +27,11 @@ def _run(system, t_end=0.1, **options):
 @VERSIONS
 @pytest.mark.parametrize("name", ["mass_force", "mass_me"])
 def test_same_numbers_and_capabilities(fmi, name):
-    make = partial(cs.Fmu, fmu(name, fmi), start={"x": 0.01})
+    make = partial(cs.load_fmu, fmu(name, fmi), start={"x": 0.01})
     here, there = make(), make(isolated=True)
     assert isinstance(there, cs.Isolated)
     assert cs.capabilities(there) == cs.capabilities(here)
-    other = partial(cs.Fmu, fmu(name, fmi), parameters={"m": 2.0})
+    other = partial(cs.load_fmu, fmu(name, fmi), parameters={"m": 2.0})
     expected, found = (_run(_pair(*pair), 0.02) for pair in ((here, other()), (there, other(isolated=True))))
     for channel in expected.names:
         assert np.array_equal(expected[channel], found[channel]), channel
@@ -42,7 +42,9 @@ def test_same_numbers_and_capabilities(fmi, name):
 @VERSIONS
 def test_a_crash_ends_the_run_with_a_sentence_and_its_result(fmi):
     """The FMU writes to a forbidden address in the step that ends after t = 0.05."""
-    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.Fmu(fmu("mass_crash", fmi), isolated=True))
+    system = _pair(
+        cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.load_fmu(fmu("mass_crash", fmi), isolated=True)
+    )
     with pytest.raises(cs.SubsystemError, match=r"'two' failed .*its process crashed \(signal 11, SIGSEGV\)") as caught:
         _run(system, method=cs.Jacobi(degree=1))
     assert caught.value.subsystem == "two"
@@ -54,7 +56,9 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(fmi):
 
 @VERSIONS
 def test_a_crash_in_an_implicit_iteration_keeps_the_result(fmi):
-    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.Fmu(fmu("mass_crash", fmi), isolated=True))
+    system = _pair(
+        cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.load_fmu(fmu("mass_crash", fmi), isolated=True)
+    )
     with pytest.raises(cs.SubsystemError, match="SIGSEGV") as caught:
         _run(system, method=cs.Implicit(degree=2))
     assert caught.value.result.t[-1] == pytest.approx(0.05)
@@ -62,8 +66,8 @@ def test_a_crash_in_an_implicit_iteration_keeps_the_result(fmi):
 
 @VERSIONS
 def test_a_hang_is_ended_by_the_timeout(fmi):
-    stuck = cs.Isolated(partial(cs.Fmu, fmu("mass_hang", fmi)), timeout=1.0)
-    system = _pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), stuck)
+    stuck = cs.Isolated(partial(cs.load_fmu, fmu("mass_hang", fmi)), timeout=1.0)
+    system = _pair(cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), stuck)
     with pytest.raises(cs.SubsystemError, match=r"'two' failed .* no answer within 1 s and was ended") as caught:
         _run(system, method=cs.Jacobi(degree=1))
     assert caught.value.time == pytest.approx(0.05)
@@ -74,9 +78,9 @@ def test_a_hang_is_ended_by_the_timeout(fmi):
 def test_errors_of_the_fmu_read_as_if_it_ran_here(fmi):
     texts = []
     for isolated in (False, True):
-        bad = cs.Fmu(fmu("mass_error", fmi), isolated=isolated)
+        bad = cs.load_fmu(fmu("mass_error", fmi), isolated=isolated)
         with pytest.raises(cs.SubsystemError) as caught:
-            _run(_pair(cs.Fmu(fmu("mass_force", fmi), start={"x": 0.01}), bad), method=cs.Jacobi(degree=1))
+            _run(_pair(cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), bad), method=cs.Jacobi(degree=1))
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
     assert "the tank is empty" in texts[0]
@@ -84,4 +88,4 @@ def test_errors_of_the_fmu_read_as_if_it_ran_here(fmi):
 
 def test_setup_errors_name_the_file():
     with pytest.raises(cs.SetupError, match=r"there is no file 'missing.fmu'"):
-        cs.Fmu("missing.fmu", isolated=True).inputs  # noqa: B018
+        cs.load_fmu("missing.fmu", isolated=True).inputs  # noqa: B018

@@ -14,7 +14,7 @@ from cosolve.signal import Polynomial
 WEIGHTS = {0: [1.0], 1: [0.0, 1.0], 2: [0.0, 0.5, 0.5]}  # constant, ramp, parabola: ends in 1
 
 
-def central(part: cs.Fmu, t0: float, u: Polynomial, weight: list[float], eps: float = 1e-3) -> np.ndarray:
+def central(part: cs.CoSimulationFmu, t0: float, u: Polynomial, weight: list[float], eps: float = 1e-3) -> np.ndarray:
     """d y(t1) / d eps, column by column; extrapolated once, so that the third derivative does not matter."""
     state = part.save()
     inputs = u.coefficients.shape[1]
@@ -44,7 +44,7 @@ def relative(J: np.ndarray, reference: np.ndarray) -> float:
 @pytest.mark.parametrize("name", ["mass_force", "mass_motion", "mass_spring", "mass_link"])
 def test_constant_partials(fmi, degree, name):
     """Declared constant: one matrix exponential, no step of the FMU at all."""
-    part = cs.Fmu(fmu(name, fmi), start={"x": 0.1, "v": 2.0})
+    part = cs.load_fmu(fmu(name, fmi), start={"x": 0.1, "v": 2.0})
     part.start(0.0)
     p = len(part.inputs)
     u = Polynomial(0.0, 1e-3, np.random.default_rng(1).normal(size=(degree + 1, p)))
@@ -59,7 +59,7 @@ def test_constant_partials(fmi, degree, name):
 @pytest.mark.parametrize("H", [0.02, 0.3])
 def test_partials_that_change_within_the_step(fmi, degree, H):
     """A pendulum: frozen partials would be wrong by more than 1e-3 at the longer step."""
-    part = cs.Fmu(fmu("pendulum", fmi))
+    part = cs.load_fmu(fmu("pendulum", fmi))
     part.start(0.0)
     u = Polynomial(0.0, H, np.array([[0.8], [0.5], [-0.4]])[: degree + 1])
     part.advance(0.0, H, u)  # away from the start
@@ -71,7 +71,7 @@ def test_partials_that_change_within_the_step(fmi, degree, H):
 
 def test_frozen_partials_would_not_do():
     """The propagation is needed: the partials at the start alone miss the derivative over the long step."""
-    part = cs.Fmu(fmu("pendulum", 2))
+    part = cs.load_fmu(fmu("pendulum", 2))
     part.start(0.0)
     u = Polynomial(0.0, 0.3, np.array([[0.8]]))
     reference = central(part, 0.0, u, [1.0])
@@ -84,7 +84,7 @@ def test_frozen_partials_would_not_do():
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_held_inputs(fmi, name, substeps):
     """What is held over pieces of the step is perturbed over pieces of the step."""
-    part = cs.Fmu(fmu(name, fmi), substeps=substeps, interpolate=False, start={"x": 0.7})
+    part = cs.load_fmu(fmu(name, fmi), substeps=substeps, interpolate=False, start={"x": 0.7})
     part.start(0.0)
     H = 1e-2 if name == "mass_held" else 0.2
     u = Polynomial(0.0, H, np.array([[0.3], [1.0], [-0.5]]))
@@ -95,7 +95,7 @@ def test_held_inputs(fmi, name, substeps):
 def test_adjoint_derivatives():
     """FMI 3.0: rows instead of columns where only these are offered, or where they are fewer."""
     only = replace(MODELS["mass_link"], flags=without("providesDirectionalDerivatives"))
-    by_rows, by_columns = cs.Fmu(build("mass_link", only, 3)), cs.Fmu(fmu("mass_link", 3))
+    by_rows, by_columns = cs.load_fmu(build("mass_link", only, 3)), cs.load_fmu(fmu("mass_link", 3))
     u = Polynomial(0.0, 1e-3, np.ones((2, 4)))
     found = []
     for part in (by_rows, by_columns):
@@ -108,7 +108,7 @@ def test_adjoint_derivatives():
 
 def test_vector_ports():
     """FMI 3.0 arrays: one column per entry."""
-    part = cs.Fmu(fmu("array", 3), parameters={"n": 4, "k": [1.0, 2.0, 3.0, 4.0]})
+    part = cs.load_fmu(fmu("array", 3), parameters={"n": 4, "k": [1.0, 2.0, 3.0, 4.0]})
     part.start(0.0)
     u = Polynomial(0.0, 0.1, np.array([[0.1, 0.2, 0.3, 0.4]]))
     reference = central(part, 0.0, u, [1.0], eps=1.0)
@@ -123,7 +123,7 @@ def test_vector_ports():
 @pytest.mark.parametrize("name", ["mass_no_derivatives", "mass_unstructured", "mass_no_rollback"])
 def test_no_jacobian_without_what_it_needs(fmi, name):
     """No derivatives, no states shown, or no way back: the engine takes differences (or refuses)."""
-    assert "jacobian" not in cs.capabilities(cs.Fmu(fmu(name, fmi)))
+    assert "jacobian" not in cs.capabilities(cs.load_fmu(fmu(name, fmi)))
 
 
 def test_constant_step_fmu_interpolates_its_partials():
@@ -132,7 +132,7 @@ def test_constant_step_fmu_interpolates_its_partials():
     file = build("pendulum", fixed, 2)
     errors, steps = [], (0.2, 0.1, 0.05)
     for H in steps:
-        part, free = cs.Fmu(file), cs.Fmu(fmu("pendulum", 2))
+        part, free = cs.load_fmu(file), cs.load_fmu(fmu("pendulum", 2))
         u = Polynomial(0.0, H, np.array([[0.8], [0.5]]))
         found = []
         for each in (part, free):
@@ -153,11 +153,11 @@ def test_step_derivatives_are_taken_as_they_are(fmi, said, tmp_path):
     }
     note = note[fmi].format('"org.cosolve.step-derivatives"')
     if said == "by the user":
-        part = cs.Fmu(fmu("mass_spring", fmi), derivatives="step", interpolate=False)
+        part = cs.load_fmu(fmu("mass_spring", fmi), derivatives="step", interpolate=False)
     else:
         place = "<ModelVariables>"
         file = changed(fmu("mass_spring", fmi), tmp_path / "said.fmu", lambda t: t.replace(place, note + place))
-        part = cs.Fmu(file, interpolate=False)
+        part = cs.load_fmu(file, interpolate=False)
     part.start(0.0)
     u = Polynomial(0.0, 1e-3, np.zeros((1, 2)))
     J = part.jacobian(0.0, 1e-3, u, np.array([1.0]))

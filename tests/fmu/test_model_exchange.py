@@ -10,7 +10,7 @@ from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
 from cosolve.fmu import trajectory
-from cosolve.fmu.model_exchange import ModelExchange
+from cosolve.fmu.model_exchange import ModelExchangeFmu
 from cosolve.signal import Polynomial
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
@@ -55,9 +55,9 @@ def _coupled(one, two):
 
 def _fmus(fmi, **options):
     p = SCHMOLL
-    one = ModelExchange(fmu("mass_me", fmi), parameters={"c": p.c1, "d": p.d1}, start={"x": p.x1}, **options)
+    one = ModelExchangeFmu(fmu("mass_me", fmi), parameters={"c": p.c1, "d": p.d1}, start={"x": p.x1}, **options)
     spring = {"c": p.c2, "d": p.d2, "ck": p.ck, "dk": p.dk}
-    two = ModelExchange(event_fmu("spring_me", fmi), parameters=spring, start={"x": p.x2}, **options)
+    two = ModelExchangeFmu(event_fmu("spring_me", fmi), parameters=spring, start={"x": p.x2}, **options)
     return _coupled(one, two)
 
 
@@ -122,7 +122,7 @@ def test_semi_implicit_run_equals_the_linear_one(fmi):
 )
 def test_jacobian_over_the_step_agrees_with_central_differences(fmi, options, bound):
     """A pendulum: the partials change along the step; outputs with and without feed-through; weights of degree 2."""
-    pendulum = ModelExchange(fmu("pendulum_me", fmi), **options)
+    pendulum = ModelExchangeFmu(fmu("pendulum_me", fmi), **options)
     weight = np.array([0.3, -1.0, 2.0])
     coefficients = np.array([[1.0], [0.5], [-2.0]])
     t0, H = 0.25, 0.4
@@ -158,7 +158,7 @@ def test_exact_jacobians_bring_the_steps_down(fmi):
 
 @VERSIONS
 def test_rollback_is_exact_to_the_bit(fmi):
-    pendulum = ModelExchange(fmu("pendulum_me", fmi))
+    pendulum = ModelExchangeFmu(fmu("pendulum_me", fmi))
     pendulum.start(0.0)
     u = Polynomial(0.0, 0.5, np.array([[1.0], [2.0]]))
     pendulum.advance(0.0, 0.5, u)
@@ -176,12 +176,12 @@ def test_rollback_is_exact_to_the_bit(fmi):
 @VERSIONS
 @pytest.mark.parametrize("name", ["pendulum_me", "ball_me"])
 def test_serialised_state_continues_identically_in_another_process(fmi, name):
-    here = ModelExchange(fmu(name, fmi))
+    here = ModelExchangeFmu(fmu(name, fmi))
     here.start(0.0)
     u = Polynomial(0.0, 0.5, np.array([[0.5]]))
     here.advance(0.0, 0.5, u)
     data = here.serialise()
-    there = cs.Isolated(partial(ModelExchange, fmu(name, fmi)), timeout=60.0)
+    there = cs.Isolated(partial(ModelExchangeFmu, fmu(name, fmi)), timeout=60.0)
     there.start(0.0)
     there.deserialise(data)
     for n in range(3):
@@ -194,7 +194,7 @@ def test_serialised_state_continues_identically_in_another_process(fmi, name):
 @VERSIONS
 def test_state_and_equations(fmi):
     """The analysis sees the same linearisation as of a native subsystem."""
-    mass = ModelExchange(fmu("mass_me", fmi), start={"x": 0.5})
+    mass = ModelExchangeFmu(fmu("mass_me", fmi), start={"x": 0.5})
     mass.start(0.0)
     assert mass.get_state().tolist() == [0.5, 0.0]
     mass.set_state(np.array([1.0, 2.0]))
@@ -211,7 +211,7 @@ def test_state_and_equations(fmi):
 @VERSIONS
 def test_feed_through_follows_the_description(fmi):
     """Unknown inputs (NaN) never reach the FMU; outputs that depend on them are unknown."""
-    two = ModelExchange(event_fmu("spring_me", fmi))
+    two = ModelExchangeFmu(event_fmu("spring_me", fmi))
     two.start(0.0)
     assert two.feedthrough().tolist() == [[True, True], [False, False], [False, False]]
     y = two.output(0.0, np.array([np.nan, 0.0]))
@@ -224,9 +224,9 @@ def test_without_fmu_states_smooth_models_roll_back_by_their_continuous_states(f
     results = []
     for file in (fmu("mass_me", fmi), event_fmu("mass_me_no_rollback", fmi)):
         p = SCHMOLL
-        one = ModelExchange(file, parameters={"c": p.c1, "d": p.d1}, start={"x": p.x1})
+        one = ModelExchangeFmu(file, parameters={"c": p.c1, "d": p.d1}, start={"x": p.x1})
         assert "rollback" in cs.capabilities(one)
-        system = _coupled(one, ModelExchange(event_fmu("spring_me", fmi), start={"x": p.x2}))
+        system = _coupled(one, ModelExchangeFmu(event_fmu("spring_me", fmi), start={"x": p.x2}))
         results.append(cs.simulate(system, t_end=1e-3, method=cs.SemiImplicit(degree=2), step=5e-5))
     for channel in results[0].names:
         assert np.array_equal(results[0][channel], results[1][channel])
@@ -236,13 +236,13 @@ def test_without_fmu_states_smooth_models_roll_back_by_their_continuous_states(f
 def test_stiff_models_change_the_solver(fmi, monkeypatch):
     """A spring of 1e12 N/m with critical damping over a step of 1 s: 1000 explicit steps are not enough."""
     stiff = {"c": 1e12, "d": 2e6, "m": 1.0}
-    mass = ModelExchange(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="auto", rtol=1e-6)
+    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="auto", rtol=1e-6)
     mass.start(0.0)
     x, v = mass.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.array([[1e12]])))
     assert x == pytest.approx(1.0, abs=1e-6)
     assert abs(v) < 1e-3
     assert mass._path.stiff
-    hard = ModelExchange(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="dopri5")
+    hard = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="dopri5")
     hard.start(0.0)
     monkeypatch.setattr(trajectory, "MAX_STEPS", 1500)  # instead of 10 000, to save time
     with pytest.raises(RuntimeError, match=r"more than 1500 steps .* solver='Radau'"):
@@ -251,7 +251,7 @@ def test_stiff_models_change_the_solver(fmi, monkeypatch):
 
 @VERSIONS
 def test_not_a_number_is_refused(fmi):
-    mass = ModelExchange(fmu("mass_me", fmi), parameters={"m": 1e-320}, solver="ode4", h=0.1)
+    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters={"m": 1e-320}, solver="ode4", h=0.1)
     mass.start(0.0)
     with pytest.raises(cs.NonFiniteError, match=r"state \d became"):
         mass.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.ones((1, 1))))
@@ -272,17 +272,17 @@ def test_not_a_number_is_refused(fmi):
 )
 def test_bad_options_are_refused(options, expected):
     with pytest.raises(cs.SetupError, match=expected):
-        ModelExchange(fmu("mass_me", 2), **options)
+        ModelExchangeFmu(fmu("mass_me", 2), **options)
 
 
 def test_a_co_simulation_fmu_is_refused():
     with pytest.raises(cs.SetupError, match="is not made for model exchange, only for co-simulation"):
-        ModelExchange(fmu("mass_force", 2))
+        ModelExchangeFmu(fmu("mass_force", 2))
 
 
 def test_arrays_of_states():
     """FMI 3.0: three states in one variable; exact solutions of x' = -k x + a + b s over one step."""
-    it = ModelExchange(event_fmu("vector", 3), solver="dopri5", rtol=1e-12, atol=1e-14)
+    it = ModelExchangeFmu(event_fmu("vector", 3), solver="dopri5", rtol=1e-12, atol=1e-14)
     assert [(port.name, port.size) for port in (*it.inputs, *it.outputs)] == [("u", 3), ("x", 3), ("y", 3)]
     it.start(0.0)
     a, b, k = np.array([0.5, 1.0, -1.0]), np.array([1.0, 0.0, 2.0]), np.array([1.0, 2.0, 3.0])

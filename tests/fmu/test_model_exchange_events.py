@@ -8,7 +8,7 @@ from tests.fmu.build import fmu
 from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
-from cosolve.fmu.model_exchange import ModelExchange
+from cosolve.fmu.model_exchange import ModelExchangeFmu
 from cosolve.signal import Polynomial
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
@@ -54,7 +54,7 @@ def _run(subsystem, t_end, step, **values):
 @pytest.mark.parametrize("step", [0.05, 0.7])
 def test_a_bouncing_ball_follows_the_closed_form(fmi, options, step):
     """Seven bounces, many of them inside one macro step of 0.7 s: heights and speeds to 1e-9."""
-    ball = ModelExchange(fmu("ball_me", fmi), **options)
+    ball = ModelExchangeFmu(fmu("ball_me", fmi), **options)
     result = _run(ball, 2.1, step, push=0.0)
     for t, x, v, n in zip(result.t, result["it.x"], result["it.v"], result["it.bounces"], strict=True):
         exact = _ball(t)
@@ -67,7 +67,7 @@ def test_a_bouncing_ball_follows_the_closed_form(fmi, options, step):
 @VERSIONS
 def test_times_of_the_bounces(fmi):
     """Own steps end at events: the times at which the speed jumps, to 1e-12."""
-    ball = ModelExchange(fmu("ball_me", fmi), solver="dopri5")
+    ball = ModelExchangeFmu(fmu("ball_me", fmi), solver="dopri5")
     ball.start(0.0)
     u = Polynomial(0.0, 2.0, np.zeros((1, 1)))
     t, found = 0.0, []
@@ -86,7 +86,7 @@ def test_an_event_exactly_at_a_macro_point(fmi, options):
     """The first bounce is the end of the first macro step: it happens there once, and values are those after it."""
     impact = float(np.sqrt(2 / G))
     for nudge in (0.0, 1e-15, -1e-15, 1e-13, -1e-13):  # roundings on either side
-        ball = ModelExchange(fmu("ball_me", fmi), **options)
+        ball = ModelExchangeFmu(fmu("ball_me", fmi), **options)
         ball.start(0.0)
         t1 = impact * (1 + nudge)
         first = ball.advance(0.0, t1, Polynomial(0.0, t1, np.zeros((1, 1))))
@@ -102,7 +102,7 @@ def test_an_event_exactly_at_a_macro_point(fmi, options):
 @VERSIONS
 def test_rollback_over_events(fmi):
     """A step with a bounce in it, repeated with other inputs and then with the first again: same bits."""
-    ball = ModelExchange(fmu("ball_me", fmi))
+    ball = ModelExchangeFmu(fmu("ball_me", fmi))
     ball.start(0.0)
     still, pushed = (Polynomial(0.0, 0.8, np.full((1, 1), push)) for push in (0.0, 3.0))
     state = ball.save()
@@ -121,7 +121,7 @@ def test_jacobian_over_a_step_with_an_event_is_differenced(fmi):
 
     With u held: x = (u - 1) t until x = -eps at t* = eps / (1 - u); then x = -eps + (1 + u)(t - t*).
     """
-    relay = ModelExchange(event_fmu("relay", fmi))
+    relay = ModelExchangeFmu(event_fmu("relay", fmi))
     relay.start(0.0)
     u, eps, H = 0.1, 0.25, 0.5
 
@@ -146,7 +146,7 @@ def test_jacobian_over_a_step_with_an_event_is_differenced(fmi):
 def test_a_sampled_controller_follows_the_exact_recursion(fmi, options, step):
     """`x' = -x + d`, `d = K (u - x)` at every sample: x_{k+1} = e x_k + (1 - e) d_k with e = exp(-TS)."""
     options = {**options, "rtol": 1e-11, "atol": 1e-13} if "h" not in options else {**options, "h": 0.005}
-    result = _run(ModelExchange(event_fmu("sampled", fmi), **options), 1.0, step, u=0.5)
+    result = _run(ModelExchangeFmu(event_fmu("sampled", fmi), **options), 1.0, step, u=0.5)
     e = np.exp(-0.1)
     x, held = [1.0], []
     for _ in range(11):
@@ -163,7 +163,7 @@ def test_a_sampled_controller_follows_the_exact_recursion(fmi, options, step):
 @VERSIONS
 def test_samples_at_macro_points_stay_in_step_for_long(fmi):
     """4000 samples of 1e-3 s at macro points of 1e-3 s: never twice, never left out, whatever the roundings."""
-    sampled = ModelExchange(event_fmu("sampled", fmi), parameters={"ts": 1e-3}, solver="ode1", h=1e-3)
+    sampled = ModelExchangeFmu(event_fmu("sampled", fmi), parameters={"ts": 1e-3}, solver="ode1", h=1e-3)
     sampled.start(0.0)
     for n in range(4000):
         sampled.advance(n * 1e-3, (n + 1) * 1e-3, Polynomial(n * 1e-3, 1e-3, np.zeros((1, 1))))
@@ -174,7 +174,7 @@ def test_samples_at_macro_points_stay_in_step_for_long(fmi):
 @SOLVERS
 def test_step_events_are_handled(fmi, options):
     """A phase that is brought back by a turn after the internal step in which it passes pi."""
-    result = _run(ModelExchange(event_fmu("phase", fmi), **options), 10.0, 0.25, u=2.0)
+    result = _run(ModelExchangeFmu(event_fmu("phase", fmi), **options), 10.0, 0.25, u=2.0)
     turns = 2.0 * result.t / (2 * np.pi)
     assert np.abs(result["it.x"] + 2 * np.pi * result["it.turns"] - 2.0 * result.t).max() < 1e-9
     assert np.abs(result["it.x"]).max() < np.pi + 2.0 * 0.25
@@ -184,7 +184,7 @@ def test_step_events_are_handled(fmi, options):
 @VERSIONS
 def test_a_relay_switches_at_the_exact_times(fmi):
     """A triangular wave of amplitude 0.25: zero at t = 0, -0.25 at 0.25, +0.25 at 0.75, ..."""
-    result = _run(ModelExchange(event_fmu("relay", fmi)), 3.0, 0.1, u=0.0)
+    result = _run(ModelExchangeFmu(event_fmu("relay", fmi)), 3.0, 0.1, u=0.0)
     phase = np.mod(result.t + 0.25, 1.0)
     exact = np.where(phase < 0.5, 0.25 - phase, phase - 0.75)
     assert np.abs(result["it.x"] - exact).max() < 1e-12
@@ -193,7 +193,7 @@ def test_a_relay_switches_at_the_exact_times(fmi):
 @VERSIONS
 def test_a_new_input_can_cause_an_event_at_the_start_of_a_step(fmi):
     """Nothing crosses zero inside the step: the indicator is on its other side as soon as the state is set."""
-    relay = ModelExchange(event_fmu("relay", fmi))
+    relay = ModelExchangeFmu(event_fmu("relay", fmi))
     relay.start(0.0)
     relay.advance(0.0, 0.1, Polynomial(0.0, 0.1, np.zeros((1, 1))))
     assert relay.events == 0
@@ -207,7 +207,7 @@ def test_a_new_input_can_cause_an_event_at_the_start_of_a_step(fmi):
 def test_zeno_behaviour_is_refused(fmi):
     """The bounces of the ball accumulate at t = (1 + E) / (1 - E) sqrt(2 h / g); the run stops just before."""
     limit = (1 + E) / (1 - E) * np.sqrt(2 / G)
-    ball = ModelExchange(fmu("ball_me", fmi))
+    ball = ModelExchangeFmu(fmu("ball_me", fmi))
     with pytest.raises(cs.SubsystemError, match=r"'it' failed .* they accumulate there \(Zeno behaviour") as caught:
         _run(ball, 4.0, 0.1, push=0.0)
     assert caught.value.result.t[-1] == pytest.approx(np.floor(limit * 10) / 10)
@@ -216,7 +216,7 @@ def test_zeno_behaviour_is_refused(fmi):
 
 @VERSIONS
 def test_a_relay_without_hysteresis_is_refused(fmi):
-    relay = ModelExchange(event_fmu("relay", fmi), parameters={"eps": 0.0}, start={"x": 0.05})
+    relay = ModelExchangeFmu(event_fmu("relay", fmi), parameters={"eps": 0.0}, start={"x": 0.05})
     with pytest.raises(cs.SubsystemError, match=r"20 events between t = .* accumulate"):
         _run(relay, 1.0, 0.1, u=0.0)
 
@@ -224,10 +224,10 @@ def test_a_relay_without_hysteresis_is_refused(fmi):
 @VERSIONS
 def test_chattering_has_a_limit(fmi):
     """A hysteresis of 4e-4 switches 125 times in 0.1 s: allowed by the limit of 1000, refused by one of 100."""
-    fine = ModelExchange(event_fmu("relay", fmi), parameters={"eps": 4e-4})
+    fine = ModelExchangeFmu(event_fmu("relay", fmi), parameters={"eps": 4e-4})
     _run(fine, 0.1, 0.1, u=0.0)
     assert fine.events == 125
-    tight = ModelExchange(event_fmu("relay", fmi), parameters={"eps": 4e-4}, max_events=100)
+    tight = ModelExchangeFmu(event_fmu("relay", fmi), parameters={"eps": 4e-4}, max_events=100)
     with pytest.raises(cs.SubsystemError, match=r"more than 100 state events since t = 0.*chattering"):
         _run(tight, 0.1, 0.1, u=0.0)
 
@@ -235,7 +235,7 @@ def test_chattering_has_a_limit(fmi):
 @VERSIONS
 def test_going_back_across_an_event_needs_the_state_of_the_fmu(fmi):
     """Without it: fine between samples, refused across one."""
-    sampled = ModelExchange(event_fmu("sampled_no_rollback", fmi))
+    sampled = ModelExchangeFmu(event_fmu("sampled_no_rollback", fmi))
     sampled.start(0.0)
     state = sampled.save()
     u = partial(Polynomial, coefficients=np.zeros((1, 1)))
@@ -250,7 +250,7 @@ def test_going_back_across_an_event_needs_the_state_of_the_fmu(fmi):
 @VERSIONS
 def test_boolean_and_integer_inputs_change_at_events(fmi):
     """`x' = gain u` while on: whole numbers and Booleans are taken at the start of a macro step."""
-    it = ModelExchange(event_fmu("switched", fmi))
+    it = ModelExchangeFmu(event_fmu("switched", fmi))
     it.start(0.0)
     it.begin(0.0, np.array([2.0, 1.0, 1.0]))  # ends the initialisation, which counts as a change too
     assert [port.name for port in it.inputs] == ["u", "on", "gain"]
@@ -277,7 +277,7 @@ def test_boolean_and_integer_inputs_change_at_events(fmi):
 
 @VERSIONS
 def test_tunable_parameters_change_between_steps(fmi):
-    it = ModelExchange(event_fmu("switched", fmi))
+    it = ModelExchangeFmu(event_fmu("switched", fmi))
     it.start(0.0)
     u = Polynomial(0.0, 1.0, np.array([[1.0, 1.0, 1.0]]))
     assert it.advance(0.0, 1.0, u)[0] == pytest.approx(1.0, abs=1e-12)
@@ -285,7 +285,7 @@ def test_tunable_parameters_change_between_steps(fmi):
     assert it.advance(1.0, 2.0, Polynomial(1.0, 1.0, u.coefficients))[0] == pytest.approx(6.0, abs=1e-12)
     it.start(0.0)
     assert it.advance(0.0, 1.0, u)[0] == pytest.approx(5.0, abs=1e-12)  # stays for later runs
-    ball = ModelExchange(fmu("ball_me", fmi))
+    ball = ModelExchangeFmu(fmu("ball_me", fmi))
     ball.set_parameters({"e": 0.5})
     ball.start(0.0)
     ball.begin(0.0, np.zeros(1))
@@ -297,7 +297,7 @@ def test_tunable_parameters_change_between_steps(fmi):
 @pytest.mark.parametrize("solver", ["auto", "Radau"])
 def test_models_without_states(fmi, solver):
     """Nothing to integrate, still events and outputs."""
-    it = ModelExchange(event_fmu("passing", fmi), solver=solver)
+    it = ModelExchangeFmu(event_fmu("passing", fmi), solver=solver)
     it.start(0.0)
     y, _ = it.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.array([[1.0, 1.0, 2.0], [3.0, 0.0, 0.0]])))
     assert y == 8.0

@@ -22,14 +22,14 @@ def signal(n: int, H: float = 1e-3) -> Polynomial:
     return Polynomial(n * H, H, np.array([[1.0 + n], [0.5 * n]]))
 
 
-def run(part: cs.Fmu, first: int, last: int) -> np.ndarray:
+def run(part: cs.CoSimulationFmu, first: int, last: int) -> np.ndarray:
     return np.array([part.advance(n * 1e-3, (n + 1) * 1e-3, signal(n)) for n in range(first, last)])
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_repeated_steps_are_bit_exact(fmi):
     """A saved state is restored several times, also after others were saved and dropped."""
-    part = cs.Fmu(fmu("mass_force", fmi), start={"x": 0.3, "v": -1.0})
+    part = cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.3, "v": -1.0})
     part.start(0.0)
     run(part, 0, 5)
     kept = part.save()
@@ -49,7 +49,7 @@ def test_repeated_steps_are_bit_exact(fmi):
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_states_are_pooled(fmi):
     """A thousand saves of which one is held at a time take two pieces of memory, and all are freed."""
-    part = cs.Fmu(fmu("mass_force", fmi))
+    part = cs.load_fmu(fmu("mass_force", fmi))
     part.start(0.0)
     state = part.save()
     for n in range(1000):
@@ -67,7 +67,7 @@ def test_states_are_pooled(fmi):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_a_state_belongs_to_its_instance(fmi):
-    one, two = (cs.Fmu(fmu("mass_force", fmi)) for _ in range(2))
+    one, two = (cs.load_fmu(fmu("mass_force", fmi)) for _ in range(2))
     one.start(0.0)
     two.start(0.0)
     with pytest.raises(cs.SubsystemError, match="another FMU object"):
@@ -84,7 +84,7 @@ import numpy as np
 sys.path.insert(0, {root!r})
 from tests.fmu.test_states import run
 import cosolve as cs
-part = cs.Fmu({file!r})
+part = cs.load_fmu({file!r})
 part.start(0.0)
 part.deserialise(bytes.fromhex(sys.stdin.read()))
 print(run(part, 5, 12).tobytes().hex())
@@ -94,7 +94,7 @@ print(run(part, 5, 12).tobytes().hex())
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_serialised_state_continues_in_a_new_process(fmi):
     file = fmu("mass_force", fmi)
-    part = cs.Fmu(file, start={"x": 0.3, "v": -1.0}, parameters={"m": 3.0})
+    part = cs.load_fmu(file, start={"x": 0.3, "v": -1.0}, parameters={"m": 3.0})
     part.start(0.0)
     run(part, 0, 5)
     data = part.serialise()
@@ -106,7 +106,7 @@ def test_serialised_state_continues_in_a_new_process(fmi):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_bytes_that_are_no_state(fmi):
-    part = cs.Fmu(fmu("mass_force", fmi))
+    part = cs.load_fmu(fmu("mass_force", fmi))
     part.start(0.0)
     with pytest.raises(cs.SubsystemError, match="not a saved state"):
         part.deserialise(b"abc")
@@ -116,7 +116,7 @@ def test_bytes_that_are_no_state(fmi):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_copies_are_new_instances(fmi):
-    part = cs.Fmu(fmu("mass_force", fmi), parameters={"m": 3.0}, start={"x": 0.3})
+    part = cs.load_fmu(fmu("mass_force", fmi), parameters={"m": 3.0}, start={"x": 0.3})
     part.start(0.0)
     run(part, 0, 3)
     for other in (copy.deepcopy(part), pickle.loads(pickle.dumps(part))):
@@ -129,15 +129,15 @@ def test_copies_are_new_instances(fmi):
 def test_capabilities_follow_the_flags():
     """`mass_no_rollback` promises nothing, so nothing is there; the others have what they say."""
     full = {"rollback", "serialised state", "jacobian"}
-    shown = cs.capabilities(cs.Fmu(fmu("mass_unstructured", 2)))
+    shown = cs.capabilities(cs.load_fmu(fmu("mass_unstructured", 2)))
     assert "state" not in shown  # no states shown
     assert "output" in shown  # nothing said about feed-through
     for fmi in (2, 3):
-        assert full <= cs.capabilities(cs.Fmu(fmu("mass_force", fmi)))
-        assert not full & cs.capabilities(cs.Fmu(fmu("mass_no_rollback", fmi)))
-        assert "output" in cs.capabilities(cs.Fmu(fmu("mass_spring", fmi)))
-        assert "output" not in cs.capabilities(cs.Fmu(fmu("mass_force", fmi)))  # said to have no feed-through
-        plain = cs.capabilities(cs.Fmu(fmu("types", fmi)))
+        assert full <= cs.capabilities(cs.load_fmu(fmu("mass_force", fmi)))
+        assert not full & cs.capabilities(cs.load_fmu(fmu("mass_no_rollback", fmi)))
+        assert "output" in cs.capabilities(cs.load_fmu(fmu("mass_spring", fmi)))
+        assert "output" not in cs.capabilities(cs.load_fmu(fmu("mass_force", fmi)))  # said to have no feed-through
+        plain = cs.capabilities(cs.load_fmu(fmu("types", fmi)))
         assert {"rollback", "output"} <= plain
         assert not {"serialised state", "jacobian", "state"} & plain
 

@@ -19,9 +19,9 @@ STEPS = [0.1, 0.05, 0.025]
 T_END = 1.6
 
 BALLS = {
-    "model exchange 2.0": lambda: cs.Fmu(fmu("ball_me", 2), outputs=["x", "v"], solver="dopri5"),
-    "model exchange 3.0": lambda: cs.Fmu(fmu("ball_me", 3), outputs=["x", "v"], solver="dopri5"),
-    "co-simulation 3.0": lambda: cs.Fmu(fmu("ball", 3), outputs=["x", "v"]),
+    "model exchange 2.0": lambda: cs.load_fmu(fmu("ball_me", 2), outputs=["x", "v"], solver="dopri5"),
+    "model exchange 3.0": lambda: cs.load_fmu(fmu("ball_me", 3), outputs=["x", "v"], solver="dopri5"),
+    "co-simulation 3.0": lambda: cs.load_fmu(fmu("ball", 3), outputs=["x", "v"]),
 }
 
 
@@ -52,7 +52,7 @@ def test_an_fmu_without_rollback_stops_under_explicit_methods(tmp_path):
     file = build("ball_no_rollback", replace(MODELS["ball"], flags=flags), 3)
     runs = [
         cs.simulate(
-            coupled(cs.Fmu(f, outputs=["x", "v"])), t_end=T_END, method=cs.Jacobi(1), step=0.1, stop_at_events=True
+            coupled(cs.load_fmu(f, outputs=["x", "v"])), t_end=T_END, method=cs.Jacobi(1), step=0.1, stop_at_events=True
         )
         for f in (file, fmu("ball", 3))
     ]
@@ -64,7 +64,7 @@ def test_an_fmu_without_rollback_stops_under_explicit_methods(tmp_path):
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.label)
 def test_samples_are_macro_points(fmi, method):
     """Time events at 0, 0.1, 0.2, ... under a grid of 0.07; the follower x' = held - x sees each at once."""
-    sampled = cs.Fmu(event_fmu("sampled", fmi), solver="dopri5")
+    sampled = cs.load_fmu(event_fmu("sampled", fmi), solver="dopri5")
     follower = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["u"], outputs=["y"])
     system = cs.System({"sampled": sampled, "follower": follower})
     system.connect("sampled.held", "follower.u")
@@ -88,7 +88,10 @@ def test_samples_are_macro_points(fmi, method):
 def pair(name, fmi, **options):
     """An FMU of the catalogue and a mass, joined by a spring."""
     system = cs.System(
-        {"left": cs.Fmu(fmu(name, fmi), **options), "right": cs.Fmu(fmu("mass_force", fmi), start={"x": 1e-3})}
+        {
+            "left": cs.load_fmu(fmu(name, fmi), **options),
+            "right": cs.load_fmu(fmu("mass_force", fmi), start={"x": 1e-3}),
+        }
     )
     system.law({"left.f": 1, "right.f": -1}, lambda x1, x2: 1e3 * (x2 - x1), of=["left.x", "right.x"])
     return system
@@ -124,7 +127,7 @@ def test_the_compiled_loop_ends_as_well(fmi):
     """There a step is not taken back: the run ends at the macro point before, as the readable one."""
     ends = []
     for compiled in (True, False):
-        system = cs.System({"one": cs.Fmu(fmu("mass_ends", fmi), interpolate=False, start={"x": 1e-3})})
+        system = cs.System({"one": cs.load_fmu(fmu("mass_ends", fmi), interpolate=False, start={"x": 1e-3})})
         system.law("one.f", numba.njit(lambda x, v: -10.0 * x), of=["one.x", "one.v"])
         result = cs.simulate(system, t_end=0.1, method=cs.Jacobi(0), step=1e-3, compiled=compiled)
         ends.append(result.t[-1])
@@ -170,7 +173,7 @@ def test_a_discarded_step_passes_in_smaller_pieces(fmi, method):
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_where_nobody_has_a_state_the_sentence_says_what_would_help(fmi):
     with pytest.raises(
-        cs.SubsystemError, match=r"discarded .*smaller macro step may help, or Fmu\(\.\.\., retry=True\)"
+        cs.SubsystemError, match=r"discarded .*smaller macro step may help, or load_fmu\(\.\.\., retry=True\)"
     ):
         cs.simulate(pair("mass_too_long", fmi), t_end=0.1, method=cs.Jacobi(1), step=1e-2)
     with pytest.raises(cs.SubsystemError, match="pieces of 1/64 of it were discarded as well"):
@@ -189,7 +192,7 @@ def test_a_step_discarded_at_a_switch_ends_there_for_all(method):
 
 def test_discrete_inputs_are_written_again_after_going_back():
     """FMI 3.0 with event mode: a restored FMU has the discrete inputs of the saved state, not those written last."""
-    ball = cs.Fmu(fmu("ball", 3), outputs=["x", "v"])
+    ball = cs.load_fmu(fmu("ball", 3), outputs=["x", "v"])
     crossing = ball._crossing
     ball.start(0.0)
     ball.begin(0.0, np.zeros(1))

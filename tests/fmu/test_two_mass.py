@@ -117,7 +117,7 @@ def test_held_inputs_are_right_to_second_order(fmi):
 
     def error(H: float, substeps: int) -> float:
         push = cs.Static(lambda t, u: np.sin(3 * t), inputs=[], outputs=["f"])
-        m = cs.Fmu(fmu("mass_held", fmi), parameters={"c": 4.0, "d": 0.0}, substeps=substeps)
+        m = cs.load_fmu(fmu("mass_held", fmi), parameters={"c": 4.0, "d": 0.0}, substeps=substeps)
         system = cs.System({"push": push, "mass": m})
         system.connect("push.f", "mass.f")
         past = cs.KnownHistory(lambda t: {"push.f": np.sin(3 * t)})

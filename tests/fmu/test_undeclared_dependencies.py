@@ -21,8 +21,8 @@ def run(fmi, declared, step, compiled):
     model = replace(model, flags=HELD, defines={**model.defines, "LISTENS": 0})
     if not declared:
         model = replace(model, outputs=dict.fromkeys(model.outputs), derivatives={})
-    wheel = cs.Fmu(build("mass_spring", model, fmi), parameters={"ck": 4.0, "dk": 0.3, "c": 9.0}, start={"x": 0.0})
-    body = cs.Fmu(fmu("mass_held", fmi), parameters={"c": 1.0, "d": 0.1}, start={"x": 1.0})
+    wheel = cs.load_fmu(build("mass_spring", model, fmi), parameters={"ck": 4.0, "dk": 0.3, "c": 9.0}, start={"x": 0.0})
+    body = cs.load_fmu(fmu("mass_held", fmi), parameters={"c": 1.0, "d": 0.1}, start={"x": 1.0})
     car = cs.System({"body": body, "wheel": wheel})
     car.connect("body.x", "wheel.x1")
     car.connect("body.v", "wheel.v1")

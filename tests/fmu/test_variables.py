@@ -23,7 +23,7 @@ def held(t0: float, H: float, *values: float) -> Polynomial:
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_booleans_and_whole_numbers_are_rounded_floats(fmi):
     """y' = on * gain * rate(mode) * u: each input does its part."""
-    part = cs.Fmu(fmu("types", fmi), parameters={"scale": 2.0, "label": "run 7"}, start={"mode": "fast"})
+    part = cs.load_fmu(fmu("types", fmi), parameters={"scale": 2.0, "label": "run 7"}, start={"mode": "fast"})
     assert [p.name for p in part.inputs] == ["u", "on", "gain", "mode"]
     assert [p.name for p in part.outputs] == ["y", "count", "above", "state", "half"]  # no port for the string
     part.start(0.0)
@@ -41,18 +41,18 @@ def test_booleans_and_whole_numbers_are_rounded_floats(fmi):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_items_of_enumerations_by_name(fmi):
-    part = cs.Fmu(fmu("types", fmi), inputs=["u"], start={"mode": "off", "gain": 5})
+    part = cs.load_fmu(fmu("types", fmi), inputs=["u"], start={"mode": "off", "gain": 5})
     part.start(0.0)
     assert part.advance(0.0, 1.0, held(0.0, 1.0, 3.0))[0] == 0.0  # mode is not a port and stays "off"
     with pytest.raises(cs.SetupError, match="off, slow, fast"):
-        cs.Fmu(fmu("types", fmi), start={"mode": "furious"}).start(0.0)
+        cs.load_fmu(fmu("types", fmi), start={"mode": "furious"}).start(0.0)
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_types_in_a_coupled_run(fmi):
     """A Boolean and an integer output of one FMU switch another one."""
     system = cs.System(
-        {"a": cs.Fmu(fmu("types", fmi), inputs=["u"]), "b": cs.Fmu(fmu("types", fmi), inputs=["u", "on"])}
+        {"a": cs.load_fmu(fmu("types", fmi), inputs=["u"]), "b": cs.load_fmu(fmu("types", fmi), inputs=["u", "on"])}
     )
     system.set("a.u", 1.0)
     system.set("b.u", 1.0)
@@ -67,9 +67,9 @@ def test_types_in_a_coupled_run(fmi):
 
 def test_arrays_are_vector_ports():
     """FMI 3.0: sizes from a structural parameter, also a changed one."""
-    part = cs.Fmu(fmu("array", 3))
+    part = cs.load_fmu(fmu("array", 3))
     assert [(p.name, p.size) for p in (*part.inputs, *part.outputs)] == [("u", 3), ("x", 3), ("y", 3)]
-    five = cs.Fmu(fmu("array", 3), parameters={"n": 5, "k": 2.0}, start={"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    five = cs.load_fmu(fmu("array", 3), parameters={"n": 5, "k": 2.0}, start={"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
     system = cs.System({"five": five})
     system.set("five.u", 0.0)
     result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.1)
@@ -77,12 +77,12 @@ def test_arrays_are_vector_ports():
     assert result["five.x"] == pytest.approx(decay * np.arange(1.0, 6.0), rel=1e-13)
     assert result["five.y"][-1, 4] == pytest.approx(6.0 * np.exp(-2.0))
     with pytest.raises(cs.SetupError, match="5 finite numbers"):
-        cs.Fmu(fmu("array", 3), parameters={"n": 5}, start={"x": [1.0, 2.0]}).start(0.0)
+        cs.load_fmu(fmu("array", 3), parameters={"n": 5}, start={"x": [1.0, 2.0]}).start(0.0)
 
 
 def test_arrays_in_a_loop():
     """Two vectors that feed each other: the implicit method solves for all entries."""
-    a, b = (cs.Fmu(fmu("array", 3), start={"x": x}) for x in ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]))
+    a, b = (cs.load_fmu(fmu("array", 3), start={"x": x}) for x in ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]))
     system = cs.System({"a": a, "b": b})
     system.connect("a.x", "b.u")
     system.connect("b.x", "a.u")
@@ -112,7 +112,7 @@ def flight(t: np.ndarray, g: float = 9.81, e: float = 0.7) -> np.ndarray:
 @pytest.mark.parametrize("step", [0.01, 0.35])
 def test_bouncing_ball(fmi, step):
     """FMI 2.0 handles its events inside doStep; FMI 3.0 returns early, enters event mode and goes on."""
-    system = cs.System({"ball": cs.Fmu(fmu("ball", fmi))})
+    system = cs.System({"ball": cs.load_fmu(fmu("ball", fmi))})
     system.set("ball.push", 0.0)
     result = cs.simulate(system, t_end=2.1, method=cs.Jacobi(0), step=step)
     assert np.abs(result["ball.x"] - flight(result.t)).max() < 1e-11
@@ -123,7 +123,7 @@ def test_bouncing_ball(fmi, step):
 
 def test_events_under_rollback():
     """Repeated steps over an event see it again; the ball's way is the same with a corrector around it."""
-    ball = cs.Fmu(fmu("ball", 3))
+    ball = cs.load_fmu(fmu("ball", 3))
     push = cs.Static(lambda t, u: 0.0 * u, inputs=["x"], outputs=["push"])
     system = cs.System({"ball": ball, "none": push})
     system.connect("ball.x", "none.x")
@@ -138,7 +138,7 @@ def test_events_under_rollback():
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_tunable_parameters_between_steps(fmi):
-    part = cs.Fmu(fmu("mass_force", fmi), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
+    part = cs.load_fmu(fmu("mass_force", fmi), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
     part.start(0.0)
     zero = lambda t: held(t, 0.1, 0.0)  # noqa: E731
     x, v = part.advance(0.0, 0.1, zero(0.0))
@@ -155,11 +155,11 @@ def test_tunable_parameters_between_steps(fmi):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_output_derivatives(fmi):
-    part = cs.Fmu(fmu("mass_force", fmi), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
+    part = cs.load_fmu(fmu("mass_force", fmi), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
     part.start(0.0)
     x, v = part.advance(0.0, 0.3, held(0.0, 0.3, 1.0))
     assert part.output_derivatives() == pytest.approx([v, 1.0 - 4.0 * x], rel=1e-13)
-    assert not hasattr(cs.Fmu(fmu("types", fmi)), "output_derivatives")
+    assert not hasattr(cs.load_fmu(fmu("types", fmi)), "output_derivatives")
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -167,7 +167,7 @@ def test_the_fmu_writes_its_own_log(fmi, tmp_path, caplog, monkeypatch):
     """Warnings go to the file and to Python's log, with their numbers; the run goes on. FMPy is not needed for it."""
     monkeypatch.setitem(sys.modules, "fmpy", None)
     file = tmp_path / "mass.log"
-    part = cs.Fmu(fmu("mass_warning", fmi), name="left", log=file)
+    part = cs.load_fmu(fmu("mass_warning", fmi), name="left", log=file)
     part.start(0.0)
     with caplog.at_level(logging.WARNING, logger="cosolve.fmu"):
         part.advance(0.0, 0.1, held(0.0, 0.1, 0.0))
@@ -181,7 +181,7 @@ def test_the_fmu_writes_its_own_log(fmi, tmp_path, caplog, monkeypatch):
 
 
 def test_units_and_nominals_reach_the_ports():
-    part = cs.Fmu(fmu("mass_spring", 3))
+    part = cs.load_fmu(fmu("mass_spring", 3))
     assert [(p.name, p.unit, p.nominal) for p in part.outputs] == [
         ("F", "N", 1000.0),
         ("x", "m", 1.0),
@@ -193,7 +193,7 @@ def test_raw_functions_are_reachable():
     """A compiled loop can call the FMU without Python: here doStep through its bare address."""
     import ctypes
 
-    part = cs.Fmu(fmu("mass_force", 2), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
+    part = cs.load_fmu(fmu("mass_force", 2), parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
     part.start(0.0)
     part.save()  # leaves initialisation mode
     step = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_int)
@@ -212,7 +212,7 @@ def test_names_with_dots_and_brackets_stay_as_they_are(fmi, tmp_path):
         tmp_path / "dotted.fmu",
         lambda t: t.replace('name="x"', 'name="body.x[1]"').replace('name="f"', 'name="flange.f"'),
     )
-    part = cs.Fmu(dotted, start={"body.x[1]": 1.0}, outputs=["body.x[1]", "der(v)"])
+    part = cs.load_fmu(dotted, start={"body.x[1]": 1.0}, outputs=["body.x[1]", "der(v)"])
     assert [p.name for p in (*part.inputs, *part.outputs)] == ["flange.f", "body.x[1]", "der(v)"]
     system = cs.System({"m": part})
     with pytest.raises(cs.SetupError, match=r"has no input 'flange_f'; did you mean 'flange\.f'\?"):
@@ -230,7 +230,7 @@ def test_names_with_dots_and_brackets_stay_as_they_are(fmi, tmp_path):
 def test_an_unpacked_fmu_is_taken_as_it_is(fmi, tmp_path):
     with zipfile.ZipFile(fmu("mass_force", fmi)) as packed:
         packed.extractall(tmp_path / "mass")
-    part = cs.Fmu(tmp_path / "mass", parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
+    part = cs.load_fmu(tmp_path / "mass", parameters={"c": 4.0, "d": 0.0}, start={"x": 1.0})
     part.start(0.0)
     assert part.advance(0.0, 0.5, held(0.0, 0.5, 0.0))[0] == pytest.approx(np.cos(1.0), rel=1e-13)
 
@@ -238,9 +238,9 @@ def test_an_unpacked_fmu_is_taken_as_it_is(fmi, tmp_path):
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_both_kinds_in_one_fmu(fmi):
     """Co-simulation unless asked otherwise."""
-    own, ours = cs.Fmu(fmu("mass_both", fmi)), cs.Fmu(fmu("mass_both", fmi), kind="model exchange")
-    assert type(own).__name__ == "Fmu"
-    assert type(ours).__name__ == "ModelExchange"
+    own, ours = cs.load_fmu(fmu("mass_both", fmi)), cs.load_fmu(fmu("mass_both", fmi), kind="model-exchange")
+    assert type(own).__name__ == "CoSimulationFmu"
+    assert type(ours).__name__ == "ModelExchangeFmu"
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -248,7 +248,7 @@ def test_an_fmu_that_says_nothing_about_itself(fmi):
     """No states shown, no dependencies: differences and probing instead, and the numbers of the FMU that says all."""
     found = []
     for name in ("mass_force", "mass_unstructured"):
-        parts = {key: cs.Fmu(fmu(name, fmi), start={"x": x}) for key, x in (("a", 1e-3), ("b", -2e-3))}
+        parts = {key: cs.load_fmu(fmu(name, fmi), start={"x": x}) for key, x in (("a", 1e-3), ("b", -2e-3))}
         system = cs.System(parts)
         system.law({"a.f": 1, "b.f": -1}, lambda x, y: 1e5 * (y - x), of=["a.x", "b.x"])
         found.append(cs.simulate(system, t_end=0.05, method=cs.SemiImplicit(1), step=1e-3)["a.x"])

@@ -57,7 +57,7 @@ def test_a_pair_of_fmus_runs_as_in_python(tmp_path) -> None:
 
 FORMS = {
     "fmu": "fmu = 'parts/tank.fmu'\nstart = {x = 2.0}",
-    "factory": "factory = 'cosolve:Fmu'\nparameters = {file = 'parts/tank.fmu', start = {x = 2.0}}",
+    "factory": "factory = 'cosolve:load_fmu'\nparameters = {file = 'parts/tank.fmu', start = {x = 2.0}}",
     "own factory": "factory = 'plant:tank'",
     "isolated": "fmu = 'parts/tank.fmu'\nstart = {x = 2.0}\nisolated = true",
 }
@@ -71,7 +71,7 @@ def test_fmus_are_relative_to_the_file_wherever_it_is_run_from(tmp_path, monkeyp
     (tmp_path / "plant/parts/tank.fmu").write_bytes(fmu("mass_force", 2).read_bytes())
     (tmp_path / "elsewhere/parts/tank.fmu").write_text("not an FMU")
     (tmp_path / "plant/plant.py").write_text(
-        "import cosolve as cs\ndef tank():\n    return cs.Fmu('parts/tank.fmu', start={'x': 2.0})\n"
+        "import cosolve as cs\ndef tank():\n    return cs.load_fmu('parts/tank.fmu', start={'x': 2.0})\n"
     )
     (tmp_path / "plant/plant.toml").write_text(
         f"[subsystems.one]\n{FORMS[form]}\n[constants]\none.f = 0.0\n"
@@ -86,7 +86,7 @@ def test_fmus_are_relative_to_the_file_wherever_it_is_run_from(tmp_path, monkeyp
     [
         ("", "missing.fmu", "there is no file 'missing.fmu'"),
         ("outputs = ['F', 'q']", None, "q"),
-        ("options = {substep = 2}", None, "no option 'substep'"),
+        ("options = {substep = 2}", None, "no parameter 'substep'; did you mean 'substeps'?"),
         ("parameter = {m = 1}", None, "parameter"),
     ],
 )

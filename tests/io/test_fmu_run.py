@@ -77,7 +77,7 @@ def test_the_kind_is_chosen_and_the_tolerance_reaches_the_solver():
 
     both = next(name for name, model in MODELS.items() if {"CoSimulation", "ModelExchange"} <= set(model.kinds))
     fmi = MODELS[both].versions[0]
-    for words, kind in (("cs", "Fmu"), ("model exchange", "ModelExchange"), ("ME", "ModelExchange")):
+    for words, kind in (("cs", "CoSimulationFmu"), ("model exchange", "ModelExchangeFmu"), ("ME", "ModelExchangeFmu")):
         described = read_fmu(fmu(both, fmi), kind=words)
         assert type(next(iter(described.system.subsystems.values()))).__name__ == kind
     loose = read_fmu(fmu(both, fmi), kind="me", tolerance=1e-3)

@@ -83,7 +83,7 @@ def texts() -> list[str]:
 
 
 def look(folder: Path) -> None:
-    """What `Fmu` takes from a description before the library is loaded."""
+    """What `load_fmu` takes from a description before the library is loaded."""
     read = read_description(folder)
     inputs, _ = options.chosen_ports(read, None, "input", "m.fmu")
     outputs, _ = options.chosen_ports(read, None, "output", "m.fmu")

@@ -30,8 +30,8 @@ KINDS = {
     "fixed steps": (models.jitted, partial(models.jitted, x=0.0)),
     "adaptive": (partial(models.jitted, solver="dopri5"), partial(models.jitted, solver="rodas4", x=0.0)),
     "FMU": (
-        partial(cs.Fmu, fmu("mass_force", 2), start={"x": 0.5}),
-        partial(cs.Fmu, fmu("mass_force", 2), parameters={"m": 2.0}),
+        partial(cs.load_fmu, fmu("mass_force", 2), start={"x": 0.5}),
+        partial(cs.load_fmu, fmu("mass_force", 2), parameters={"m": 2.0}),
     ),
 }
 
@@ -221,7 +221,7 @@ def test_a_hang_is_ended_by_the_timeout():
 
 
 def test_a_crash_of_an_fmu():
-    error = _fails(coupled(KINDS["FMU"][0](), cs.Fmu(fmu("mass_crash", 2), isolated=True)))
+    error = _fails(coupled(KINDS["FMU"][0](), cs.load_fmu(fmu("mass_crash", 2), isolated=True)))
     assert str(error).startswith("'two' failed while crossing the step at t = 0.05: its process crashed (signal 11")
     assert error.result.t[-1] == pytest.approx(0.05)
 
@@ -229,7 +229,7 @@ def test_a_crash_of_an_fmu():
 def test_errors_of_an_fmu_read_as_if_it_ran_here():
     texts = []
     for isolated in (False, True):
-        bad = cs.Fmu(fmu("mass_error", 2), isolated=isolated)
+        bad = cs.load_fmu(fmu("mass_error", 2), isolated=isolated)
         error = _fails(coupled(KINDS["FMU"][0](), bad))
         texts.append((str(error), error.time, len(error.result.t)))
     assert texts[0] == texts[1]

@@ -47,9 +47,11 @@ def ring(path, models):
 
 
 def by_hand(fmi):
-    """The same ring built with `Fmu` and `connect`."""
+    """The same ring built with `load_fmu` and `connect`."""
     link = fmu("mass_link", fmi)
-    system = cs.System({f"m{k}": cs.Fmu(link, parameters=SOFT, start={"x": float(np.sin(k))}) for k in range(COUNT)})
+    system = cs.System(
+        {f"m{k}": cs.load_fmu(link, parameters=SOFT, start={"x": float(np.sin(k))}) for k in range(COUNT)}
+    )
     for k in range(COUNT):
         for port in ("x", "v"):
             system.connect(f"m{k}.{port}", f"m{(k + 1) % COUNT}.left_{port}", f"m{(k - 1) % COUNT}.right_{port}")
@@ -82,7 +84,9 @@ def test_without_rollback_implicit_families_are_refused_by_name(tmp_path):
             target.writestr(entry, data)
     path = ring(tmp_path / "ring.ssp", [*models, stuck])
     for method in (cs.SemiImplicit(degree=1), cs.Implicit(degree=1)):
-        with pytest.raises(cs.CapabilityError, match=r"'m9' \(Fmu\) has none; .* use Jacobi or GaussSeidel"):
+        with pytest.raises(
+            cs.CapabilityError, match=r"'m9' \(CoSimulationFmu\) has none; .* use Jacobi or GaussSeidel"
+        ):
             cs.read_ssp(path, method=method, step=0.01).run()
     assert isinstance(cs.read_ssp(path).method, cs.Jacobi)  # chosen where nothing is said
     assert cs.read_ssp(path, step=0.01).run().finished
@@ -90,8 +94,8 @@ def test_without_rollback_implicit_families_are_refused_by_name(tmp_path):
 
 def pair(drives):
     """A mass with a spring that a second mass follows; a linear law turns its force into another one."""
-    one = cs.Fmu(fmu("mass_spring", 3), parameters=SOFT, start={"x": 1.0})
-    two = cs.Fmu(fmu("mass_force", 3), parameters={"c": 2.0, "d": 0.3}, start={"v": 0.5})
+    one = cs.load_fmu(fmu("mass_spring", 3), parameters=SOFT, start={"x": 1.0})
+    two = cs.load_fmu(fmu("mass_force", 3), parameters={"c": 2.0, "d": 0.3}, start={"v": 0.5})
     system = cs.System({"one": one, "two": two})
     system.connect("two.x", "one.x1")
     system.set("one.v1", 0.25)
@@ -131,7 +135,7 @@ def _structure(path):
 
 def test_what_is_written_is_what_the_standard_asks_for(tmp_path):
     link = fmu("mass_force", 2)
-    system = cs.System({"a": cs.Fmu(link, parameters={"m": 2.0}), "b": cs.Fmu(link)})
+    system = cs.System({"a": cs.load_fmu(link, parameters={"m": 2.0}), "b": cs.load_fmu(link)})
     system.set("b.f", 3.0)
     system.set("a.f", 1.5)
     path = cs.write_ssp(system, tmp_path / "two.ssp", method=cs.Jacobi(degree=2), step=0.1, t_end=2.0)
@@ -163,7 +167,7 @@ def test_what_is_written_is_what_the_standard_asks_for(tmp_path):
 
 
 def test_arrays_need_version_2(tmp_path):
-    field = cs.Fmu(fmu("array", 3))
+    field = cs.load_fmu(fmu("array", 3))
     system = cs.System({"field": field})
     vectors = [port for port in (*field.inputs, *field.outputs) if port.size is not None]
     assert vectors
@@ -178,7 +182,7 @@ def test_arrays_need_version_2(tmp_path):
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    system = cs.System({"a": cs.Fmu(fmu("mass_force", 2)), "b": cs.Fmu(fmu("mass_force", 2))})
+    system = cs.System({"a": cs.load_fmu(fmu("mass_force", 2)), "b": cs.load_fmu(fmu("mass_force", 2))})
     system.law({"a.f": 1, "b.f": -1}, lambda x, y: 5 * (y - x), of=["a.x", "b.x"])
     with pytest.raises(cs.SetupError, match=r"the law for a\.f, b\.f cannot be written"):
         cs.write_ssp(system, tmp_path / "x.ssp", method=cs.Jacobi(), step=0.1)
@@ -205,7 +209,7 @@ def test_a_python_subsystem_takes_part_as_the_fmu_that_stands_for_it(tmp_path):
         "    return cs.Static(lambda t, u: -40.0 * u, inputs=['x'], outputs=['force'])\n"
     )
     standing = cs.export_fmu(f"{tmp_path}/spring.py:spring", tmp_path / "spring.fmu")
-    mass = cs.Fmu(fmu("mass_force", 2), parameters=SOFT, start={"x": 1.0})
+    mass = cs.load_fmu(fmu("mass_force", 2), parameters=SOFT, start={"x": 1.0})
     spring = cs.Static(lambda t, u: -40.0 * u, inputs=["x"], outputs=["force"])
     system = cs.System({"mass": mass, "spring": spring})
     system.connect("mass.x", "spring.x")

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 def two_mass(fmi: int) -> cs.Stepper:
     """The two-mass oscillator as two FMUs, coupled by a spring law."""
     soft = {"c": 1.0, "d": 0.1}
-    one = cs.Fmu(fmu("mass_force", fmi), parameters=soft, start={"x": 1.0})
-    two = cs.Fmu(fmu("mass_force", fmi), parameters=soft, start={"v": 0.5})
+    one = cs.load_fmu(fmu("mass_force", fmi), parameters=soft, start={"x": 1.0})
+    two = cs.load_fmu(fmu("mass_force", fmi), parameters=soft, start={"v": 0.5})
     system = cs.System({"one": one, "two": two})
     system.law({"one.f": 1, "two.f": -1}, lambda a, b: 5.0 * (b - a), of=["one.x", "two.x"], name="spring")
     return cs.Stepper(system, method=cs.Implicit(degree=2, corrector=cs.IqnIls(initial=0.5, reuse=2)), step=0.02)
@@ -42,8 +42,8 @@ def test_a_run_of_fmus_continues_bit_for_bit(fmi, tmp_path):
 
 
 def test_an_fmu_that_cannot_serialise_is_named(tmp_path):
-    system = cs.System({"still": cs.Fmu(fmu("mass_no_rollback", 2))})
+    system = cs.System({"still": cs.load_fmu(fmu("mass_no_rollback", 2))})
     system.set("still.f", 0.0)
     stepper = cs.Stepper(system, method=cs.Jacobi(), step=0.02)
-    with pytest.raises(cs.CapabilityError, match=r"'still' \(Fmu\) has no save and restore"):
+    with pytest.raises(cs.CapabilityError, match=r"'still' \(CoSimulationFmu\) has no save and restore"):
         stepper.save_file(tmp_path / "run.state")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.fmu.co_simulation import Fmu
 from cosolve.fmu.description import CO_SIMULATION
+from cosolve.fmu.load import load_fmu
 from cosolve.signal.polynomial import Polynomial
 
 #: Steps of a trial.
@@ -28,7 +28,7 @@ class Bench:
     def make(self, **options: Any) -> Any:
         """A new FMU object."""
         options = {"parameters": self.parameters, **options}
-        made = Fmu(self.file, kind=self.kind, **options)
+        made = load_fmu(self.file, kind=self.kind, **options)
         self._made.append(made)
         return made
 

@@ -21,9 +21,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from cosolve.basics.checks import is_number, positive, whole
 from cosolve.errors import EndOfSimulation, SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.communication_step import CommunicationStep, Discarded
-from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
+from cosolve.fmu.description import CO_SIMULATION, read_description
 from cosolve.fmu.findings import facts
 from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
@@ -41,6 +40,7 @@ from cosolve.fmu.options import (
     found_variable,
     given_values,
     refuse_fixed,
+    refuse_other_kind,
     remedy,
     structural_sizes,
 )
@@ -59,89 +59,20 @@ if TYPE_CHECKING:
 _HALVINGS, _LEAST = 6, 1e-6
 
 _STEP_DERIVATIVES = "org.cosolve.step-derivatives"
-#: Options of `Fmu` that are none of co-simulation.
-_MODEL_EXCHANGE_ONLY = ("solver", "rtol", "atol", "h", "max_events")
 
 
-class Fmu(Subsystem):
-    """An FMU as a subsystem, for co-simulation or model exchange.
+class CoSimulationFmu(Subsystem):
+    """An FMU that brings its own solver, as a subsystem; `load_fmu` makes one where an FMU is of that kind.
 
-    Every FMU:
-
-    - `parameters`, `start`: values set by name before the run (`start` is for start values of states and inputs).
-      Parameters are read back: an FMU that did not take one is refused unless `read_back=False`.
-    - `inputs`, `outputs`: variables that become ports, instead of all inputs and outputs; any variable may be an
-      output. Ports carry the names that the FMU gives them.
-    - `kind`: "co-simulation" or "model exchange" where an FMU offers both (co-simulation unless given).
-    - `isolated=True` runs it in a process of its own, so that a crash there ends the run with a sentence, as does a
-      call that takes longer than `timeout` seconds.
-    - `name` for messages; `log`, a file for what the FMU says; `tolerance`, handed to the FMU; `trial`, a file that
-      `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
-
-    Co-simulation, where the FMU brings its own solver:
-
-    - `substeps` cuts each macro step for this FMU; `interpolate=False` holds inputs even if it could interpolate them
-      (how inputs reach the FMU: the text of this module).
-    - `noise`: relative accuracy of its outputs where it integrates with a tolerance of its own.
-    - `derivatives="step"` says that its directional derivatives are those of its last step, not of the instant.
-    - A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
-      `retry=True` its state is saved before every step for that, also under methods that never go back.
-
-    Model exchange, where cosolve integrates the FMU's equations and finds its events:
-
-    - `solver`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to "ode5"
-      with the fixed step `h`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
-    - `rtol`, `atol`: tolerances of adaptive solvers.
-    - `max_events`: more state events than these in one macro step end the run (chattering).
-
-    `functions` holds the raw addresses of its C functions and `component` the handle that they take, both for this run.
+    The options are those that `load_fmu` explains for every FMU and for co-simulation. `functions` holds the raw
+    addresses of its C functions and `component` the handle that they take, both for this run.
 
     >>> import cosolve as cs
-    >>> cs.Fmu("missing.fmu")
+    >>> cs.CoSimulationFmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
-
-    _options: dict[str, Any]
-
-    if not TYPE_CHECKING:  # type checkers and editors see the options of `__init__`; at run time `__signature__` does
-
-        def __new__(
-            cls,
-            file: str | Path,
-            *,
-            kind: str | None = None,
-            isolated: bool = False,
-            timeout: float | None = None,
-            **options: Any,
-        ) -> Any:
-            if kind not in (None, CO_SIMULATION, MODEL_EXCHANGE):
-                raise SetupError(f"Fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
-            file = found_file(file)
-            offered = read_description(unpack(file)).kinds
-            wanted = kind or (CO_SIMULATION if CO_SIMULATION in offered else MODEL_EXCHANGE)
-            if wanted not in offered:
-                names = ", ".join(offered) or "nothing"
-                raise SetupError(f"'{file}' is not made for {wanted}, only for {names}")
-            if isolated:
-                from cosolve.process import Isolated
-
-                inside = partial(cls, file, kind=kind, **options)
-                return Isolated(inside, timeout=timeout, name=str(options.get("name") or ""))
-            if timeout is not None:
-                raise SetupError(
-                    "Fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"
-                )
-            if wanted == MODEL_EXCHANGE:
-                from cosolve.fmu.model_exchange import ModelExchange
-
-                _refuse_unknown(ModelExchange, options, file, wanted)
-                return ModelExchange(file, **options)
-            _refuse_unknown(cls, options, file, wanted)
-            made = super().__new__(cls)
-            made._options = {**options, "kind": wanted}
-            return made
 
     def __init__(
         self,
@@ -154,33 +85,31 @@ class Fmu(Subsystem):
         name: str | None = None,
         log: str | Path | None = None,
         tolerance: float | None = None,
-        noise: float = 0.0,
-        substeps: int = 1,
-        interpolate: bool = True,
-        derivatives: str | None = None,
-        kind: str | None = None,
-        isolated: bool = False,
-        timeout: float | None = None,
         read_back: bool = True,
         trial: str | Path | None = None,
+        substeps: int = 1,
+        interpolate: bool = True,
+        noise: float = 0.0,
+        derivatives: Literal["instant", "step"] | None = None,
         retry: bool = False,
-        solver: str = "auto",
-        rtol: float = 1e-8,
-        atol: float = 1e-10,
-        h: float | None = None,
-        max_events: int = 1000,
     ) -> None:
-        substeps = whole("Fmu", "substeps", substeps)
+        self._options = {
+            **{"parameters": parameters, "start": start, "inputs": inputs, "outputs": outputs, "name": name},
+            **{"log": log, "tolerance": tolerance, "read_back": read_back, "trial": trial, "substeps": substeps},
+            **{"interpolate": interpolate, "noise": noise, "derivatives": derivatives, "retry": retry},
+        }
+        substeps = whole("FMU", "substeps", substeps)
         if tolerance is not None:
-            positive("Fmu", "tolerance", tolerance)
+            positive("FMU", "tolerance", tolerance)
         if not (is_number(noise) and noise >= 0):
-            raise SetupError(f"Fmu: noise must be a number from 0, not {noise!r}")
+            raise SetupError(f"FMU: noise must be a number from 0, not {noise!r}")
         if derivatives not in (None, "instant", "step"):
-            raise SetupError(f"Fmu: derivatives is 'instant' or 'step', not {derivatives!r}")
+            raise SetupError(f"FMU: derivatives is 'instant' or 'step', not {derivatives!r}")
         file = found_file(file)
         self.file, self.noise, self.tolerance = Path(file), noise, tolerance
         folder = unpack(file)
         read = read_description(folder)
+        refuse_other_kind(read, CO_SIMULATION, file)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
         flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
         self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
@@ -343,7 +272,7 @@ class Fmu(Subsystem):
         crossing, whole = self._crossing, self._crossing.substeps
         if state is None or not crossing.variable:
             if hasattr(self, "save") and crossing.variable:
-                failure.args = (f"{failure}, or Fmu(..., retry=True), which goes back and takes smaller ones",)
+                failure.args = (f"{failure}, or load_fmu(..., retry=True), which goes back and takes smaller ones",)
             raise failure
         try:
             for halvings in range(1, _HALVINGS + 1):
@@ -550,18 +479,3 @@ class Fmu(Subsystem):
             return self._step_jacobian(t0, t1, u, weight)
         finally:
             self._crossing.hold = False
-
-
-_signed = signature(Fmu.__init__)
-Fmu.__signature__ = _signed.replace(parameters=[p for p in _signed.parameters.values() if p.name != "self"])  # type: ignore[attr-defined]
-
-
-def _refuse_unknown(kind: type, options: Mapping[str, Any], file: str | Path, wanted: str) -> None:
-    """Options that this kind of FMU does not have, in one sentence."""
-    hidden = {"self", "file", *(_MODEL_EXCHANGE_ONLY if wanted == CO_SIMULATION else ())}
-    known = [name for name in signature(kind.__init__).parameters if name not in hidden]  # type: ignore[misc]
-    for name in options:
-        if name not in known:
-            raise SetupError(
-                f"Fmu: '{file}' is run as {wanted}, which has no option {name!r}; it has {', '.join(known)}"
-            )

@@ -63,14 +63,14 @@ class Facts:
             digest = content["digest"]
         except FileNotFoundError:
             raise SetupError(
-                f"Fmu: there is no file '{file}'; 'cosolve inspect --try FMU --out FILE' writes it"
+                f"FMU: there is no file '{file}'; 'cosolve inspect --try FMU --out FILE' writes it"
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SetupError(
-                f"Fmu: '{file}' is not the trial of an FMU ({error}); 'cosolve inspect --try FMU --out FILE' writes one"
+                f"FMU: '{file}' is not the trial of an FMU ({error}); 'cosolve inspect --try FMU --out FILE' writes one"
             ) from None
         if digest != self.digest(folder):
-            raise SetupError(f"Fmu: '{file}' is the trial of another FMU (or of another version); try this one")
+            raise SetupError(f"FMU: '{file}' is the trial of another FMU (or of another version); try this one")
         return findings
 
     def corrected(self, kind: Kind, folder: Path, shown: str | Path, trial: str | Path | None) -> Kind:

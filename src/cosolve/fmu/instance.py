@@ -208,7 +208,7 @@ class Instance:
     def initialise(self, t0: float, tolerance: float | None, given: Mapping[str, Any]) -> None:
         """A new instance where this one has run before; set what is given, and enter initialisation mode at `t0`."""
         if self.dead:
-            raise SubsystemError(f"the FMU '{Path(self.file).name}' met a fatal error before; build a new Fmu object")
+            raise SubsystemError(f"the FMU '{Path(self.file).name}' met a fatal error before; load the FMU again")
         self.log.clear()
         self.log.time = t0
         if self._body is None or self._body.used:

@@ -33,6 +33,7 @@ from cosolve.fmu.options import (
     found_variable,
     given_values,
     refuse_fixed,
+    refuse_other_kind,
     remedy,
     structural_sizes,
 )
@@ -45,16 +46,14 @@ from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
 from cosolve.subsystem.base import Subsystem
 
 
-class ModelExchange(Subsystem):
-    """A model-exchange FMU as a subsystem; `cs.Fmu` builds one where the FMU is of that kind.
+class ModelExchangeFmu(Subsystem):
+    """An FMU whose equations cosolve integrates, as a subsystem; `load_fmu` makes one where an FMU is of that kind.
 
-    Ports, `parameters`, `start`, `log` and `tolerance` are those of `Fmu`. `solver`, `rtol`, `atol` and `h` are those
-    of `Ode` (all but "cvode"). More than `max_events` state events in one macro step end the run (chattering), and so
-    do events that accumulate at a point in time (Zeno).
+    The options are those that `load_fmu` explains for every FMU and for model exchange. More than `max_events` state
+    events in one macro step end the run (chattering), and so do events that accumulate at a point in time (Zeno).
 
     >>> import cosolve as cs
-    >>> from cosolve.fmu.model_exchange import ModelExchange
-    >>> ModelExchange("missing.fmu")
+    >>> cs.ModelExchangeFmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
@@ -71,24 +70,23 @@ class ModelExchange(Subsystem):
         name: str | None = None,
         log: str | Path | None = None,
         tolerance: float | None = None,
+        read_back: bool = True,
+        trial: str | Path | None = None,
         solver: str = "auto",
         rtol: float = 1e-8,
         atol: float = 1e-10,
         h: float | None = None,
         max_events: int = 1000,
-        read_back: bool = True,
-        trial: str | Path | None = None,
     ) -> None:
-        max_events = whole("Fmu", "max_events", max_events)
+        max_events = whole("FMU", "max_events", max_events)
         steps = make_steps(solver, rtol, atol, h, MAX_STEPS)
         stiff = SciPySteps("Radau", rtol, atol) if solver == "auto" else None
         file = found_file(file)
         self.file, self.tolerance = Path(file), tolerance
         folder = unpack(file)
-        sizes = structural_sizes(read_description(folder), parameters, file)
-        self.description = description = read_description(folder, sizes)
-        if MODEL_EXCHANGE not in description.kinds:
-            raise SetupError(f"'{file}' is not made for model exchange, only for {', '.join(description.kinds)}")
+        read = read_description(folder)
+        refuse_other_kind(read, MODEL_EXCHANGE, file)
+        self.description = description = read_description(folder, structural_sizes(read, parameters, file))
         flags = facts.corrected(description.kinds[MODEL_EXCHANGE], folder, file, trial)
         self.description = description = replace(description, kinds={**description.kinds, MODEL_EXCHANGE: flags})
         self._given = given_values(description, parameters, start, file)

@@ -31,7 +31,7 @@ from cosolve.jit import (
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
-    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.co_simulation import CoSimulationFmu
 
 # where things are in the FMU's words
 COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(
@@ -145,7 +145,7 @@ def _cross(w, mode, t0, t1, H, n, c, outputs):
     return status if status > 1 else 0
 
 
-def fmu_native(fmu: Fmu, H: float, degree: int) -> Native | str:
+def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
     """The crossing of `fmu` with steps `H` and inputs of that degree, or why there is none."""
     crossing, instance = fmu._crossing, fmu._instance
     inputs, outputs = crossing.inputs, fmu._outputs

@@ -10,13 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.checks import is_whole, refuse_one_text
-from cosolve.basics.wording import article, did_you_mean
+from cosolve.basics.wording import article, did_you_mean, shown
 from cosolve.errors import SetupError
-from cosolve.fmu.description import Description, Variable
+from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, Description, Variable
 from cosolve.fmu.values import is_numeric
 from cosolve.subsystem.port import Port
 from cosolve.subsystem.units import parse_unit
 
+#: Kinds of FMUs as people write them.
+_KINDS = {
+    **dict.fromkeys(("co-simulation", "cosimulation", "cs"), CO_SIMULATION),
+    **dict.fromkeys(("model-exchange", "modelexchange", "me"), MODEL_EXCHANGE),
+}
 _PARAMETERS = ("parameter", "structuralParameter")
 
 
@@ -26,6 +31,25 @@ def found_variable(description: Description, name: str, file: str | Path) -> Var
         return description.variables[name]
     hint = did_you_mean(name, description.variables, near=3, otherwise="'cosolve inspect FILE' lists its variables")
     raise SetupError(f"'{file}' has no variable {name!r}; {hint}")
+
+
+def chosen_kind(description: Description, words: str | None, file: str | Path) -> str:
+    """What an FMU is run as: the kind that is asked for, in any spelling, or else co-simulation where it offers that."""
+    if words is None:
+        kind = CO_SIMULATION if CO_SIMULATION in description.kinds else MODEL_EXCHANGE
+    elif (found := _KINDS.get(str(words).lower().replace(" ", "-").replace("_", "-"))) is not None:
+        kind = found
+    else:
+        hint = did_you_mean(words, ["co-simulation", "model-exchange"])
+        raise SetupError(f"there is no kind '{shown(words)}' of FMU; {hint}")
+    refuse_other_kind(description, kind, file)
+    return kind
+
+
+def refuse_other_kind(description: Description, kind: str, file: str | Path) -> None:
+    """Refuse an FMU that is not made for this use."""
+    if kind not in description.kinds:
+        raise SetupError(f"'{file}' is not made for {kind}, only for {', '.join(description.kinds) or 'nothing'}")
 
 
 def given_values(
@@ -87,7 +111,7 @@ def chosen_ports(
     if names is None:
         chosen = [v for v in description.of(causality) if is_numeric(v, description.fmi)]
     else:
-        refuse_one_text(f"Fmu: {causality}s", names)
+        refuse_one_text(f"FMU: {causality}s", names)
         chosen = [found_variable(description, name, file) for name in names]
         for variable in chosen:
             if causality == "input" and variable.causality != "input":
@@ -126,4 +150,4 @@ def remedy(capability: str) -> str:
 
 def _refuse_other_than_dict(what: str, given: object) -> None:
     if given is not None and not isinstance(given, Mapping):
-        raise SetupError(f"Fmu: {what} is a dict of names and values, not {given!r}")
+        raise SetupError(f"FMU: {what} is a dict of names and values, not {given!r}")

@@ -18,7 +18,7 @@ from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError, warn
 from cosolve.signal.polynomial import Polynomial, perturbed
 
 if TYPE_CHECKING:
-    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.co_simulation import CoSimulationFmu
     from cosolve.signal.polynomial import InputSignal
 
 _DIFFERENT = 1e-3  # of what the step changes: solvers inside FMUs may forget their step size, not their state
@@ -29,7 +29,7 @@ _proven: set[Path] = set()  # unpacked FMUs that came back
 _distrusted: set[Path] = set()  # ... whose derivatives are wrong
 
 
-def prove_rollback(fmu: Fmu, t0: float, H: float, u: Vector) -> None:
+def prove_rollback(fmu: CoSimulationFmu, t0: float, H: float, u: Vector) -> None:
     """Raise when the FMU does not come back from a saved state; notice when its derivatives are wrong."""
     folder = fmu._instance.folder
     if folder in _proven:
@@ -58,7 +58,7 @@ def prove_rollback(fmu: Fmu, t0: float, H: float, u: Vector) -> None:
         fmu.forget_derivatives()
 
 
-def _twice(fmu: Fmu, signal: InputSignal, t0: float, t1: float) -> tuple[Vector, Vector]:
+def _twice(fmu: CoSimulationFmu, signal: InputSignal, t0: float, t1: float) -> tuple[Vector, Vector]:
     """The outputs after the same step made twice."""
     state = fmu._save()
     first = fmu.advance(t0, t1, signal)
@@ -71,7 +71,7 @@ def _differ(first: Vector, again: Vector, before: Vector) -> bool:
     return bool((~(np.abs(again - first) <= allowed)).any())
 
 
-def _prove_derivatives(fmu: Fmu, signal: InputSignal, t0: float, t1: float) -> None:
+def _prove_derivatives(fmu: CoSimulationFmu, signal: InputSignal, t0: float, t1: float) -> None:
     state, weight = fmu._save(), np.ones(1)
     try:
         given = fmu.jacobian(t0, t1, signal, weight)
@@ -95,23 +95,23 @@ def _prove_derivatives(fmu: Fmu, signal: InputSignal, t0: float, t1: float) -> N
         )
 
 
-def distrust(fmu: Fmu) -> None:
+def distrust(fmu: CoSimulationFmu) -> None:
     """Use difference quotients for this FMU from now on."""
     _distrusted.add(fmu._instance.folder)
 
 
-def distrusted(fmu: Fmu) -> bool:
+def distrusted(fmu: CoSimulationFmu) -> bool:
     """True when its derivatives were found wrong."""
     return fmu._instance.folder in _distrusted
 
 
-def differenced(fmu: Fmu, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+def differenced(fmu: CoSimulationFmu, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
     """The Jacobian over the step by central differences; the FMU stands anywhere afterwards."""
     ahead, behind = _differences(fmu, t0, t1, u, weight)
     return (ahead + behind) / 2
 
 
-def _differences(fmu: Fmu, t0: float, t1: float, u: InputSignal, weight: Vector) -> tuple[Matrix, Matrix]:
+def _differences(fmu: CoSimulationFmu, t0: float, t1: float, u: InputSignal, weight: Vector) -> tuple[Matrix, Matrix]:
     """Difference quotients to both sides."""
     state, quotients = fmu._save(), np.zeros((2, fmu._outputs.length, u.coefficients.shape[1]))
     here = fmu.advance(t0, t1, u)

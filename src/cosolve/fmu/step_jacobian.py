@@ -19,7 +19,7 @@ from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.port import Port
 
 if TYPE_CHECKING:
-    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.co_simulation import CoSimulationFmu
 
 
 class StepJacobian:
@@ -28,7 +28,7 @@ class StepJacobian:
     `of_last_step`: the FMU's derivatives are those of its last step, not of the instant.
     """
 
-    def __init__(self, fmu: Fmu, derivatives: Derivatives, of_last_step: bool, constant: bool) -> None:
+    def __init__(self, fmu: CoSimulationFmu, derivatives: Derivatives, of_last_step: bool, constant: bool) -> None:
         self._fmu, self._derivatives, self._crossing = fmu, derivatives, fmu._crossing
         self._of_last_step, self.constant = of_last_step, constant
         #: the last partials and what they make of a step

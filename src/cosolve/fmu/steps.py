@@ -105,14 +105,14 @@ def make_steps(name: str, rtol: float, atol: float, h: float | None, max_steps: 
     """The internal steps of a solver by its name."""
     if name in FIXED:
         if h is None or not is_positive(h):
-            raise SetupError(f"Fmu: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
+            raise SetupError(f"FMU: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
         return NativeSteps(FixedStep(name, h))
     if h is not None:
-        raise SetupError(f"Fmu: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
+        raise SetupError(f"FMU: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
     for what, value in (("rtol", rtol), ("atol", atol)):
-        positive("Fmu", what, value)
+        positive("FMU", what, value)
     if name in ("auto", "dopri5"):
         return NativeSteps(DormandPrince(rtol, atol, max_steps))
     if name in SCIPY_METHODS:
         return SciPySteps(name, rtol, atol)
-    raise SetupError(f"Fmu: unknown solver {name!r}; a model-exchange FMU takes one of {', '.join(SOLVERS)}")
+    raise SetupError(f"FMU: unknown solver {name!r}; a model-exchange FMU takes one of {', '.join(SOLVERS)}")

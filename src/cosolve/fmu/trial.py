@@ -4,7 +4,7 @@
 
 The FMU runs in a process of its own, one claim after the other (`claims.py`). Where it crashes or hangs, that claim
 is answered by that, and a new process goes on with the next one. What the trial found is remembered for this process,
-and `Trial.write` keeps it: `cs.Fmu(file, trial="wheel.trial.json")` then does not rely on what did not hold.
+and `Trial.write` keeps it: `cs.load_fmu(file, trial="wheel.trial.json")` then does not rely on what did not hold.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from cosolve.basics.checks import is_positive, is_whole
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
-from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
+from cosolve.fmu.description import read_description
 from cosolve.fmu.findings import FORMAT, Finding, facts
 from cosolve.fmu.inspection import Inspection, Verdict, inspect_fmu
+from cosolve.fmu.options import chosen_kind
 from cosolve.fmu.tables import Printed
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Trial(Printed):
         return {"format": FORMAT, **asdict(self)}
 
     def write(self, file: str | Path) -> None:
-        """Keep it, for `cs.Fmu(..., trial=file)`."""
+        """Keep it, for `cs.load_fmu(..., trial=file)`."""
         Path(file).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
     def rendered(self) -> list[RenderableType]:
@@ -95,11 +96,7 @@ def try_fmu(
     seen = inspect_fmu(file)
     folder = unpack(file)
     read = read_description(folder)
-    wanted = kind or (CO_SIMULATION if CO_SIMULATION in read.kinds else MODEL_EXCHANGE)
-    if wanted not in (CO_SIMULATION, MODEL_EXCHANGE):
-        raise SetupError(f"try_fmu: kind is '{CO_SIMULATION}' or '{MODEL_EXCHANGE}', not {kind!r}")
-    if wanted not in read.kinds:
-        raise SetupError(f"'{file}' is not made for {wanted}, only for {', '.join(read.kinds) or 'nothing'}")
+    wanted = chosen_kind(read, kind, file)
     if not is_positive(timeout):
         raise SetupError(f"try_fmu: timeout is a number of seconds above 0, not {timeout!r}")
     if not is_whole(instances, 0):

@@ -7,21 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
-from cosolve.fmu.co_simulation import Fmu
-from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, read_description
-from cosolve.fmu.options import found_variable
+from cosolve.fmu.description import MODEL_EXCHANGE, read_description
+from cosolve.fmu.load import load_fmu
+from cosolve.fmu.options import chosen_kind, found_variable
 from cosolve.interface import System
 from cosolve.io.system_file import Description
-from cosolve.io.toml_text import suggest
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi
 
-_KINDS = {
-    **dict.fromkeys(("co-simulation", "cosimulation", "cs"), CO_SIMULATION),
-    **dict.fromkeys(("model-exchange", "modelexchange", "me"), MODEL_EXCHANGE),
-}
 _STEPS = 500  # where the FMU says nothing
 _RTOL, _ATOL_PER_RTOL = 1e-8, 1e-2  # of the solvers for model exchange, see fmu/model_exchange.py
 
@@ -40,7 +34,7 @@ def read_fmu(
 
     Start time, end time, step and tolerance come from the FMU's DefaultExperiment unless given; else it runs for one
     second in 500 steps. Inputs are held at their start values. `outputs` may name any variable; an FMU without outputs
-    shows its local real variables. `kind` is "co-simulation" (cs) or "model exchange" (me).
+    shows its local real variables. `kind` is "co-simulation" (cs) or "model-exchange" (me).
 
     >>> read_fmu("missing.fmu")
     Traceback (most recent call last):
@@ -48,8 +42,7 @@ def read_fmu(
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
     read = read_description(unpack(file))
-    wanted = _kind(kind)
-    runs_as = wanted or (CO_SIMULATION if CO_SIMULATION in read.kinds else MODEL_EXCHANGE)
+    runs_as = chosen_kind(read, kind, file)
     experiment = read.experiment
     sorted_values: dict[str, dict[str, Any]] = {"input": {}, "parameter": {}, "start": {}}
     for name, value in (values or {}).items():
@@ -62,9 +55,9 @@ def read_fmu(
     if runs_as == MODEL_EXCHANGE and options["tolerance"] is not None:
         rtol = min(_RTOL, options["tolerance"]) if tolerance is None else tolerance
         options |= {"rtol": rtol, "atol": _ATOL_PER_RTOL * rtol}
-    subsystem = Fmu(
+    subsystem = load_fmu(
         file,
-        kind=wanted,
+        kind=runs_as,
         parameters=sorted_values["parameter"],
         start={**sorted_values["start"], **sorted_values["input"]},
         outputs=outputs,
@@ -78,12 +71,3 @@ def read_fmu(
     if step is None:
         step = experiment.get("stepSize", (t_end - t_start) / _STEPS)
     return Description(Path(file), system, Jacobi(degree=0), step, t_end, t_start)
-
-
-def _kind(words: str | None) -> str | None:
-    if words is None:
-        return None
-    found = _KINDS.get(words.lower().replace(" ", "-").replace("_", "-"))
-    if found is None:
-        raise SetupError(f"there is no kind '{words}' of FMU; {suggest(words, ['co-simulation', 'model-exchange'])}")
-    return found

@@ -35,7 +35,7 @@
     [output]
     file = "result.h5"                        # relative to the current folder
 
-Python modules, and FMUs that a factory names (`factory = "cosolve:Fmu"`, `parameters = {file = "wheel.fmu"}`), are
+Python modules, and FMUs that a factory names (`factory = "cosolve:load_fmu"`, `parameters = {file = "wheel.fmu"}`), are
 looked for in the folder of the file first, then in the current folder. docs/system-files.md has every key.
 """
 
@@ -56,7 +56,7 @@ from cosolve.fmu.places import looking_in
 from cosolve.interface import System
 from cosolve.interface.driving import Table
 from cosolve.io import named
-from cosolve.io.imports import call, import_callable
+from cosolve.io.imports import call, import_callable, refuse_bad_arguments
 from cosolve.io.schema import (
     TABLES,
     EquationsTable,
@@ -314,7 +314,7 @@ def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem
 
 
 def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Subsystem:
-    from cosolve.fmu.co_simulation import Fmu
+    from cosolve.fmu.load import load_fmu
 
     given = file.validate(FmuTable, table, where)
     ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
@@ -323,8 +323,10 @@ def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Su
             raise file.refuse(
                 where, f"'{key}' is no option; it has a key of its own, or follows from the table", "options"
             )
+    with file.at(where, "options"):
+        refuse_bad_arguments("load_fmu", load_fmu, {"file": given.fmu, **given.options})
     with file.at(where, "fmu"):
-        made: Subsystem = Fmu(
+        return load_fmu(
             given.fmu,
             parameters=given.parameters,
             start=given.start,
@@ -333,7 +335,6 @@ def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Su
             **ports,
             **given.options,
         )
-    return made
 
 
 def _port(given: str | PortTable) -> Port:

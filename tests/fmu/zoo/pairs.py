@@ -34,12 +34,12 @@ def part(name: str, fmi: int, rate: float | None = None, **options: Any) -> Any:
     values = {**given(name), **({} if rate is None else {"rate": rate})}
     state = STRANGE["x"] if name == "names" else "x"
     parameters = {key: value for key, value in values.items() if key != state}
-    return cs.Fmu(animal(name, fmi), parameters=parameters, start={state: values[state]}, **options)
+    return cs.load_fmu(animal(name, fmi), parameters=parameters, start={state: values[state]}, **options)
 
 
 def pair(a: Any, fmi: int = 2, b: Any = None) -> cs.System:
     """The animal and its well-behaved partner."""
-    system = cs.System({"a": a, "b": cs.Fmu(animal("plain", fmi), parameters=B) if b is None else b})
+    system = cs.System({"a": a, "b": cs.load_fmu(animal("plain", fmi), parameters=B) if b is None else b})
     system.connect("a." + a.outputs[0].name, "b.u")
     system.connect("b.y", "a." + a.inputs[0].name)
     return system

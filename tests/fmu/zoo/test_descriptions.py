@@ -50,7 +50,9 @@ def repacked(source: Path, target: Path, change) -> Path:
 def test_folders_twice(fmi, tmp_path):
     """Some packers list every folder each time that they add a file to it."""
     file = repacked(animal("black", fmi), tmp_path / "twice.fmu", lambda name: [*folders(name), *folders(name), name])
-    equal(run(cs.Fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi))
+    equal(
+        run(cs.load_fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi)
+    )
 
 
 def folders(name: str) -> list[str]:
@@ -62,7 +64,9 @@ def folders(name: str) -> list[str]:
 def test_backslashes(fmi, tmp_path):
     """Some packers on Windows write the separators of Windows."""
     file = repacked(animal("black", fmi), tmp_path / "back.fmu", lambda name: [*folders(name), name.replace("/", "\\")])
-    equal(run(cs.Fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi))
+    equal(
+        run(cs.load_fmu(file, parameters={"rate": 3.0, "gain": -0.25}, start={"x": 0.5}), fmi), expected("black", fmi)
+    )
 
 
 def test_fmi_1_is_refused_by_its_file_name(tmp_path):
@@ -74,7 +78,7 @@ def test_fmi_1_is_refused_by_its_file_name(tmp_path):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("modelDescription.xml", text)
     with pytest.raises(cs.SetupError, match=r"old\.fmu.*FMI 1\.0|FMI 1\.0.*old\.fmu"):
-        cs.Fmu(file)
+        cs.load_fmu(file)
 
 
 @VERSIONS
@@ -84,7 +88,7 @@ def test_resources_in_a_folder_with_spaces_and_umlauts(fmi, tmp_path):
     folder.mkdir()
     words = (
         "import cosolve as cs, sys\n"
-        f"a = cs.Fmu({str(animal('resources', fmi))!r}, parameters={{'gain': -0.25}}, start={{'x': 0.5}})\n"
+        f"a = cs.load_fmu({str(animal('resources', fmi))!r}, parameters={{'gain': -0.25}}, start={{'x': 0.5}})\n"
         "s = cs.System({'a': a}); s.set('a.u', 2.0)\n"
         "print(repr(float(cs.simulate(s, t_end=1.0, method=cs.Jacobi(0), step=0.05)['a.y'][-1])))\n"
     )
@@ -107,7 +111,7 @@ def test_strange_names(fmi):
     equal(run(a, fmi), expected("names", fmi))
     assert a.get(STRANGE["rate"]) == 3.0
     with pytest.raises(cs.SetupError, match="Füllstand"):
-        cs.Fmu(animal("names", fmi), outputs=["Füllstand"])
+        cs.load_fmu(animal("names", fmi), outputs=["Füllstand"])
 
 
 def test_ten_thousand_aliases():
@@ -128,7 +132,7 @@ def test_alias_names():
 def test_types(fmi):
     """Whole numbers, Booleans, enumerations, strings, arrays; clocks and binaries are no ports."""
     name = "types" if fmi == 2 else "types_arrays"
-    a = cs.Fmu(animal(name, fmi), parameters={"label": "größer"}, start={"x": 0.5})
+    a = cs.load_fmu(animal(name, fmi), parameters={"label": "größer"}, start={"x": 0.5})
     names = [port.name for port in (*a.inputs, *a.outputs)]
     assert not {"blob", "blob_out", "tick", "tock", "message"} & set(names)
     system = cs.System({"a": a})

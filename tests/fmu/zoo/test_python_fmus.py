@@ -47,8 +47,8 @@ def animals(tmp_path_factory):
 
 
 def system_of(file, **options):
-    a = cs.Fmu(file, parameters={"rate": 3.0}, **options)
-    system = cs.System({"a": a, "b": cs.Fmu(animal("plain", 2), parameters={"gain": 0.5})})
+    a = cs.load_fmu(file, parameters={"rate": 3.0}, **options)
+    system = cs.System({"a": a, "b": cs.load_fmu(animal("plain", 2), parameters={"gain": 0.5})})
     system.connect("a.y", "b.u")
     system.connect("b.y", "a.u")
     return system
@@ -74,5 +74,5 @@ def test_an_exception_in_the_model(animals):
     with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' returned 'fatal'") as caught:
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
     assert caught.value.result.t[-1] == pytest.approx(0.5)
-    with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' met a fatal error before; build a new Fmu object"):
+    with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' met a fatal error before; load the FMU again"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)

@@ -14,7 +14,7 @@ import cosolve as cs
 RUN = """
 import gc, sys
 import cosolve as cs
-part = cs.Fmu({file!r})
+part = cs.load_fmu({file!r})
 system = cs.System({{"a": part}})
 system.set("a.u", 1.0)
 for method in (cs.SemiImplicit(1), cs.Implicit(1), cs.Jacobi(0)):
@@ -46,7 +46,7 @@ def test_saved_states_are_freed_in_time(fmi):
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="tells the memory of a process on Linux only")
 def test_instances_of_earlier_runs_are_freed():
     """Two hundred runs do not take the memory of two hundred instances and their states."""
-    system = cs.System({"a": cs.Fmu(animal("plain", 2))})
+    system = cs.System({"a": cs.load_fmu(animal("plain", 2))})
     system.set("a.u", 1.0)
 
     def pages() -> int:

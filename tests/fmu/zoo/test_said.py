@@ -156,7 +156,7 @@ def test_random_numbers(fmi):
 
 def two_of(name, fmi, **options):
     a = part(name, fmi, **options)
-    return a, pair(a, fmi, cs.Fmu(animal(name, fmi), parameters=B, **options))
+    return a, pair(a, fmi, cs.load_fmu(animal(name, fmi), parameters=B, **options))
 
 
 @pytest.mark.parametrize("name", ["once", "shared"])

@@ -98,7 +98,7 @@ def test_a_run_relies_on_what_held(tmp_path):
     with pytest.warns(
         cs.FmuWarning, match=r"'.*state_half.fmu' is used as if it did not claim that it saves its state"
     ):
-        remembered = cs.Fmu(animal("state_half", 2))
+        remembered = cs.load_fmu(animal("state_half", 2))
     assert "rollback" not in cs.capabilities(remembered)
     with pytest.raises(cs.CapabilityError, match="SemiImplicit needs rollback"):
         cs.simulate(pair(remembered, 2), t_end=0.1, method=cs.SemiImplicit(1), step=0.05)
@@ -107,13 +107,13 @@ def test_a_run_relies_on_what_held(tmp_path):
 
     facts._known.clear()
     with pytest.warns(cs.FmuWarning, match="saves its state"):
-        read = cs.Fmu(animal("state_half", 2), trial=tmp_path / "trial.json")
+        read = cs.load_fmu(animal("state_half", 2), trial=tmp_path / "trial.json")
     assert "rollback" not in cs.capabilities(read)
     with pytest.raises(cs.SetupError, match="is the trial of another FMU"):
-        cs.Fmu(animal("plain", 2), trial=tmp_path / "trial.json")
+        cs.load_fmu(animal("plain", 2), trial=tmp_path / "trial.json")
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(cs.SetupError, match="is not the trial of an FMU"):
-        cs.Fmu(animal("plain", 2), trial=tmp_path / "other.json")
+        cs.load_fmu(animal("plain", 2), trial=tmp_path / "other.json")
 
 
 def test_from_the_command_line(tmp_path):
@@ -131,7 +131,7 @@ def test_from_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kind": "both"}, "kind is 'co-simulation' or 'model exchange', not 'both'"),
+        ({"kind": "both"}, "there is no kind 'both' of FMU; there are 'co-simulation', 'model-exchange'"),
         ({"timeout": 0}, "timeout is a number of seconds above 0"),
         ({"instances": -1}, "instances is a whole number from 0"),
         ({"step": -1.0}, "step is a number above 0"),

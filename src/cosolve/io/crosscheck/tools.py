@@ -45,7 +45,9 @@ def by_cosolve(job: Job) -> Iterator[Trace]:
         options: dict[str, Any] = {"tolerance": job["tolerance"]}
         if job["kind"] == MODEL_EXCHANGE:
             options |= {"rtol": ACCURACY, "atol": ACCURACY * 1e-2}
-        part = cs.Fmu(job["file"], kind=job["kind"] or None, outputs=job["outputs"], inputs=[*job["inputs"]], **options)
+        part = cs.load_fmu(
+            job["file"], kind=job["kind"] or None, outputs=job["outputs"], inputs=[*job["inputs"]], **options
+        )
         system = cs.System({"fmu": part})
         for port, start in zip(system.inputs["fmu"], job["inputs"].values(), strict=True):
             system.set(f"fmu.{port.name}", numbers(start, port.size or 1) if port.size else numbers(start, 1)[0])

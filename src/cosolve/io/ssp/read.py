@@ -24,7 +24,7 @@ from cosolve.subsystem.base import has_capability
 
 Factory = Callable[[Path, str, Mapping[str, Any]], Subsystem]
 
-_KINDS = {"CoSimulation": "co-simulation", "ModelExchange": "model exchange"}
+_KINDS = {"CoSimulation": "co-simulation", "ModelExchange": "model-exchange"}
 
 
 def read_ssp(
@@ -42,7 +42,7 @@ def read_ssp(
     of components become underscores, connectors keep theirs. Parameter bindings, mappings, linear transformations and
     unit conversions are applied. Inputs that nothing feeds are held at their bound value, or their start value, and can
     be changed by `system.set` or in a `Stepper`. `component(source, name, parameters)` makes the subsystem of a
-    component (an `Fmu` unless given); `variant` names another `.ssd` in the archive.
+    component (one of `load_fmu` unless given); `variant` names another `.ssd` in the archive.
 
     Method and step come from the arguments, else from the annotation that `write_ssp` writes; else `SemiImplicit` where
     all FMUs can roll back and `Jacobi` where not, with a thousand steps. What is left out (empty entries of a mapping,
@@ -84,16 +84,15 @@ def _made(part: Component, where: str, flat: Flat, component: Factory | None) ->
 
 def _fmu(part: Component, where: str, parameters: Mapping[str, Any]) -> Subsystem:
     from cosolve.fmu.archive import unpack
-    from cosolve.fmu.co_simulation import Fmu
     from cosolve.fmu.description import read_description
+    from cosolve.fmu.load import load_fmu
 
     variables = read_description(unpack(part.file)).variables
     fixed = ("parameter", "structuralParameter")
     starts = {k: v for k, v in parameters.items() if k in variables and variables[k].causality not in fixed}
     given = {k: v for k, v in parameters.items() if k not in starts}
     kind = _KINDS.get(part.implementation or "")
-    made: Subsystem = Fmu(part.file, parameters=given, start=starts, name=where, kind=kind)
-    return made
+    return load_fmu(part.file, parameters=given, start=starts, name=where, kind=kind)
 
 
 def _join(system: System, flat: Flat) -> None:
