@@ -19,7 +19,7 @@ def test_completion_shows_every_public_name_and_nothing_else():
     shown = dir(cs)
     assert {name for name in shown if not name.startswith("__")} == set(cs.__all__)
     assert shown == sorted(set(shown))
-    for name in ("load_fmu", "Multibody", "export_fmu", "inspect_fmu", "read_ssp", "sweep"):
+    for name in ("load_fmu", "MultibodySubsystem", "export_fmu", "inspect_fmu", "read_ssp", "sweep"):
         assert name in shown
     assert "__version__" in shown
 
@@ -97,19 +97,19 @@ def test_import_is_light():
 def test_help_gives_an_overview_with_the_names():
     text = pydoc.plain(pydoc.render_doc(cs))
     head = text.partition("PACKAGE CONTENTS")[0]
-    for name in ("load_fmu", "Multibody", "SemiImplicit", "sweep", "export_fmu", "check"):
+    for name in ("load_fmu", "MultibodySubsystem", "SemiImplicit", "sweep", "export_fmu", "check"):
         assert name in head
     assert "class SecondOrder" in text  # of a module that is imported when asked for
 
 
 def test_help_of_fmu_shows_and_explains_every_option_of_both_kinds():
-    from cosolve.fmu.model_exchange import ModelExchangeFmu
-
     shown = inspect.signature(cs.load_fmu).parameters
     assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in shown.values())
-    of_model_exchange = inspect.signature(ModelExchange).parameters
-    for name, parameter in of_model_exchange.items():
+    kinds = [inspect.signature(kind).parameters for kind in (cs.CoSimulationFmu, cs.ModelExchangeFmu)]
+    for name, parameter in [each for kind in kinds for each in kind.items()]:
         assert shown[name].default == parameter.default, name
+        assert shown[name].annotation == parameter.annotation, name
+    assert set(shown) - {"kind", "isolated", "timeout"} == {name for kind in kinds for name in kind}
     text = inspect.getdoc(cs.load_fmu)
     for name in shown:
         assert name == "file" or f"`{name}" in text, name

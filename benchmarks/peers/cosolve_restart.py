@@ -44,7 +44,7 @@ def _jax_ode(h: float, D: float) -> cs.JaxOde:
     return cs.JaxOde(rhs, lambda t, x, u: x, x0=p.START, inputs=["u"], outputs=list(STATES), solver="radau5", h=h)
 
 
-def _multibody(rtol: float) -> cs.Multibody:
+def _multibody(rtol: float) -> cs.MultibodySubsystem:
     """Two rods as rigid bodies in space: Euler parameters, ten constraints."""
     x1, y1, p1, x2, y2, p2 = p.absolute(*p.START[:2])
     model = cs.MultibodyModel(gravity=[0.0, -p.G, 0.0])
@@ -59,10 +59,10 @@ def _multibody(rtol: float) -> cs.Multibody:
         model.marker(marker, body, [0.0, at, 0.0])
     model.joint("hinge", "revolute", "top1", "ground")
     model.joint("elbow", "revolute", "end1", "top2")
-    return cs.Multibody(model, ports=[("one", ["force"])], rtol=rtol, atol=rtol * 1e-2)
+    return cs.MultibodySubsystem(model, ports=[("one", ["force"])], rtol=rtol, atol=rtol * 1e-2)
 
 
-def _angles(body: cs.Multibody) -> list[float]:
+def _angles(body: cs.MultibodySubsystem) -> list[float]:
     """The planar state: angles and rates."""
     found = [body.state_of(name) for name in ("one", "two")]
     return [*(2.0 * float(np.arctan2(z[6], z[3])) for z in found), *(float(z[12]) for z in found)]
@@ -94,7 +94,7 @@ def called(kind: str, rtol: float = 1e-6, D: float = 0.0) -> dict[str, Any]:
         part.restore(state)
         part.advance(t0, t1, signal)
     seconds = (perf_counter() - began) / steps / 2
-    answer = _angles(part) if isinstance(part, cs.Multibody) else [float(v) for v in part.get_state()]
+    answer = _angles(part) if isinstance(part, cs.MultibodySubsystem) else [float(v) for v in part.get_state()]
     return {"seconds": seconds, "answer": answer}
 
 

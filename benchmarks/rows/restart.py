@@ -119,11 +119,11 @@ def _stiff(bench: Bench, section: Section, right: list[float]) -> None:
 def _constrained(bench: Bench, section: Section, right: list[float]) -> None:
     jobs: Jobs = {
         "casadi idas, index 1": ("casadi_restart", {"case": "restarted", "plugin": "idas", "rtol": RTOL}),
-        "**cosolve `Multibody`, compiled loop**": (
+        "**cosolve `MultibodySubsystem`, compiled loop**": (
             "cosolve_restart",
             {"case": "compiled", "kind": "multibody", "rtol": RTOL},
         ),
-        "cosolve `Multibody`, called from Python": (
+        "cosolve `MultibodySubsystem`, called from Python": (
             "cosolve_restart",
             {"case": "called", "kind": "multibody", "rtol": RTOL},
         ),
@@ -133,8 +133,8 @@ def _constrained(bench: Bench, section: Section, right: list[float]) -> None:
     section.text += [
         "### Constrained",
         "",
-        "`Multibody` carries 26 states and 10 constraints in space and projects after each step; idas carries 12 "
-        "states and 4 multipliers in the plane and lets the constraints drift.",
+        "`MultibodySubsystem` carries 26 states and 10 constraints in space and projects after each step; idas carries "
+        "12 states and 4 multipliers in the plane and lets the constraints drift.",
         "",
         *_rows(samples, right, first),
     ]
@@ -145,5 +145,5 @@ def _constrained(bench: Bench, section: Section, right: list[float]) -> None:
         "and one projection per step; relative coordinates would need two unknowns instead of 26"
     )
     found = ratio(best, samples[first])
-    what = "`Multibody` restart / casadi idas"
+    what = "`MultibodySubsystem` restart / casadi idas"
     section.verdicts.append(judge("PF-4", what, found, "<= 0.2", lambda r: r <= 0.2, miss, samples[first].missing))

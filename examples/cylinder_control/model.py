@@ -145,7 +145,7 @@ def structure(p: Cylinder, first: State) -> cs.SecondOrder:
     """The cylinder on its spring, whose root is moved by `psi`."""
     return cs.SecondOrder(
         cs.Structure([p.m], D=[[p.d]], K=[[p.k]]),
-        cs.trapezoidal(),
+        "trapezoidal",
         inputs=[
             cs.At("f", 0, "force", unit="N", nominal=1e-4),
             cs.At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),

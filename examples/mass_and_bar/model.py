@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.structures import Integrator
 from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
@@ -26,13 +25,17 @@ X1, X2 = 1e-2, 5e-3
 DRIVEN_MASS = float(BAR.mass()[-1])
 
 
-def direct(integrator: Integrator | None = None, *, substeps: int = 1, extra_mass: float = 0.0) -> cs.System:
+def direct(
+    integrator: cs.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1, extra_mass: float = 0.0
+) -> cs.System:
     """Acceleration-free displacement boundary condition; `extra_mass` is added to the driving mass."""
     K = BAR.stiffness()
     return _coupled(BAR.mass(), K, RAYLEIGH * K, [X2, X1], integrator, substeps, M1 + extra_mass)
 
 
-def penalty(c: float, d: float = 0.0, integrator: Integrator | None = None, *, substeps: int = 1) -> cs.System:
+def penalty(
+    c: float, d: float = 0.0, integrator: cs.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1
+) -> cs.System:
     """A spring-damper between the mass and the driven node: one more element, whose far end is driven."""
     M, D, K = _penalty_matrices(c, d)
     return _coupled(M, K, D, [X2, X1, X1], integrator, substeps, M1)
@@ -43,13 +46,13 @@ def _coupled(
     K: np.ndarray,
     D: np.ndarray,
     q0: list[float],
-    integrator: Integrator | None,
+    integrator: cs.StructureIntegrator | str,
     substeps: int,
     mass: float,
 ) -> cs.System:
     bar = cs.SecondOrder(
         cs.Structure(M, K=K, D=D),
-        cs.trapezoidal() if integrator is None else integrator,
+        integrator,
         inputs=[cs.At("x1", -1, "displacement"), cs.At("v1", -1, "velocity")],
         outputs=[cs.At("F", -1, "reaction", factor=-1.0), cs.At("x", 0, "displacement"), cs.At("v", 0, "velocity")],
         q0=q0,

@@ -143,7 +143,7 @@ def truss(bar: Bar, force: float, tol: float) -> cs.SecondOrder:
     load[-1] = force
     return cs.SecondOrder(
         cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
-        cs.backward_euler(),
+        "backward-euler",
         inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
         outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=tol,

@@ -106,7 +106,7 @@ def system(H: float = 1e-3, *, correction: bool = True, **options: Any) -> cs.Sy
     return cs.assemble({"left": left, "right": right}, [weld], correction=correction, **common)
 
 
-def monolithic() -> cs.Multibody:
+def monolithic() -> cs.MultibodySubsystem:
     """The whole mechanism in one model, as a reference; ports show all rods."""
     model = cs.MultibodyModel(GRAVITY)
     _left(model)
@@ -117,4 +117,4 @@ def monolithic() -> cs.Multibody:
         body = frame(end - start)
         model.marker(name, rod, body.T @ (MIDDLE - (start + end) / 2), axes=body.T @ axes)
     model.joint("weld", "fixed", "weld2", "weld3")
-    return cs.Multibody(model, ports=[(rod, []) for rod in RODS], rtol=1e-11, atol=1e-13, monitors=["energy"])
+    return cs.MultibodySubsystem(model, ports=[(rod, []) for rod in RODS], rtol=1e-11, atol=1e-13, monitors=["energy"])

@@ -40,7 +40,7 @@ def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
     load[-1] = p.force
     return cs.SecondOrder(
         cs.Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
-        cs.backward_euler(),
+        "backward-euler",
         inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
         outputs=[cs.At("u", -1, "displacement", unit="m")],
         tol=p.local_tol,
@@ -52,7 +52,7 @@ def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOr
     """Truss two: the displacement of the joint comes in, the force `M a + p` there goes out."""
     return cs.SecondOrder(
         cs.Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
-        cs.backward_euler(),
+        "backward-euler",
         inputs=[cs.At("u", -1, "displacement", unit="m")],
         outputs=[cs.At("f", -1, "reaction", unit="N")],
         tol=p.local_tol,

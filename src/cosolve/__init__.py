@@ -9,7 +9,7 @@
     result["two.y"], result.plot("two.y"), result.save("run.h5")
 
 models      Subsystem (write your own), Ode, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde, JaxStatic,
-            SecondOrder, Multibody (a MultibodyModel), ExudynModel, load_fmu, Isolated, Remote, FreeRunning, SelfDriven
+            SecondOrder, MultibodySubsystem (of a MultibodyModel), load_fmu, Isolated, Remote, FreeRunning, SelfDriven
 joining     System, Joint, assemble, Port, At, Mesh, FieldMapping (mortar, dual_mortar, barycentric, nearest_neighbour,
             radial_basis, read_mesh)
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic; step=Adaptive(...);

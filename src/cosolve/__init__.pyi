@@ -136,7 +136,7 @@ from .multibody.model.model import (
     MultibodyModel as MultibodyModel,
 )
 from .multibody.subsystem import (
-    Multibody as Multibody,
+    MultibodySubsystem as MultibodySubsystem,
 )
 from .process import (
     Isolated as Isolated,
@@ -167,12 +167,7 @@ from .structures import (
     At as At,
     SecondOrder as SecondOrder,
     Structure as Structure,
-    backward_euler as backward_euler,
-    bdf2 as bdf2,
-    central_differences as central_differences,
-    generalised_alpha as generalised_alpha,
-    hht as hht,
-    trapezoidal as trapezoidal,
+    StructureIntegrator as StructureIntegrator,
 )
 from .subsystem import (
     ApproximateJacobian as ApproximateJacobian,

@@ -25,7 +25,7 @@ def subcycled(one, two, substeps):
             q_old, v_old, _ = exact(-h / count)
             domains[name] = SecondOrder(
                 Structure(M, K=K, D=D),
-                INTEGRATORS[rule](),
+                INTEGRATORS[rule],
                 inputs=[At("f", at, "force")],
                 outputs=[At(which, at, which) for which in ("displacement", "velocity")],
                 q0=q[held],

@@ -38,7 +38,7 @@ def rod(model: cs.MultibodyModel, name: str, position: tuple[float, ...], **more
     model.marker(f"{name}_end", name, (0, 0, -0.5))
 
 
-def pendulum(x: float = 0.0, links: int = 1, **options: object) -> cs.Multibody:
+def pendulum(x: float = 0.0, links: int = 1, **options: object) -> cs.MultibodySubsystem:
     """Rods on a chain of joints below `(x, 0, 0)`; the first hangs on a ball joint, the others on hinges."""
     model = cs.MultibodyModel()
     above = "hook"
@@ -47,10 +47,10 @@ def pendulum(x: float = 0.0, links: int = 1, **options: object) -> cs.Multibody:
         rod(model, f"rod{k}", (x, 0, -0.5 - k), angular_velocity=(0.3, 0, 0) if links == 1 else (0, 0, 0.2))
         model.joint(f"joint{k}", "revolute" if k else "spherical", above, f"rod{k}_top")
         above = f"rod{k}_end"
-    return cs.Multibody(model, ports=[(above, ["force"])], initial="find", **options)
+    return cs.MultibodySubsystem(model, ports=[(above, ["force"])], initial="find", **options)
 
 
-def coupled(one: cs.Multibody, two: cs.Multibody) -> cs.System:
+def coupled(one: cs.MultibodySubsystem, two: cs.MultibodySubsystem) -> cs.System:
     """The free ends pull at each other."""
     system = cs.System({"one": one, "two": two})
     ends = [port.name.removesuffix("_force") for part in (one, two) for port in part.inputs]
@@ -72,7 +72,9 @@ def flying() -> cs.System:
     held.marker("wall", "ground", (0, 0, 1))
     held.spring_damper("coil", "rod_top", "wall", stiffness=80.0, damping=0.5, length=0.2)
     options = {"ports": [("rod_end", ["force"])], "integrator": "rk4", "step": 4e-3}
-    return coupled(cs.Multibody(free, **options), cs.Multibody(held, coordinates="euler angles", **options))
+    return coupled(
+        cs.MultibodySubsystem(free, **options), cs.MultibodySubsystem(held, coordinates="euler angles", **options)
+    )
 
 
 SYSTEMS = {
@@ -155,7 +157,7 @@ def tumbling() -> cs.System:
     turned = (np.cos(0.5), np.sin(0.5), 0.0, 0.0)
     model.body("disc", mass=1.0, inertia=(0.1, 0.1, 0.2), orientation=turned, angular_velocity=(2.0, 0.0, 0.0))
     model.marker("rim", "disc", (0, 0, 0))
-    disc = cs.Multibody(model, ports=[("rim", ["force"])], coordinates="euler angles")
+    disc = cs.MultibodySubsystem(model, ports=[("rim", ["force"])], coordinates="euler angles")
     system = cs.System({"disc": disc})
     system.law("disc.rim_force", drag, of=["disc.rim_position", "disc.rim_velocity"])
     return system
@@ -165,7 +167,7 @@ def running_away() -> cs.System:
     """A force that grows with the square of the place: infinite in finite time."""
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     model.body("ball", mass=1.0, inertia=(1, 1, 1), position=(30, 30, 30))
-    system = cs.System({"ball": cs.Multibody(model, ports=[("ball", ["force"])], integrator="rk4", step=1e-2)})
+    system = cs.System({"ball": cs.MultibodySubsystem(model, ports=[("ball", ["force"])], integrator="rk4", step=1e-2)})
     system.law("ball.ball_force", uphill, of=["ball.ball_position"])
     return system
 
@@ -206,7 +208,7 @@ def test_what_calls_python_is_not_compiled() -> None:
     model = cs.MultibodyModel()
     rod(model, "rod", (0, 0, 0))
     model.load("rod_end", force=lambda t: [0.0, 0.0, np.sin(t)])
-    loaded = cs.Multibody(model, ports=[("rod_top", ["force"])])
+    loaded = cs.MultibodySubsystem(model, ports=[("rod_top", ["force"])])
     watched = pendulum(monitors=["energy"])
     for part, words in ((loaded, "it calls Python functions"), (watched, r"its monitors \(energy\)")):
         system = coupled(part, pendulum())

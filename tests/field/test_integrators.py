@@ -9,26 +9,20 @@ import cosolve as cs
 from cosolve.signal import Polynomial
 from cosolve.structures import (
     At,
-    Integrator,
     SecondOrder,
     Structure,
-    backward_euler,
-    bdf2,
-    central_differences,
-    generalised_alpha,
-    hht,
-    trapezoidal,
+    StructureIntegrator,
 )
 from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=6, length=1.0, E=40.0, rho=2.0)
 SECOND_ORDER = [
-    generalised_alpha(),
-    generalised_alpha(rho_inf=0.8),
-    hht(0.1),
-    trapezoidal(),
-    bdf2(),
-    central_differences(),
+    StructureIntegrator.generalised_alpha(),
+    StructureIntegrator.generalised_alpha(rho_inf=0.8),
+    StructureIntegrator.hht(0.1),
+    StructureIntegrator.trapezoidal(),
+    StructureIntegrator.bdf2(),
+    StructureIntegrator.central_differences(),
 ]
 
 
@@ -42,7 +36,7 @@ def cross(subsystem: SecondOrder, h: float, steps: int) -> None:
         subsystem.advance(n * h, (n + 1) * h, no_input(n * h, h))
 
 
-def oscillator(rule: Integrator, omega: float = 1.0, **options: object) -> cs.System:
+def oscillator(rule: StructureIntegrator, omega: float = 1.0, **options: object) -> cs.System:
     """One mass on a spring, given one step of the past where the rule needs it."""
     mass = SecondOrder(Structure([1.0], K=[[omega**2]]), rule, inputs=[], outputs=[At("x", 0)], q0=[1.0], **options)
     return cs.System({"mass": mass})
@@ -68,24 +62,26 @@ def test_orders_on_the_three_mass_chain(rule: str, order: int) -> None:
 def test_amplification(s: float, printed: float) -> None:
     """Backward Euler damps by 1/sqrt(1 + s) a step, s = (omega h)^2; the trapezoidal rule not at all."""
     h = s**0.5
-    damped = cs.spectral_radius(oscillator(backward_euler()), cs.Jacobi(0), h)
+    damped = cs.spectral_radius(oscillator(StructureIntegrator.backward_euler()), cs.Jacobi(0), h)
     assert damped == pytest.approx(1 / np.sqrt(1 + s), rel=1e-12)
     assert damped == pytest.approx(printed, abs=6e-6)
     for restart in ("kept", "balanced"):
-        kept = cs.spectral_radius(oscillator(trapezoidal(), restart=restart), cs.Jacobi(0), h)
+        kept = cs.spectral_radius(oscillator(StructureIntegrator.trapezoidal(), restart=restart), cs.Jacobi(0), h)
         assert kept == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 1.0])
 def test_generalised_alpha_damps_infinite_frequencies_as_asked(rho: float) -> None:
-    radius = cs.spectral_radius(oscillator(generalised_alpha(rho_inf=rho), omega=1e5), cs.Jacobi(0), 1.0)
+    radius = cs.spectral_radius(
+        oscillator(StructureIntegrator.generalised_alpha(rho_inf=rho), omega=1e5), cs.Jacobi(0), 1.0
+    )
     assert radius == pytest.approx(rho, abs=1e-3)
 
 
 @pytest.mark.covers("SC-28")
 @pytest.mark.parametrize("rule", SECOND_ORDER, ids=lambda r: r.name)
 @pytest.mark.parametrize("damping", [0.0, 0.01])
-def test_order_two_on_a_bar(rule: Integrator, damping: float) -> None:
+def test_order_two_on_a_bar(rule: StructureIntegrator, damping: float) -> None:
     """A bar swinging in its first two modes, against modal superposition; the past of BDF2 comes from its starter."""
     M, K = BAR.mass(), BAR.stiffness()
     squared, modes = eigh(K, np.diag(M))
@@ -111,7 +107,7 @@ def test_trapezoidal_rule_keeps_the_energy() -> None:
     """Undamped bar, all modes, 2000 steps far beyond the explicit limit: relative drift below 1e-10."""
     M, K = BAR.mass(), BAR.stiffness()
     q0 = np.random.default_rng(1).standard_normal(BAR.n)
-    bar = SecondOrder(Structure(M, K=K), trapezoidal(), inputs=[], outputs=[At("tip", -1)], q0=q0)
+    bar = SecondOrder(Structure(M, K=K), StructureIntegrator.trapezoidal(), inputs=[], outputs=[At("tip", -1)], q0=q0)
     bar.start(0.0)
     energies, h = [], 0.05
     for n in range(2000):
@@ -128,22 +124,22 @@ def test_central_differences_up_to_their_limit(share: float, stable: bool) -> No
     K = BAR.stiffness()
     omega = np.sqrt(eigh(K, np.diag(BAR.mass()), eigvals_only=True)[-1])
 
-    def radius(rule: Integrator) -> float:
+    def radius(rule: StructureIntegrator) -> float:
         bar = SecondOrder(
             Structure(BAR.mass(), K=K), rule, inputs=[], outputs=[At("tip", -1)], q0=np.ones(BAR.n), restart="balanced"
         )
         return cs.spectral_radius(cs.System({"bar": bar}), cs.Jacobi(0), share * 2 / omega)
 
-    explicit = radius(central_differences())
+    explicit = radius(StructureIntegrator.central_differences())
     assert explicit == pytest.approx(1.0, abs=1e-9) if stable else explicit > 1.05
-    assert radius(hht(0.1)) <= 1.0 + 1e-12
+    assert radius(StructureIntegrator.hht(0.1)) <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("z", [1e-3, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("before", [None, (0.01, [0.5], [0.0])])
 def test_stability_analysis_sees_bdf2_and_not_its_starter(z: float, before: object) -> None:
     """Roots of (3/2 mu^2 - 2 mu + 1/2)^2 = -z^2 mu^4, the rule applied to q and v of x'' = -x, z = omega h."""
-    found = cs.spectral_radius(oscillator(bdf2(), before=before), cs.Jacobi(0), z)
+    found = cs.spectral_radius(oscillator(StructureIntegrator.bdf2(), before=before), cs.Jacobi(0), z)
     rule = np.polymul([1.5, -2.0, 0.5], [1.5, -2.0, 0.5])
     assert found == pytest.approx(np.abs(np.roots(np.polyadd(rule, [z**2, 0, 0, 0, 0]))).max(), rel=1e-6)
 
@@ -152,7 +148,9 @@ def test_bdf2_with_changing_steps_keeps_order_two() -> None:
     """Steps that alternate 2:1, one after the other, on x'' = -x."""
     errors = []
     for count in (100, 200, 400):
-        mass = SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), inputs=[], outputs=[At("x", 0)], q0=[1.0])
+        mass = SecondOrder(
+            Structure([1.0], K=[[1.0]]), StructureIntegrator.bdf2(), inputs=[], outputs=[At("x", 0)], q0=[1.0]
+        )
         mass.start(0.0)
         t = 0.0
         for n in range(count):

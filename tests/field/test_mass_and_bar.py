@@ -7,7 +7,6 @@ from examples.two_mass.model import BAR
 from examples.two_mass.study import by_map, engine, global_error, known_past
 
 import cosolve as cs
-from cosolve.structures import central_differences
 
 # Prototype: global NRMSE at H = 1e-4, 5e-5, 2.5e-5, 1.25e-5 s; Jacobi, trivial start, T = 0.05 s.
 TABLE_4_4 = {
@@ -60,7 +59,7 @@ def test_explicit_micro_steps_in_the_coupled_run() -> None:
     """Central differences inside Gauss-Seidel, degree 3: what is left is the micro-step error, of order 2."""
     errors = []
     for n in (1, 2, 4):
-        system = direct(central_differences(), substeps=n)
+        system = direct("central-differences", substeps=n)
         path = by_map(cs.GaussSeidel(3), 5e-5, T_END, system=system, startup=known_past(BAR))
         errors.append(global_error(path, BAR))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)

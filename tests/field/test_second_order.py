@@ -11,21 +11,21 @@ import cosolve as cs
 from cosolve.signal import Polynomial
 from cosolve.structures import (
     At,
-    Integrator,
     SecondOrder,
     Structure,
-    backward_euler,
-    bdf2,
-    central_differences,
-    generalised_alpha,
-    hht,
-    trapezoidal,
+    StructureIntegrator,
 )
 from cosolve.structures.truss import Bar
 
 BAR = Bar(elements=5, length=1.0, E=30.0, rho=2.0)
 H = 0.02
-IMPLICIT = [backward_euler, generalised_alpha, lambda: hht(0.1), trapezoidal, bdf2]
+IMPLICIT = [
+    StructureIntegrator.backward_euler,
+    StructureIntegrator.generalised_alpha,
+    lambda: StructureIntegrator.hht(0.1),
+    StructureIntegrator.trapezoidal,
+    StructureIntegrator.bdf2,
+]
 START = {"q0": 0.01 * np.arange(1, 6), "v0": np.linspace(0.2, -0.1, 5)}
 
 
@@ -36,14 +36,14 @@ def structure(linear: bool = False) -> Structure:
     return Structure(BAR.mass(), D=D, internal_force=BAR.internal_force, tangent=BAR.tangent, load=load)
 
 
-def two_forces(rule: Integrator, linear: bool = False, **options: object) -> SecondOrder:
+def two_forces(rule: StructureIntegrator, linear: bool = False, **options: object) -> SecondOrder:
     outputs = [At("x", -1), At("v", [0, 4], "velocity"), At("a", 2, "acceleration")]
     inputs = [At("f", -1, "force"), At("g", [1, 2], "force", factor=2.0)]
     return SecondOrder(structure(linear), rule, inputs=inputs, outputs=outputs, **START, **options)
 
 
 def driven(level: str) -> Callable[..., SecondOrder]:
-    def build(rule: Integrator, linear: bool = False, **options: object) -> SecondOrder:
+    def build(rule: StructureIntegrator, linear: bool = False, **options: object) -> SecondOrder:
         inputs = [At("u", -1, level), At("f", 2, "force")]
         outputs = [At("R", -1, "reaction", factor=-1.0), At("x", [2, 4]), At("a", [1, 4], "acceleration")]
         return SecondOrder(structure(linear), rule, inputs=inputs, outputs=outputs, **START, **options)
@@ -51,7 +51,7 @@ def driven(level: str) -> Callable[..., SecondOrder]:
     return build
 
 
-def acceleration_free(rule: Integrator, linear: bool = False, **options: object) -> SecondOrder:
+def acceleration_free(rule: StructureIntegrator, linear: bool = False, **options: object) -> SecondOrder:
     inputs = [At("v", -1, "velocity"), At("x", -1, "displacement")]
     return SecondOrder(
         structure(linear),
@@ -84,9 +84,9 @@ def width(subsystem: SecondOrder) -> int:
     return len(subsystem.u0)
 
 
-@pytest.mark.parametrize("rule", [*IMPLICIT, central_differences], ids=lambda r: r().name)
+@pytest.mark.parametrize("rule", [*IMPLICIT, StructureIntegrator.central_differences], ids=lambda r: r().name)
 @pytest.mark.parametrize("restart", ["kept", "balanced"])
-def test_rollback_repeats_bit_for_bit(rule: Callable[[], Integrator], restart: str) -> None:
+def test_rollback_repeats_bit_for_bit(rule: Callable[[], StructureIntegrator], restart: str) -> None:
     subsystem = two_forces(rule(), restart=restart, substeps=2)
     subsystem.start(0.0)
     u = signal(3)
@@ -110,7 +110,7 @@ def _fresh(subsystem: SecondOrder, u: Polynomial) -> np.ndarray:
 
 
 RULES_AND_BUILDS = [(rule, build) for rule in IMPLICIT for build in BUILDS] + [
-    (central_differences, build) for build in BUILDS if build != "displacement"
+    (StructureIntegrator.central_differences, build) for build in BUILDS if build != "displacement"
 ]
 
 
@@ -122,7 +122,9 @@ RULES_AND_BUILDS = [(rule, build) for rule in IMPLICIT for build in BUILDS] + [
     ids=str,
 )
 @pytest.mark.parametrize("linear", [True, False], ids=["linear", "Hencky"])
-def test_jacobian_against_differences(rule: Callable[[], Integrator], build: str, options: dict, linear: bool) -> None:
+def test_jacobian_against_differences(
+    rule: Callable[[], StructureIntegrator], build: str, options: dict, linear: bool
+) -> None:
     """For holds, ramps and parabolas, in the second step (so that a past exists); relative to the largest entry."""
     subsystem = BUILDS[build](rule(), linear, tol=1e-13, **options)
     subsystem.start(0.0)
@@ -146,8 +148,8 @@ def test_jacobian_against_differences(rule: Callable[[], Integrator], build: str
         assert np.abs((J - differences) / size).max() < 2e-6
 
 
-@pytest.mark.parametrize("rule", [*IMPLICIT, central_differences], ids=lambda r: r().name)
-def test_sparse_matrices_give_the_dense_result(rule: Callable[[], Integrator]) -> None:
+@pytest.mark.parametrize("rule", [*IMPLICIT, StructureIntegrator.central_differences], ids=lambda r: r().name)
+def test_sparse_matrices_give_the_dense_result(rule: Callable[[], StructureIntegrator]) -> None:
     def build(convert: Callable[[np.ndarray], object]) -> SecondOrder:
         K = BAR.stiffness()
         matrices = Structure(convert(np.diag(BAR.mass())), K=convert(K), D=convert(0.01 * K))
@@ -169,7 +171,7 @@ def test_copies_travel_to_other_processes() -> None:
     """A pickled subsystem, factorisations left behind, continues bit for bit."""
     bar = SecondOrder(
         Structure(BAR.mass(), internal_force=BAR.internal_force, tangent=BAR.tangent),
-        bdf2(),
+        "bdf2",
         inputs=[At("f", -1, "force")],
         outputs=[At("x", -1)],
         **START,
@@ -186,7 +188,7 @@ def test_linear_structures_are_solved_however_small_the_forces() -> None:
     tiny, normal = (
         SecondOrder(
             Structure(BAR.mass(), K=BAR.stiffness()),
-            trapezoidal(),
+            "trapezoidal",
             inputs=[At("f", [1, 2, 4], "force")],
             outputs=[At("x", [0, 4])],
             **START,
@@ -206,7 +208,7 @@ def test_ports_given_as_matrices() -> None:
     """A load spread over nodes and the mean of a motion, the transpose of it."""
     shape = np.array([[0.2], [0.3], [0.5], [0.0], [0.0]])
     spread, single = (
-        SecondOrder(structure(True), trapezoidal(), inputs=[At("f", dofs, "force")], outputs=[At("x", dofs)])
+        SecondOrder(structure(True), "trapezoidal", inputs=[At("f", dofs, "force")], outputs=[At("x", dofs)])
         for dofs in (shape, [0, 1, 2])
     )
     (mean,) = _fresh(spread, Polynomial(0.0, H, np.array([[2.0]])))
@@ -215,7 +217,7 @@ def test_ports_given_as_matrices() -> None:
 
 
 def test_state_jacobian_is_a_by_product() -> None:
-    subsystem = two_forces(backward_euler())
+    subsystem = two_forces(StructureIntegrator.backward_euler())
     subsystem.start(0.0)
     with pytest.raises(cs.SubsystemError, match="ask for the jacobian"):
         subsystem.state_jacobian()
@@ -231,7 +233,7 @@ def test_large_sparse_structure_is_factorised_once() -> None:
     every = np.arange(n)
     field = SecondOrder(
         Structure(sparse.eye_array(n), K=K),
-        trapezoidal(),
+        "trapezoidal",
         inputs=[At("f", every, "force")],
         outputs=[At("x", every)],
         u0=np.ones(n),
@@ -249,7 +251,7 @@ def test_large_nonlinear_truss_stays_sparse() -> None:
     bar = Bar(elements=5000, length=10.0, E=30.0, rho=2.0)
     truss = SecondOrder(
         Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent),
-        generalised_alpha(rho_inf=0.8),
+        StructureIntegrator.generalised_alpha(rho_inf=0.8),
         inputs=[At("f", -1, "force")],
         outputs=[At("u", -1), At("v", -1, "velocity")],
     )
@@ -283,19 +285,19 @@ PORTS = {"inputs": [At("f", 0, "force")], "outputs": [At("x", 0)]}
         (lambda: At("x", 7).index(3), "no degree of freedom 7; the structure has 0 to 2"),
         (lambda: At("x", [1, 1]).index(3), "listed twice"),
         (lambda: At("x", 0, factor=0.0), "factor must be a number other than 0"),
-        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), before=(0.0, [1], [0]), **PORTS), "before must be"),
+        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "bdf2", before=(0.0, [1], [0]), **PORTS), "before must be"),
         (
-            lambda: SecondOrder(Structure([1.0, 0.0], K=np.eye(2)), central_differences(), **PORTS),
+            lambda: SecondOrder(Structure([1.0, 0.0], K=np.eye(2)), "central-differences", **PORTS),
             "cannot move degree of freedom 1, which has no mass",
         ),
         (
-            lambda: SecondOrder(Structure([[2, 1], [1, 2]], K=np.eye(2)), central_differences(), **PORTS),
+            lambda: SecondOrder(Structure([[2, 1], [1, 2]], K=np.eye(2)), "central-differences", **PORTS),
             "need a lumped",
         ),
         (
             lambda: SecondOrder(
                 Structure([1.0], K=[[1.0]]),
-                central_differences(),
+                "central-differences",
                 inputs=[At("u", 0, "displacement")],
                 outputs=[At("R", 0, "reaction")],
             ),
@@ -304,7 +306,7 @@ PORTS = {"inputs": [At("f", 0, "force")], "outputs": [At("x", 0)]}
         (
             lambda: SecondOrder(
                 Structure([[2, 1], [1, 2]], K=np.eye(2)),
-                trapezoidal(),
+                "trapezoidal",
                 inputs=[At("x", 0, "displacement"), At("v", 0, "velocity")],
                 outputs=[],
             ),
@@ -312,20 +314,23 @@ PORTS = {"inputs": [At("f", 0, "force")], "outputs": [At("x", 0)]}
         ),
         (
             lambda: SecondOrder(
-                Structure([1.0], K=[[1.0]]), trapezoidal(), inputs=[], outputs=[At("R", 0, "reaction")]
+                Structure([1.0], K=[[1.0]]), "trapezoidal", inputs=[], outputs=[At("R", 0, "reaction")]
             ),
             "whose motion is not prescribed",
         ),
-        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "euler", **PORTS), "such as backward_euler"),
         (
-            lambda: SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), q0=[1, 2], **PORTS),
+            lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "back-euler", **PORTS),
+            "no integrator 'back-euler'; did you mean 'backward-euler'",
+        ),
+        (
+            lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "bdf2", q0=[1, 2], **PORTS),
             "q0 holds 2 numbers, expected 1",
         ),
-        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), substeps=0, **PORTS), "substeps must be a whole"),
-        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), bdf2(), inputs=["f"], outputs=[]), "given as At"),
-        (lambda: generalised_alpha(rho_inf=1.5), "between 0 and 1"),
-        (lambda: generalised_alpha(beta=0.0), "for explicit steps use central_differences"),
-        (lambda: hht(0.5), "between 0 and 1/3"),
+        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "bdf2", substeps=0, **PORTS), "substeps must be a whole"),
+        (lambda: SecondOrder(Structure([1.0], K=[[1.0]]), "bdf2", inputs=["f"], outputs=[]), "given as At"),
+        (lambda: StructureIntegrator.generalised_alpha(rho_inf=1.5), "between 0 and 1"),
+        (lambda: StructureIntegrator.generalised_alpha(beta=0.0), "for explicit steps use .central-differences"),
+        (lambda: StructureIntegrator.hht(0.5), "between 0 and 1/3"),
     ],
 )
 def test_refusals(build: Callable[[], object], sentence: str) -> None:
@@ -334,13 +339,13 @@ def test_refusals(build: Callable[[], object], sentence: str) -> None:
 
 
 def test_missing_initial_acceleration_is_asked_for() -> None:
-    massless = SecondOrder(Structure([0.0, 1.0], K=[[1, -1], [-1, 2]]), trapezoidal(), **PORTS)
+    massless = SecondOrder(Structure([0.0, 1.0], K=[[1, -1], [-1, 2]]), "trapezoidal", **PORTS)
     with pytest.raises(cs.SetupError, match="give a0"):
         massless.start(0.0)
 
 
 def test_structure_that_nothing_holds_is_named() -> None:
-    loose = SecondOrder(Structure([0.0, 1.0], K=[[0, 0], [0, 1]]), backward_euler(), **PORTS)
+    loose = SecondOrder(Structure([0.0, 1.0], K=[[0, 0], [0, 1]]), "backward-euler", **PORTS)
     system = cs.System({"part": loose})
     system.set("part.f", 1.0)
     with pytest.raises(cs.SubsystemError, match=r"'part' failed.*nothing determines degree of freedom 0"):
@@ -351,7 +356,7 @@ def test_local_newton_that_fails_names_place_and_time() -> None:
     """A tangent with the wrong sign; the sentence names the degree of freedom, the time and the residuals."""
     wrong = SecondOrder(
         Structure([1.0], internal_force=lambda q: q + q**3, tangent=lambda q: -np.diag(1e4 + 3 * q**2)),
-        backward_euler(),
+        "backward-euler",
         inputs=[At("f", 0, "force")],
         outputs=[At("x", 0)],
     )
@@ -362,7 +367,7 @@ def test_local_newton_that_fails_names_place_and_time() -> None:
 
 
 def test_resolve_refuses_substeps() -> None:
-    subsystem = two_forces(backward_euler(), substeps=2)
+    subsystem = two_forces("backward-euler", substeps=2)
     subsystem.start(0.0)
     with pytest.raises(cs.SubsystemError, match="one substep"):
         subsystem.resolve(0.0, H, signal(3))

@@ -64,7 +64,7 @@ def test_chain_moves_like_one_solver():
         whole.marker(f"{joint.name}_i", whole.markers[first].body, whole.markers[first].point, axes=axes[0])
         whole.marker(f"{joint.name}_j", whole.markers[second].body, whole.markers[second].point, axes=axes[1])
         whole.joint(joint.name, joint.kind, f"{joint.name}_i", f"{joint.name}_j")
-    exact = cs.Multibody(whole, ports=[("rod8", [])], rtol=1e-10, atol=1e-12)
+    exact = cs.MultibodySubsystem(whole, ports=[("rod8", [])], rtol=1e-10, atol=1e-12)
     reference = cs.simulate(cs.System({"all": exact}), t_end=0.1, step=0.02, method=cs.Jacobi(0))
     errors = []
     for H in (2e-3, 1e-3):

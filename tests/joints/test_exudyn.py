@@ -140,7 +140,7 @@ def test_native_multibody_code_agrees_with_exudyn_on_a_spatial_mechanism():
     model.joint("top", "spherical", "left 0", "ground")
     model.joint("middle", "spherical", "right 0", "left 1")
     model.load("rod 1", torque=[0.2, 0.0, 0.1])
-    native = cs.Multibody(model, ports=["rod 0", "rod 1"], rtol=1e-10, atol=1e-12)
+    native = cs.MultibodySubsystem(model, ports=["rod 0", "rod 1"], rtol=1e-10, atol=1e-12)
     system = cs.System({"native": native})
     for k in range(2):
         for what in ("force", "torque"):
@@ -186,7 +186,7 @@ def test_exudyn_mechanism_with_joints_inside_is_coupled_to_a_native_body():
     native(whole, 1)
     whole.joint("top", "spherical", "left 0", "ground")
     whole.joint("middle", "spherical", "right 0", "left 1")
-    alone = cs.Multibody(whole, ports=[("rod 0", []), ("rod 1", [])], rtol=1e-10, atol=1e-12)
+    alone = cs.MultibodySubsystem(whole, ports=[("rod 0", []), ("rod 1", [])], rtol=1e-10, atol=1e-12)
     exact = cs.simulate(cs.System({"all": alone}), t_end=0.1, step=0.02, method=cs.Jacobi(0))
     errors = []
     for H in (4e-3, 2e-3):

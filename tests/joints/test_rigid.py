@@ -227,7 +227,7 @@ def test_joint_to_a_driven_body():
     support(whole)
     pendulum(whole)
     whole.joint("pin", "spherical", "top", "pin")
-    alone = cs.Multibody(whole, ports=[("bob", [])], rtol=1e-11, atol=1e-13)
+    alone = cs.MultibodySubsystem(whole, ports=[("bob", [])], rtol=1e-11, atol=1e-13)
     exact = cs.simulate(cs.System({"all": alone}), t_end=0.1, step=0.02, method=cs.Jacobi(0))["all.bob_position"]
     errors = []
     for H in (2e-3, 1e-3):

@@ -11,7 +11,7 @@ def spinning(coordinates: str) -> cs.Result:
     turned = (np.cos(0.5), np.sin(0.5), 0.0, 0.0)
     model.body("top", mass=1.0, inertia=(0.1, 0.12, 0.2), orientation=turned, angular_velocity=(0.2, 0.1, 6.0))
     model.marker("centre", "top", (0, 0, 0))
-    top = cs.Multibody(model, ports=["centre"], coordinates=coordinates, integrator="rk4", step=2e-3)
+    top = cs.MultibodySubsystem(model, ports=["centre"], coordinates=coordinates, integrator="rk4", step=2e-3)
     system = cs.System({"top": top})
     for port in ("centre_force", "centre_torque"):
         system.set(f"top.{port}", 0.0)

@@ -15,7 +15,7 @@ def free_body(inertia, spin, **options):
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     tilt = [np.cos(0.4), np.sin(0.4) * 0.6, np.sin(0.4) * 0.8, 0]
     model.body("top", 2.0, inertia, orientation=tilt, velocity=(0.1, -0.2, 0.3), angular_velocity=spin)
-    body = cs.Multibody(model, ports=["top"], **options)
+    body = cs.MultibodySubsystem(model, ports=["top"], **options)
     body.start(0.0)
     return body
 
@@ -94,7 +94,7 @@ def heavy_body(inertia, tilt, spin, length=0.5, **options):
     )
     model.marker("foot", "top", (0, 0, -length))
     model.joint("foot", "spherical", "foot", "ground")
-    top = cs.Multibody(model, **options)
+    top = cs.MultibodySubsystem(model, **options)
     top.start(0.0)
     return top
 
@@ -169,11 +169,11 @@ def test_passing_the_singularity_of_euler_angles_is_reported(integrator):
     model.body(
         "disc", 1.0, [0.1, 0.1, 0.1], orientation=[np.cos(0.25), np.sin(0.25), 0, 0], angular_velocity=(-1.0, 0, 0)
     )
-    disc = cs.Multibody(model, coordinates="euler angles", **integrator)
+    disc = cs.MultibodySubsystem(model, coordinates="euler angles", **integrator)
     disc.start(0.0)
     with pytest.raises(cs.SubsystemError, match=r"Euler angles of body 'disc' are singular near t = 0\.(49|5|6)"):
         cross(disc, 0.0, 1.0, steps=5)
-    through = cs.Multibody(model, **integrator)
+    through = cs.MultibodySubsystem(model, **integrator)
     through.start(0.0)
     cross(through, 0.0, 1.0, steps=5)  # Euler parameters do not mind
     assert through.state_of("disc")[3:7] == pytest.approx([np.cos(0.25), -np.sin(0.25), 0, 0], abs=1e-8)
@@ -183,4 +183,4 @@ def test_a_start_at_the_singularity_is_refused():
     model = cs.MultibodyModel()
     model.body("disc", 1.0, [0.1, 0.1, 0.1])
     with pytest.raises(cs.SetupError, match=r"body 'disc': Euler angles .* singular at the initial orientation"):
-        cs.Multibody(model, coordinates="euler angles")
+        cs.MultibodySubsystem(model, coordinates="euler angles")

@@ -148,7 +148,9 @@ def test_the_multibody_subsystem_does_the_same(minimal):
     model.planar_body("crank", M1, J1, position=(0.5, 0.5), angle=np.pi / 4)
     model.marker("pin", "crank", (-L1 / 2, 0, 0))
     model.joint("hinge", "revolute", "pin", "ground")
-    crank = cs.Multibody(model, integrator="rk4", step=H / SUBSTEPS, ends=[_Lever()], monitors=["position_residual"])
+    crank = cs.MultibodySubsystem(
+        model, integrator="rk4", step=H / SUBSTEPS, ends=[_Lever()], monitors=["position_residual"]
+    )
     system = cs.System({"one": crank, "two": lever(("lam", 1))})  # a joint end has vector inputs
 
     def angle(q):

@@ -150,7 +150,7 @@ def angle_of(z):
     ],
 )
 def test_the_multibody_slider_crank_agrees_in_every_form(options, tolerance):
-    crank = cs.Multibody(slider_crank_model(), **options)
+    crank = cs.MultibodySubsystem(slider_crank_model(), **options)
     assert crank.degrees_of_freedom == 1
     crank.start(0.0)
     assert crank.energy() == pytest.approx(2.60126907, abs=1e-8)
@@ -165,7 +165,7 @@ def test_the_multibody_slider_crank_agrees_in_every_form(options, tolerance):
 @pytest.mark.covers("DR-06", "SC-48")
 @pytest.mark.parametrize("options", [{"rtol": 1e-10, "atol": 1e-12}, {"form": "ggl", "step": 2.5e-3}])
 def test_the_multibody_four_bar_meets_the_reference(options):
-    bar = cs.Multibody(four_bar_model(), **options)
+    bar = cs.MultibodySubsystem(four_bar_model(), **options)
     assert bar.degrees_of_freedom == 1
     bar.start(0.0)
     E0 = bar.energy()
@@ -185,7 +185,7 @@ def test_plain_drift_of_the_multibody_models(name, make):
     # the slider-crank, which only swings, meets the table; the four-bar, which turns right round, drifts 16 % more.
     def drift(h):
         monitors = ["position_residual", "velocity_residual", "energy"]
-        system = cs.Multibody(make(), form="index 1", integrator="rk4", step=h, monitors=monitors)
+        system = cs.MultibodySubsystem(make(), form="index 1", integrator="rk4", step=h, monitors=monitors)
         E0 = system.start(0.0)[2]
         rows = np.array([cross(system, 0.02 * k, 0.02 * (k + 1)) for k in range(500)])
         return [*(rows[:n, 0].max() for n in (50, 250, 500)), rows[:, 1].max(), np.abs(rows[:, 2] - E0).max()]

@@ -88,9 +88,9 @@ def test_parts(call, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "index 3"}, "Multibody: unknown form 'index 3'; choose one of index 1"),
-        ({"integrator": "euler"}, "Multibody: unknown integrator 'euler'"),
-        ({"coordinates": "cardan"}, "Multibody: unknown coordinates 'cardan'"),
+        ({"form": "index 3"}, "MultibodySubsystem: unknown form 'index 3'; choose one of index 1"),
+        ({"integrator": "euler"}, "MultibodySubsystem: unknown integrator 'euler'"),
+        ({"coordinates": "cardan"}, "MultibodySubsystem: unknown coordinates 'cardan'"),
         ({"form": "ggl", "integrator": "rk4", "step": 1e-3}, "'ggl' is of index 2 and needs integrator='radau'"),
         ({"integrator": "rk4"}, "integrator 'rk4' takes fixed steps and needs step > 0; got step=None"),
         ({"form": "ggl"}, "integrator 'radau' takes fixed steps"),
@@ -109,18 +109,18 @@ def test_parts(call, message):
 )
 def test_options(options, message):
     with pytest.raises(cs.SetupError, match=message):
-        cs.Multibody(model_with_ball(), **options)
+        cs.MultibodySubsystem(model_with_ball(), **options)
 
 
 def test_models_without_anything_to_integrate():
     with pytest.raises(cs.SetupError, match="has no body"):
-        cs.Multibody(cs.MultibodyModel())
+        cs.MultibodySubsystem(cs.MultibodyModel())
     model = model_with_ball()
     model.drive("ball", position=lambda t: [t, 0, 0])
     with pytest.raises(cs.SetupError, match="all bodies of the multibody model are driven"):
-        cs.Multibody(model)
+        cs.MultibodySubsystem(model)
     with pytest.raises(cs.SetupError, match="takes a MultibodyModel, not a str"):
-        cs.Multibody("model")
+        cs.MultibodySubsystem("model")
 
 
 def test_an_end_of_an_unknown_body():
@@ -128,26 +128,26 @@ def test_an_end_of_an_unknown_body():
         name, body, inputs, kind, constants = "E", "bell", (("force", 3),), 0, np.zeros(0)
 
     with pytest.raises(cs.SetupError, match="joint end 'E' names the body 'bell', but the model has ball, ground"):
-        cs.Multibody(model_with_ball(), ends=[End()])
+        cs.MultibodySubsystem(model_with_ball(), ends=[End()])
 
 
 @pytest.mark.covers("DR-03")
 def test_baumgarte_warns_where_rk4_would_be_unstable():
     with pytest.warns(UserWarning, match=r"alpha h = 3; RK4 is unstable above 2.78: take alpha below 250"):
-        crank = cs.Multibody(slider_crank_model(), form="baumgarte", beta=300.0, integrator="rk4", step=0.01)
+        crank = cs.MultibodySubsystem(slider_crank_model(), form="baumgarte", beta=300.0, integrator="rk4", step=0.01)
     crank.start(0.0)
     with pytest.raises(cs.SimulationError):
         cross(crank, 0.0, 5.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fine = cs.Multibody(slider_crank_model(), form="baumgarte", beta=200.0, integrator="rk4", step=0.01)
+        fine = cs.MultibodySubsystem(slider_crank_model(), form="baumgarte", beta=200.0, integrator="rk4", step=0.01)
     fine.start(0.0)
     cross(fine, 0.0, 5.0)
     assert max(abs(c) for c, _ in fine.constraint_residuals().values()) < 1e-2
 
 
 def test_infinite_inputs_stop_with_the_body():
-    ball = cs.Multibody(model_with_ball(), ports=["ball"], integrator="rk4", step=1e-2)
+    ball = cs.MultibodySubsystem(model_with_ball(), ports=["ball"], integrator="rk4", step=1e-2)
     ball.start(0.0)
     with pytest.raises(cs.NonFiniteError, match="body 'ball' became infinite or not a number"):
         cross(ball, 0.0, 0.1, [np.nan, 0, 0, 0, 0, 0])
@@ -157,17 +157,17 @@ def test_a_load_function_that_returns_nonsense():
     model = model_with_ball()
     model.load("ball", force=lambda t: [1.0, 2.0])
     with pytest.raises(cs.SubsystemError, match=r"the load on 'ball' gave .* expected 3 finite numbers"):
-        cs.Multibody(model).start(0.0)
+        cs.MultibodySubsystem(model).start(0.0)
 
 
 def test_too_stiff_for_the_explicit_integrator():
     model = model_with_ball(position=(0, 0, -1))
     model.spring_damper("stiff", "ball", "ground", 1e14, 1e9)
-    ball = cs.Multibody(model)
+    ball = cs.MultibodySubsystem(model)
     ball.start(0.0)
     with pytest.raises(cs.SubsystemError, match="use integrator='radau' with a step"):
         cross(ball, 0.0, 1.0)
-    stiff = cs.Multibody(model, integrator="radau", step=0.01)
+    stiff = cs.MultibodySubsystem(model, integrator="radau", step=0.01)
     stiff.start(0.0)
     cross(stiff, 0.0, 1.0)
     assert stiff.state_of("ball")[2] == pytest.approx(-1.0, abs=1e-9)

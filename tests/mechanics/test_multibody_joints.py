@@ -45,7 +45,7 @@ def two_bodies(kind, **options):
     model.marker("on a", "a", point, axes=TURNED)
     model.marker("on b", "b", T2.T @ (point - r2), axes=T2.T @ TURNED)
     model.joint("J", kind, "on a", "on b")
-    return cs.Multibody(model, ports=[("a", ["force", "torque"]), ("b", [])], **options)
+    return cs.MultibodySubsystem(model, ports=[("a", ["force", "torque"]), ("b", [])], **options)
 
 
 @pytest.mark.parametrize("kind", JOINTS)
@@ -133,7 +133,9 @@ def spatial_four_bar(**options):
     model.joint("ball", "spherical", "c1", "k0")
     model.joint("cross", "universal", "k1", "r1")
     model.joint("rocker bearing", "revolute", "r0", "g1")
-    return cs.Multibody(model, monitors=["energy", "position_residual", "velocity_residual", "multipliers"], **options)
+    return cs.MultibodySubsystem(
+        model, monitors=["energy", "position_residual", "velocity_residual", "multipliers"], **options
+    )
 
 
 @pytest.mark.covers("SC-48")
@@ -162,7 +164,7 @@ def test_multipliers_are_the_joint_forces():
     model.body("bob", 2.0, [0.1, 0.1, 0.1], position=(0, 0, -1))
     model.marker("top", "bob", (0, 0, 1))
     model.joint("hook", "spherical", "top", "ground")
-    bob = cs.Multibody(model, monitors=["multipliers"])
+    bob = cs.MultibodySubsystem(model, monitors=["multipliers"])
     assert bob.start(0.0) == pytest.approx([0, 0, 2 * 9.81])
 
 
@@ -188,7 +190,7 @@ def planar_loop_in_space(redundant):
     model.joint("B", "revolute", "l1", "t0")
     model.joint("C", "revolute", "t1", "r1")
     model.joint("D", "revolute", "r0", "g")
-    return cs.Multibody(model, redundant=redundant)
+    return cs.MultibodySubsystem(model, redundant=redundant)
 
 
 def test_an_over_constrained_loop_is_refused_by_name():
@@ -217,7 +219,7 @@ def test_dropped_rows_must_not_contradict_the_others():
     model.joint("hold", "fixed", "block", "ground")
     model.joint("again", "spherical", "block", "off")
     with pytest.raises(cs.SetupError, match=r"contradict each other: joint 'again' \(atpoint x\) by -0.2"):
-        cs.Multibody(model, redundant="drop")
+        cs.MultibodySubsystem(model, redundant="drop")
 
 
 def test_inconsistent_start_is_refused_with_the_violated_constraints():
@@ -229,13 +231,13 @@ def test_inconsistent_start_is_refused_with_the_violated_constraints():
         return m
 
     with pytest.raises(cs.SetupError, match=r"position level: joint 'hook' \(atpoint x\) by 0.1; .*initial='find'"):
-        cs.Multibody(model((0.1, 0, -1), (0, 0, 0)))
+        cs.MultibodySubsystem(model((0.1, 0, -1), (0, 0, 0)))
     with pytest.raises(cs.SetupError, match=r"velocity level: joint 'hook' \(atpoint y\) at the rate 2"):
-        cs.Multibody(model((0, 0, -1), (0, 2.0, 0)))
-    found = cs.Multibody(model((0.1, 0, -1), (0, 2.0, 0)), initial="find")
+        cs.MultibodySubsystem(model((0, 0, -1), (0, 2.0, 0)))
+    found = cs.MultibodySubsystem(model((0.1, 0, -1), (0, 2.0, 0)), initial="find")
     assert np.abs(list(found.constraint_residuals().values())).max() < 1e-14
     assert "moved by at most 0.0" in found.initial_change
-    printed = cs.Multibody(model((1e-8, 0, -1), (0, 0, 0)))  # printed digits are no violation
+    printed = cs.MultibodySubsystem(model((1e-8, 0, -1), (0, 0, 0)))  # printed digits are no violation
     assert np.abs(list(printed.constraint_residuals().values())).max() < 1e-14
 
 
@@ -248,7 +250,7 @@ def test_a_start_that_cannot_be_made_consistent_is_refused():
     model.joint("near end", "spherical", "p", "ground")
     model.joint("far end", "spherical", "q", "far")
     with pytest.raises(cs.SetupError, match=r"contradict each other: joint 'far end' \(atpoint x\)"):
-        cs.Multibody(model, initial="find", redundant="drop")
+        cs.MultibodySubsystem(model, initial="find", redundant="drop")
 
 
 @pytest.mark.parametrize("python_load", [False, True])
@@ -280,7 +282,7 @@ def test_passing_a_singular_position_is_reported(options, python_load):
     model.joint("D", "revolute", "r0", "far")
     if python_load:
         model.load("crank", force=lambda t: [0, 0, 0])
-    loop = cs.Multibody(model, **options)
+    loop = cs.MultibodySubsystem(model, **options)
     loop.start(0.0)
     with pytest.raises(
         cs.SubsystemError, match=r"singular position near t = 0\.(5|6)\d*, where the constraints of .*joint"

@@ -22,7 +22,7 @@ def one_body(**options):
     model = cs.MultibodyModel()
     model.body("disc", 2.0, [0.1, 0.2, 0.25], position=(1, 2, 3), orientation=Q, angular_velocity=(0.3, -0.2, 1.0))
     model.marker("tip", "disc", (0.5, 0.1, -0.2))
-    return cs.Multibody(model, **options)
+    return cs.MultibodySubsystem(model, **options)
 
 
 def test_names_sizes_and_units_of_ports():
@@ -126,13 +126,13 @@ def pendulum_on_a_hook(ports=(), ends=(), **options):
     model.body("bob", 1.0, [0.1, 0.12, 0.05], position=(0, 0, -1))
     model.marker("top", "bob", (0, 0, 1))
     model.joint("hook", "spherical", "top", "ground")
-    return cs.Multibody(model, ports=ports, ends=ends, **options)
+    return cs.MultibodySubsystem(model, ports=ports, ends=ends, **options)
 
 
 def test_corrections_shift_a_free_body():
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     model.body("disc", 1.0, [0.1, 0.1, 0.1])
-    disc = cs.Multibody(model, ports=[("disc", ["shift", "turn"])], **TIGHT)
+    disc = cs.MultibodySubsystem(model, ports=[("disc", ["shift", "turn"])], **TIGHT)
     disc.start(0.0)
     cross(disc, 0.0, 0.5, [0.2, 0, 0, 0, 0, 0.4])
     z = disc.state_of("disc")
@@ -204,7 +204,7 @@ def test_loads_constant_or_as_functions(frame):
         model.body("disc", 2.0, [0.1, 0.2, 0.25], orientation=Q, angular_velocity=(0.3, -0.2, 1.0))
         model.marker("tip", "disc", (0.5, 0.1, -0.2))
         model.load("tip", force=wrap([1.0, 2.0, 3.0]), torque=wrap([0.1, 0.2, -0.3]), frame=frame)
-        disc = cs.Multibody(model, **TIGHT)
+        disc = cs.MultibodySubsystem(model, **TIGHT)
         disc.start(0.0)
         cross(disc, 0.0, 0.5, steps=2)
         ends.append(disc.state_of("disc"))
@@ -216,7 +216,7 @@ def test_a_load_as_a_function_of_time():
     model.body("disc", 2.0, [0.1, 0.2, 0.25])
     model.load("disc", force=lambda t: [np.sin(3 * t), 0, 0])
     for options in (TIGHT, {"integrator": "radau", "step": 1e-2}):
-        disc = cs.Multibody(model, **options)
+        disc = cs.MultibodySubsystem(model, **options)
         disc.start(0.0)
         cross(disc, 0.0, 1.0, steps=4)
         assert disc.state_of("disc")[7] == pytest.approx((1 - np.cos(3)) / 6, abs=1e-9)
@@ -236,7 +236,7 @@ def driven_pendulum(given, **options):
         "acceleration": lambda t: [-6.4 * np.sin(8 * t), 0, 0],
     }
     model.drive("cart", **{key: motion[key] for key in given})
-    return cs.Multibody(model, ports=["rod", ("cart", [])], **options)
+    return cs.MultibodySubsystem(model, ports=["rod", ("cart", [])], **options)
 
 
 @pytest.mark.parametrize("given", [("position",), ("position", "velocity"), ("position", "velocity", "acceleration")])
@@ -269,7 +269,7 @@ def test_a_driven_rotation():
     model.marker("tip", "shaft", (1, 0, 0))
     model.joint("weld", "fixed", "arm", "tip")
     model.drive("shaft", orientation=lambda t: [np.cos(t), 0, 0, np.sin(t)])
-    arm = cs.Multibody(model, ports=["arm"])
+    arm = cs.MultibodySubsystem(model, ports=["arm"])
     assert arm.degrees_of_freedom == 0
     y = arm.start(0.0)
     assert y[13:16] == pytest.approx([-4, 0, 0], abs=1e-6)  # centripetal
@@ -287,7 +287,7 @@ def test_springs_and_bushings_follow_their_potentials():
     # equal torsional stiffnesses: only then torques along the rotation vector have a potential
     model.bushing("bush", "pa", "pb", [30, 20, 10, 2, 2, 2])
     model.bushing("anchor", "b", "ground", 15.0)
-    pair = cs.Multibody(model, rtol=1e-11, atol=1e-12)
+    pair = cs.MultibodySubsystem(model, rtol=1e-11, atol=1e-12)
     pair.start(0.0)
     E = pair.energy()
     cross(pair, 0.0, 0.5, steps=5)
@@ -303,7 +303,7 @@ def test_inner_forces_conserve_momentum_and_dampers_take_energy():
     model.spring_damper("spring", "pa", "pb", 40.0, 3.0)
     model.bushing("bush", "pb", "pa", [30, 20, 10, 3, 2, 1], [1, 1, 2, 0.1, 0.1, 0.2])
     model.torsion_spring("twist", "pa", "b", 5.0, 0.2)
-    pair = cs.Multibody(model, rtol=1e-11, atol=1e-12)
+    pair = cs.MultibodySubsystem(model, rtol=1e-11, atol=1e-12)
     pair.start(0.0)
     E, (p, L) = pair.energy(), pair.momentum()
     cross(pair, 0.0, 0.5, steps=5)
@@ -317,7 +317,7 @@ def test_unstressed_springs_start_without_force():
     model.body("a", 1.0, [0.1, 0.12, 0.05], position=(0.4, 0.2, 0.1), orientation=Q)
     model.spring_damper("spring", "a", "ground", 1e4)
     model.torsion_spring("twist", "a", "ground", 1e4)
-    a = cs.Multibody(model, ports=["a"])
+    a = cs.MultibodySubsystem(model, ports=["a"])
     assert a.start(0.0)[13:] == pytest.approx(np.zeros(6), abs=1e-10)
 
 
@@ -326,7 +326,7 @@ def test_a_torsion_spring_on_a_hinge_turns_right_round():
     model.planar_body("wheel", 1.0, 0.2, angular_velocity=1.0)
     model.joint("axle", "revolute", "wheel", "ground")
     model.torsion_spring("twist", "wheel", "ground", 5.0, damping=0.0, angle=0.2)
-    wheel = cs.Multibody(model, ports=[("wheel", ["torque"])], **TIGHT)
+    wheel = cs.MultibodySubsystem(model, ports=[("wheel", ["torque"])], **TIGHT)
     y = wheel.start(0.0)
     assert y[18] == pytest.approx(5.0 * 0.2 / 0.2, abs=1e-12)
     cross(wheel, 0.0, 1.0, steps=4)

@@ -29,7 +29,7 @@ def chain(**options):
     law = End("E", "b", (("r", 3), ("q", 4), ("v", 3), ("w", 3)), LAW, np.concatenate([flags, *parts]))
     flags = [1, 1, 0, 1, 0, 0]
     rigid = End("R", "b", (("force", 1), ("mu", 1), ("q", 4)), STABILISED, np.concatenate([flags, parts[0]]))
-    return cs.Multibody(model, ports=["tip"], ends=[law, rigid], **options)
+    return cs.MultibodySubsystem(model, ports=["tip"], ends=[law, rigid], **options)
 
 
 U0 = np.concatenate([[1, 2, 3, 0.1, 0.2, -0.1], [0, 0, -2], Q, [0, 0.1, 0], [0, 0, 0.2], [4.0], [0.01], Q])
@@ -90,7 +90,7 @@ def test_semi_implicit_runs_use_it():
         for name in ("one", "two"):
             model = cs.MultibodyModel()
             model.body("ball", 1.0, [0.1, 0.1, 0.1], position=(0.0 if name == "one" else 1.0, 0, 0))
-            bodies[name] = cs.Multibody(
+            bodies[name] = cs.MultibodySubsystem(
                 model, ports=[("ball", ["force"])], integrator="rk4", step=1e-3, sensitivities=sensitivities
             )
         system = cs.System(bodies)

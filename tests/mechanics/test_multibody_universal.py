@@ -32,7 +32,7 @@ def universal_joint(**options):
     model.marker("j", "two", r_j)  # y axis: e_j = (0, 1, 0)
     model.joint("cross", "universal", "i", "j")
     model.load("one", torque=lambda t: np.array([0.3, -0.2, 0.1]) * np.sin(5 * t), frame="body")
-    return cs.Multibody(model, monitors=["multipliers"], **options)
+    return cs.MultibodySubsystem(model, monitors=["multipliers"], **options)
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,20 @@ class CoSimulationFmu(Subsystem):
         retry: bool = False,
     ) -> None:
         self._options = {
-            **{"parameters": parameters, "start": start, "inputs": inputs, "outputs": outputs, "name": name},
-            **{"log": log, "tolerance": tolerance, "read_back": read_back, "trial": trial, "substeps": substeps},
-            **{"interpolate": interpolate, "noise": noise, "derivatives": derivatives, "retry": retry},
+            "parameters": parameters,
+            "start": start,
+            "inputs": inputs,
+            "outputs": outputs,
+            "name": name,
+            "log": log,
+            "tolerance": tolerance,
+            "read_back": read_back,
+            "trial": trial,
+            "substeps": substeps,
+            "interpolate": interpolate,
+            "noise": noise,
+            "derivatives": derivatives,
+            "retry": retry,
         }
         substeps = whole("FMU", "substeps", substeps)
         if tolerance is not None:

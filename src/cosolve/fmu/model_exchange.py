@@ -21,7 +21,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import whole
-from cosolve.errors import EndOfSimulation, SetupError, SubsystemError
+from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.description import MODEL_EXCHANGE, Variable, read_description

@@ -34,7 +34,7 @@ def found_variable(description: Description, name: str, file: str | Path) -> Var
 
 
 def chosen_kind(description: Description, words: str | None, file: str | Path) -> str:
-    """What an FMU is run as: the kind that is asked for, in any spelling, or else co-simulation where it offers that."""
+    """What an FMU is run as: the kind that is asked for, else co-simulation where it offers that."""
     if words is None:
         kind = CO_SIMULATION if CO_SIMULATION in description.kinds else MODEL_EXCHANGE
     elif (found := _KINDS.get(str(words).lower().replace(" ", "-").replace("_", "-"))) is not None:

@@ -29,10 +29,8 @@ class Addresses:
             if not isinstance(name, str) or not name or "." in name:
                 raise SetupError(f"a subsystem needs a non-empty name without a dot, not {name!r}")
             if not isinstance(subsystem, Subsystem):
-                raise SetupError(
-                    f"subsystem '{name}' is a {type(subsystem).__name__}; give a cosolve.Subsystem "
-                    "(Linear, Ode, Static, or your own subclass)"
-                )
+                way = getattr(subsystem, "way_to_subsystem", "(Linear, Ode, Static, or your own subclass)")
+                raise SetupError(f"subsystem '{name}' is a {type(subsystem).__name__}; give a cosolve.Subsystem {way}")
             try:
                 self.inputs[name], self.outputs[name] = Ports(subsystem.inputs), Ports(subsystem.outputs)
             except SetupError as error:

@@ -47,7 +47,7 @@ class FactoryTable(Table):
 
 
 class FmuTable(Table):
-    """[subsystems.NAME] with `fmu`, the path of an FMU (relative to the system file), and options of `cosolve.load_fmu`."""
+    """[subsystems.NAME] with `fmu`, the path of an FMU (relative to the system file), and options of `load_fmu`."""
 
     fmu: str
     parameters: dict[str, Any] = {}

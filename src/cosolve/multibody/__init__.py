@@ -1,5 +1,6 @@
 """Multibody systems: bodies and joints, equations of motion with drift remedies, joints between solvers.
 
-`model` is what users describe, as arrays in the end; `equations` are compiled; `subsystem` makes a model a subsystem
-(`Multibody`); `coupling` joins bodies of different subsystems, also those of Exudyn. For users: docs/multibody.md.
+`model` is what users describe (`MultibodyModel`), as arrays in the end; `equations` are compiled; `subsystem` makes of
+a model what goes into a `System` (`MultibodySubsystem`); `coupling` joins bodies of different subsystems, also those of
+Exudyn. For users: docs/multibody.md.
 """

@@ -40,6 +40,8 @@ class ExudynModel:
     `assemble(..., correction=False)` and use `Baumgarte` or `WeightedMultipliers`.
     """
 
+    way_to_subsystem = "instead: join models with assemble(...), which makes subsystems of them"
+
     def __init__(
         self,
         mbs: Any,

@@ -5,28 +5,9 @@ act and outputs are measured, `balance.py` the discrete equation of motion of on
 what is refused, `subsystem.py` the subsystem itself. Theory: Sicklinger (2014), 3.1 and 4.5.
 """
 
-from cosolve.structures.integrators import (
-    Integrator,
-    backward_euler,
-    bdf2,
-    central_differences,
-    generalised_alpha,
-    hht,
-    trapezoidal,
-)
+from cosolve.structures.integrators import StructureIntegrator
 from cosolve.structures.ports import At
 from cosolve.structures.structure import Structure
 from cosolve.structures.subsystem import SecondOrder
 
-__all__ = [
-    "At",
-    "Integrator",
-    "SecondOrder",
-    "Structure",
-    "backward_euler",
-    "bdf2",
-    "central_differences",
-    "generalised_alpha",
-    "hht",
-    "trapezoidal",
-]
+__all__ = ["At", "SecondOrder", "Structure", "StructureIntegrator"]

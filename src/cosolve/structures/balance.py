@@ -20,7 +20,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SubsystemError
-from cosolve.structures.integrators import Integrator, Past, Rates
+from cosolve.structures.integrators import Past, Rates, StructureIntegrator
 from cosolve.structures.ports import Index, Prescribed
 from cosolve.structures.structure import AnyMatrix, Structure, factorise
 
@@ -38,7 +38,7 @@ class StepRecord:
 
     past: Past
     end: Past
-    scheme: Integrator
+    scheme: StructureIntegrator
     h: float
     residual: float
     solves: int
@@ -73,7 +73,7 @@ class ForceBalance:
     def step(
         self,
         past: Past,
-        integrator: Integrator,
+        integrator: StructureIntegrator,
         h: float,
         times: tuple[float, float],
         inputs: tuple[Vector, Vector],
@@ -148,7 +148,7 @@ class ForceBalance:
         q[fixed.q], v[fixed.v] = given_q, given_v
         return q, v, a
 
-    def _residual(self, scheme: Integrator, past: Past, motion: tuple[Any, Any, Any], p1: Any, p0: Any) -> Any:
+    def _residual(self, scheme: StructureIntegrator, past: Past, motion: tuple[Any, Any, Any], p1: Any, p0: Any) -> Any:
         """The residual without the load."""
         _, v, a = motion
         am, af = scheme.alpha_m, scheme.alpha_f
@@ -157,7 +157,7 @@ class ForceBalance:
             r = r + self.structure.D @ ((1 - af) * v + af * past.v if af else v)
         return r
 
-    def _load(self, scheme: Integrator, times: tuple[float, float], inputs: tuple[Vector, Vector]) -> Vector:
+    def _load(self, scheme: StructureIntegrator, times: tuple[float, float], inputs: tuple[Vector, Vector]) -> Vector:
         af = scheme.alpha_f
         known = self.structure.load(times[1])
         if af:
@@ -165,12 +165,12 @@ class ForceBalance:
         load: Vector = known + self.B @ self._input_level(scheme, *inputs)
         return load
 
-    def _input_level(self, scheme: Integrator, u0: Any, u1: Any) -> Any:
+    def _input_level(self, scheme: StructureIntegrator, u0: Any, u1: Any) -> Any:
         """The inputs at the time where the balance holds (Eq. 3.41), or at the end."""
         af = scheme.alpha_f if self.level == "interpolated" else 0.0
         return (1 - af) * u1 + af * u0 if af else u1
 
-    def _arrive(self, scheme: Integrator, past: Past, h: float, motion: tuple[Any, Any, Any], r: Any) -> Past:
+    def _arrive(self, scheme: StructureIntegrator, past: Past, h: float, motion: tuple[Any, Any, Any], r: Any) -> Past:
         """The state at the end; the reaction belongs to the same time level as the inputs."""
         reaction = r[self.fixed.dofs]
         af = scheme.alpha_f if self.level == "interpolated" else 0.0
@@ -198,7 +198,12 @@ class ForceBalance:
         return self._arrive(scheme, S, crossing.h, motion, r)
 
     def solver(
-        self, scheme: Integrator, rates: Rates, q: Vector, K: AnyMatrix | None = None, rows: Index | None = None
+        self,
+        scheme: StructureIntegrator,
+        rates: Rates,
+        q: Vector,
+        K: AnyMatrix | None = None,
+        rows: Index | None = None,
     ) -> Solve:
         """Solves with `(1 - alpha_m) M + (1 - alpha_f) (c_v D + c_q K)`; factorised once where `K` does not change."""
         key = (scheme.alpha_m, scheme.alpha_f, rates.c_q, rates.c_v)

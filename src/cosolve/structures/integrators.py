@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import did_you_mean, shown
 from cosolve.errors import SetupError
 
 
@@ -46,8 +47,11 @@ class Rates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Integrator:
-    """A time integration rule; made by `backward_euler()`, `generalised_alpha()` and the other functions here.
+class StructureIntegrator:
+    """A time integration rule of structures, for `SecondOrder`; made by `StructureIntegrator.hht(0.1)` and its like.
+
+    Those that need no number have a name too: "backward-euler", "generalised-alpha", "hht", "trapezoidal", "bdf2",
+    "central-differences".
 
     `starter` is the rule for a first step without a past (two-step rules only); `keeps_acceleration` tells whether the
     acceleration at the beginning of a step enters.
@@ -59,25 +63,107 @@ class Integrator:
     alpha_f: float = 0.0
     keeps_acceleration: bool = True
     explicit: bool = False
-    starter: Integrator | None = None
+    starter: StructureIntegrator | None = None
 
-    def at(self, past: Past) -> Integrator:
+    def at(self, past: Past) -> StructureIntegrator:
         """The rule that crosses the next step: the starter where the past is missing."""
         return self.starter if self.starter is not None and past.h_old == 0.0 else self
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
+    @staticmethod
+    def backward_euler() -> StructureIntegrator:
+        """First order, strongly damping: `v1 = v0 + h a1`, `q1 = q0 + h v1` (Eqs. 3.5-3.7).
 
-def backward_euler() -> Integrator:
-    """First order, strongly damping: `v1 = v0 + h a1`, `q1 = q0 + h v1` (Eqs. 3.5-3.7).
+        >>> import numpy as np
+        >>> rates = StructureIntegrator.backward_euler().rule(_rest(1.0), 0.1)
+        >>> float(rates.q_hat[0]), rates.c_q, rates.c_v
+        (1.0, 0.010000000000000002, 0.1)
+        """
+        return StructureIntegrator("backward Euler", _backward_euler, keeps_acceleration=False)
 
-    >>> import numpy as np
-    >>> rates = backward_euler().rule(_rest(1.0), 0.1)
-    >>> float(rates.q_hat[0]), rates.c_q, rates.c_v
-    (1.0, 0.010000000000000002, 0.1)
-    """
-    return Integrator("backward Euler", _backward_euler, keeps_acceleration=False)
+    @staticmethod
+    def generalised_alpha(
+        rho_inf: float | None = None,
+        *,
+        alpha_m: float = 0.5,
+        alpha_f: float = 0.5,
+        beta: float = 0.25,
+        gamma: float = 0.5,
+    ) -> StructureIntegrator:
+        """Generalised-alpha of Chung and Hulbert (1993); the defaults (Sicklinger, 2014) do not damp.
+
+        With `rho_inf` (spectral radius at infinite frequency, 0 to 1) the four parameters follow: `alpha_m = (2 rho -
+        1)/(rho + 1)`, `alpha_f = rho/(rho + 1)`, `gamma = 1/2 - alpha_m + alpha_f` and `beta = (1 - alpha_m +
+        alpha_f)^2/4`.
+
+        >>> rule = StructureIntegrator.generalised_alpha(rho_inf=0.5)
+        >>> rule.alpha_m, round(rule.alpha_f, 12)
+        (0.0, 0.333333333333)
+        """
+        if rho_inf is not None:
+            if not (is_number(rho_inf) and 0 <= rho_inf <= 1):
+                raise SetupError(f"generalised_alpha: rho_inf must lie between 0 and 1, not {rho_inf!r}")
+            alpha_m, alpha_f = (2 * rho_inf - 1) / (rho_inf + 1), rho_inf / (rho_inf + 1)
+            gamma = 0.5 - alpha_m + alpha_f
+            beta = 0.25 * (1 - alpha_m + alpha_f) ** 2
+        for name, value in (("alpha_m", alpha_m), ("alpha_f", alpha_f), ("beta", beta), ("gamma", gamma)):
+            if not is_number(value):
+                raise SetupError(f"generalised_alpha: {name} must be a number, not {value!r}")
+        if not (alpha_m < 1 and alpha_f < 1 and beta > 0 and gamma > 0):
+            raise SetupError(
+                f"generalised_alpha: needs alpha_m < 1, alpha_f < 1, beta > 0 and gamma > 0, not alpha_m = "
+                f"{alpha_m:g}, alpha_f = {alpha_f:g}, beta = {beta:g}, gamma = {gamma:g}; for explicit steps "
+                "use 'central-differences'"
+            )
+        return StructureIntegrator("generalised-alpha", _Newmark(beta, gamma), alpha_m, alpha_f)
+
+    @staticmethod
+    def hht(alpha: float = 0.05) -> StructureIntegrator:
+        """HHT, Hilber et al. (1977): numerical damping `alpha` from 0 (the trapezoidal rule) to 1/3, order 2.
+
+        >>> StructureIntegrator.hht(0.0).alpha_f
+        0.0
+        """
+        if not (is_number(alpha) and 0 <= alpha <= 1 / 3):
+            raise SetupError(f"hht: alpha must lie between 0 and 1/3, not {alpha!r}")
+        return StructureIntegrator("HHT", _Newmark(0.25 * (1 + alpha) ** 2, 0.5 + alpha), 0.0, float(alpha))
+
+    @staticmethod
+    def trapezoidal() -> StructureIntegrator:
+        """The trapezoidal rule (Newmark with beta = 1/4, gamma = 1/2): order 2, keeps the energy of linear structures.
+
+        >>> StructureIntegrator.trapezoidal().rule(_rest(1.0), 0.2)[2:]
+        (0.010000000000000002, 0.1)
+        """
+        return StructureIntegrator("trapezoidal rule", _Newmark(0.25, 0.5))
+
+    @staticmethod
+    def bdf2(starter: StructureIntegrator | str = "generalised-alpha") -> StructureIntegrator:
+        """Two-step backward differences, applied to `q` and to `v` (Eq. 3.17); variable steps allowed.
+
+        The first step is taken by `starter` (generalised-alpha, which keeps order 2; backward Euler would not) unless
+        the subsystem is given the values one step before its start.
+
+        >>> StructureIntegrator.bdf2().starter
+        <generalised-alpha>
+        """
+        starter = structure_integrator(starter)
+        if starter.starter is not None:
+            raise SetupError(f"bdf2: the starter must be a one-step rule such as 'generalised-alpha', not {starter!r}")
+        return StructureIntegrator("BDF2", _bdf2, keeps_acceleration=False, starter=starter)
+
+    @staticmethod
+    def central_differences() -> StructureIntegrator:
+        """Explicit central differences (Newmark with beta = 0): order 2, stable for `h < 2 / omega_max`.
+
+        The mass must be lumped. The damping matrix is taken at the end of the step, so `M + h/2 D` is factorised, once.
+
+        >>> StructureIntegrator.central_differences().explicit
+        True
+        """
+        return StructureIntegrator("central differences", _Newmark(0.0, 0.5), explicit=True)
 
 
 def _backward_euler(past: Past, h: float) -> Rates:
@@ -96,75 +182,6 @@ class _Newmark:
         return Rates(q_hat, past.v + (h * (1.0 - self.gamma)) * past.a, h * h * self.beta, h * self.gamma)
 
 
-def generalised_alpha(
-    rho_inf: float | None = None,
-    *,
-    alpha_m: float = 0.5,
-    alpha_f: float = 0.5,
-    beta: float = 0.25,
-    gamma: float = 0.5,
-) -> Integrator:
-    """Generalised-alpha of Chung and Hulbert (1993); the defaults are those of Sicklinger (2014): order 2, no damping.
-
-    With `rho_inf` (spectral radius at infinite frequency, 0 to 1) the four parameters follow: `alpha_m = (2 rho -
-    1)/(rho + 1)`, `alpha_f = rho/(rho + 1)`, `gamma = 1/2 - alpha_m + alpha_f`, `beta = (1 - alpha_m + alpha_f)^2/4`.
-
-    >>> rule = generalised_alpha(rho_inf=0.5)
-    >>> rule.alpha_m, round(rule.alpha_f, 12)
-    (0.0, 0.333333333333)
-    """
-    if rho_inf is not None:
-        if not (is_number(rho_inf) and 0 <= rho_inf <= 1):
-            raise SetupError(f"generalised_alpha: rho_inf must lie between 0 and 1, not {rho_inf!r}")
-        alpha_m, alpha_f = (2 * rho_inf - 1) / (rho_inf + 1), rho_inf / (rho_inf + 1)
-        gamma = 0.5 - alpha_m + alpha_f
-        beta = 0.25 * (1 - alpha_m + alpha_f) ** 2
-    for name, value in (("alpha_m", alpha_m), ("alpha_f", alpha_f), ("beta", beta), ("gamma", gamma)):
-        if not is_number(value):
-            raise SetupError(f"generalised_alpha: {name} must be a number, not {value!r}")
-    if not (alpha_m < 1 and alpha_f < 1 and beta > 0 and gamma > 0):
-        raise SetupError(
-            f"generalised_alpha: needs alpha_m < 1, alpha_f < 1, beta > 0 and gamma > 0, not alpha_m = {alpha_m:g}, "
-            f"alpha_f = {alpha_f:g}, beta = {beta:g}, gamma = {gamma:g}; for explicit steps use central_differences()"
-        )
-    return Integrator("generalised-alpha", _Newmark(beta, gamma), alpha_m, alpha_f)
-
-
-def hht(alpha: float = 0.05) -> Integrator:
-    """HHT, Hilber et al. (1977): numerical damping `alpha` from 0 (the trapezoidal rule) to 1/3, order 2.
-
-    >>> hht(0.0).alpha_f
-    0.0
-    """
-    if not (is_number(alpha) and 0 <= alpha <= 1 / 3):
-        raise SetupError(f"hht: alpha must lie between 0 and 1/3, not {alpha!r}")
-    return Integrator("HHT", _Newmark(0.25 * (1 + alpha) ** 2, 0.5 + alpha), 0.0, float(alpha))
-
-
-def trapezoidal() -> Integrator:
-    """The trapezoidal rule (Newmark with beta = 1/4, gamma = 1/2): order 2, keeps the energy of linear structures.
-
-    >>> trapezoidal().rule(_rest(1.0), 0.2)[2:]
-    (0.010000000000000002, 0.1)
-    """
-    return Integrator("trapezoidal rule", _Newmark(0.25, 0.5))
-
-
-def bdf2(starter: Integrator | None = None) -> Integrator:
-    """Two-step backward differences, applied to `q` and to `v` (Eq. 3.17); variable steps allowed.
-
-    The first step is taken by `starter` (generalised-alpha, which keeps order 2; backward Euler would not) unless the
-    subsystem is given the values one step before its start.
-
-    >>> bdf2().starter
-    <generalised-alpha>
-    """
-    starter = generalised_alpha() if starter is None else starter
-    if not isinstance(starter, Integrator) or starter.starter is not None:
-        raise SetupError(f"bdf2: the starter must be a one-step rule such as generalised_alpha(), not {starter!r}")
-    return Integrator("BDF2", _bdf2, keeps_acceleration=False, starter=starter)
-
-
 def _bdf2(past: Past, h: float) -> Rates:
     w = h / past.h_old
     lead, now, old = (1 + 2 * w) / (1 + w), 1 + w, w * w / (1 + w)  # 3/2, 2, 1/2 on a uniform grid
@@ -174,15 +191,32 @@ def _bdf2(past: Past, h: float) -> Rates:
     return Rates(q_hat, v_hat, c * c, c)
 
 
-def central_differences() -> Integrator:
-    """Explicit central differences (Newmark with beta = 0): order 2, stable for `h < 2 / omega_max`; lumped mass only.
+_BY_NAME: dict[str, Callable[[], StructureIntegrator]] = {
+    "backward-euler": StructureIntegrator.backward_euler,
+    "generalised-alpha": StructureIntegrator.generalised_alpha,
+    "hht": StructureIntegrator.hht,
+    "trapezoidal": StructureIntegrator.trapezoidal,
+    "bdf2": StructureIntegrator.bdf2,
+    "central-differences": StructureIntegrator.central_differences,
+}
 
-    The damping matrix is taken at the end of the step, so `M + h/2 D` is factorised, once.
 
-    >>> central_differences().explicit
-    True
+def structure_integrator(given: StructureIntegrator | str) -> StructureIntegrator:
+    """The rule that is given, or the one of that name.
+
+    >>> structure_integrator("generalised-alpha")
+    <generalised-alpha>
     """
-    return Integrator("central differences", _Newmark(0.0, 0.5), explicit=True)
+    if isinstance(given, StructureIntegrator):
+        return given
+    if not isinstance(given, str):
+        raise SetupError(
+            f"SecondOrder: the integrator is a name such as 'trapezoidal' or a StructureIntegrator, not {given!r}"
+        )
+    made = _BY_NAME.get(given.lower().replace("_", "-"))
+    if made is None:
+        raise SetupError(f"SecondOrder: there is no integrator '{shown(given)}'; {did_you_mean(given, _BY_NAME)}")
+    return made()
 
 
 def _rest(q: float) -> Past:

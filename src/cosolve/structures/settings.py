@@ -11,14 +11,13 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import choice, initial_state, is_positive, whole
 from cosolve.errors import SetupError
-from cosolve.structures.integrators import Integrator
+from cosolve.structures.integrators import StructureIntegrator
 from cosolve.structures.ports import INPUTS, OUTPUTS, At, Prescribed
 from cosolve.structures.structure import Structure
 
 
 def refuse_bad_settings(
     structure: object,
-    integrator: object,
     inputs: Sequence[At],
     outputs: Sequence[At],
     load: str,
@@ -30,8 +29,6 @@ def refuse_bad_settings(
     """Refuse settings of the wrong kind or range."""
     if not isinstance(structure, Structure):
         raise SetupError(f"SecondOrder: the first argument must be a Structure, not {structure!r}")
-    if not isinstance(integrator, Integrator):
-        raise SetupError(f"SecondOrder: the integrator must be one such as backward_euler(), not {integrator!r}")
     for ports, allowed, kind in ((inputs, INPUTS, "an input"), (outputs, OUTPUTS, "an output")):
         for at in ports:
             if not isinstance(at, At):
@@ -66,19 +63,19 @@ def past_values(before: Any, n: int) -> tuple[float, Vector, Vector]:
     return float(before[0]), vector("before, q", before[1], n), vector("before, v", before[2], n)
 
 
-def refuse_unfit_integrator(structure: Structure, rule: Integrator, fixed: Prescribed, M: Any) -> None:
+def refuse_unfit_integrator(structure: Structure, rule: StructureIntegrator, fixed: Prescribed, M: Any) -> None:
     """Explicit rules need a lumped mass everywhere and cannot follow a displacement alone."""
     if not rule.explicit:
         return
     if not structure.diagonal_mass():
         raise SetupError(
-            f"SecondOrder: {rule.name} need a lumped (diagonal) mass matrix; lump it, or use trapezoidal()"
+            f"SecondOrder: {rule.name} need a lumped (diagonal) mass matrix; lump it, or use 'trapezoidal'"
         )
     masses = M.diagonal()[fixed.free]
     if not (masses > 0).all():
         where = structure.labels[int(fixed.free[int(np.argmin(masses))])]
         raise SetupError(
-            f"SecondOrder: {rule.name} cannot move {where}, which has no mass; give it mass or use trapezoidal()"
+            f"SecondOrder: {rule.name} cannot move {where}, which has no mass; give it mass or use 'trapezoidal'"
         )
     if len(fixed.only_q):
         raise SetupError(

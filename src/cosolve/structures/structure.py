@@ -36,6 +36,8 @@ class Structure:
     array([ 3., -1.])
     """
 
+    way_to_subsystem = "instead: SecondOrder(structure, ...)"
+
     def __init__(
         self,
         M: Any,

@@ -19,7 +19,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal, horner
 from cosolve.structures.balance import ForceBalance, LoadLevel, StepRecord
-from cosolve.structures.integrators import Integrator, Past
+from cosolve.structures.integrators import Past, StructureIntegrator, structure_integrator
 from cosolve.structures.ports import At, force_matrix, free_outputs, measured, prescribed
 from cosolve.structures.settings import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.structures.structure import Structure
@@ -46,10 +46,11 @@ class _Trial:
 class SecondOrder(Subsystem):
     """A structure `M q'' + D q' + p(q) = f(t) + B u` crossed with one step of `integrator` per macro step.
 
-    `inputs` and `outputs` are lists of `At`. `q0`, `v0` are the initial motion (zero by default), `a0` the initial
-    acceleration (from the balance with inputs `u0` by default), `before = (h, q, v)` the values a step of length `h`
-    before the start (for BDF2). `load` says how an input acts in integrators that balance forces inside the step:
-    `"interpolated"` as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with
+    `integrator` is a `StructureIntegrator` or its name. `inputs` and `outputs` are lists of `At`. `q0`, `v0` are the
+    initial motion (zero by default), `a0` the initial acceleration (from the balance with inputs `u0` by default),
+    `before = (h, q, v)` the values a step of length `h` before the start (for BDF2).
+
+    `load` says how an input acts in integrators that balance forces inside the step: `"interpolated"` as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with
     its `"end"` value. `restart` says where the acceleration at the beginning of a macro step comes from: `"kept"` from
     the end of the last one, or `"balanced"` anew with the input there, which suits inputs that jump at macro points.
     The local Newton iteration stops at the residual force `tol`; with `warm_start` it begins at the last trial of the
@@ -59,9 +60,8 @@ class SecondOrder(Subsystem):
     for linear structures); `internal_residual` is the residual force left by the last crossing.
 
     >>> import cosolve as cs
-    >>> from cosolve.structures import At, SecondOrder, Structure, backward_euler
-    >>> mass = SecondOrder(Structure([2.0], K=[[8.0]]), backward_euler(), q0=[1.0],
-    ...                    inputs=[At("f", 0, "force")], outputs=[At("x", 0)])
+    >>> mass = cs.SecondOrder(cs.Structure([2.0], K=[[8.0]]), "backward-euler", q0=[1.0],
+    ...                       inputs=[cs.At("f", 0, "force")], outputs=[cs.At("x", 0)])
     >>> sorted(cs.capabilities(mass))
     ['approximate crossing', 'jacobian', 'rollback', 'state']
     """
@@ -71,7 +71,7 @@ class SecondOrder(Subsystem):
     def __init__(
         self,
         structure: Structure,
-        integrator: Integrator,
+        integrator: StructureIntegrator | str,
         *,
         inputs: Sequence[At],
         outputs: Sequence[At],
@@ -87,7 +87,8 @@ class SecondOrder(Subsystem):
         max_iterations: int = 25,
         warm_start: bool = False,
     ) -> None:
-        refuse_bad_settings(structure, integrator, inputs, outputs, load, restart, substeps, tol, max_iterations)
+        integrator = structure_integrator(integrator)
+        refuse_bad_settings(structure, inputs, outputs, load, restart, substeps, tol, max_iterations)
         n = structure.n
         self.structure, self.integrator = structure, integrator
         self.inputs, self.outputs = [at.port for at in inputs], [at.port for at in outputs]
@@ -135,7 +136,7 @@ class SecondOrder(Subsystem):
                 if first.keeps_acceleration:
                     raise SetupError(
                         f"SecondOrder: {first.name} needs the initial acceleration, which the singular mass matrix "
-                        "does not determine; give a0 (from the coupled system), or use backward_euler()"
+                        "does not determine; give a0 (from the coupled system), or use 'backward-euler'"
                     ) from None
         self._past = replace(past, reaction=balance.reaction(past, t0, self.u0))
         return self._outputs(self._past)

@@ -53,10 +53,10 @@ class NativeHost:
         return Attachment(found.body, found.point, found.axes, self.model.bodies[found.body].start)
 
     def as_subsystem(self, ends: Sequence[End], **options: Any) -> Subsystem:
-        """A `Multibody` subsystem."""
-        from cosolve.multibody.subsystem import Multibody
+        """A `MultibodySubsystem` subsystem."""
+        from cosolve.multibody.subsystem import MultibodySubsystem
 
-        return Multibody(self.model, ends=list(ends), **options)
+        return MultibodySubsystem(self.model, ends=list(ends), **options)
 
     def inertia(self, body: str) -> Inertia:
         """Mass and inertia of a body, for the analytic approximate Jacobian."""

@@ -16,7 +16,7 @@ def linked(arrays: Arrays) -> Arrays:
     >>> import cosolve as cs
     >>> model = cs.MultibodyModel()
     >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
-    >>> linked(cs.Multibody(model).arrays).parts                # nothing but a body: nothing to call
+    >>> linked(cs.MultibodySubsystem(model).arrays).parts                # nothing but a body: nothing to call
     array([0, 0, 0])
     """
     parts = np.zeros(3, dtype=np.int64)

@@ -17,7 +17,7 @@ def residuals(model: Arrays, x: Vector, driven: Matrix) -> tuple[Matrix, Vector,
     >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, -1])
     >>> model.marker("top", "bob", [0, 0, 1])
     >>> model.joint("hook", "spherical", "top", "ground")
-    >>> built = cs.Multibody(model).built
+    >>> built = cs.MultibodySubsystem(model).built
     >>> shifted = built.x0 + [0.1, 0.2, 0.3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     >>> residuals(built.arrays, shifted, built.driven0)[1]      # the distance between the points
     array([0.1, 0.2, 0.3])

@@ -22,7 +22,7 @@ GROUND = "ground"
 
 
 class MultibodyModel:
-    """Rigid bodies and what acts between them; give it to `Multibody` to make a subsystem of it.
+    """The description of rigid bodies and of what acts between them; `MultibodySubsystem` makes a subsystem of it.
 
     Every body name, and "ground", is also a marker: at the centre of mass (the origin), with the axes of the body.
 
@@ -35,6 +35,8 @@ class MultibodyModel:
     >>> print(model)
     MultibodyModel with 1 body, 1 joint, 0 force elements
     """
+
+    way_to_subsystem = "instead: MultibodySubsystem(model, ...), or join models with assemble(...)"
 
     def __init__(self, gravity: npt.ArrayLike = (0.0, 0.0, -9.81)) -> None:
         self.gravity = checks.numbers("MultibodyModel", "gravity", gravity, (3,))

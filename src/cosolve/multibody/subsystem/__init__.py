@@ -1,5 +1,5 @@
 """Multibody models as subsystems."""
 
-from cosolve.multibody.subsystem.subsystem import Multibody
+from cosolve.multibody.subsystem.subsystem import MultibodySubsystem
 
-__all__ = ["Multibody"]
+__all__ = ["MultibodySubsystem"]

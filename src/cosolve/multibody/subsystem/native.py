@@ -8,10 +8,10 @@ from cosolve.multibody.subsystem.kernels import cross_address, parts_of_crossing
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
-    from cosolve.multibody.subsystem.subsystem import Multibody
+    from cosolve.multibody.subsystem.subsystem import MultibodySubsystem
 
 
-def multibody_native(body: Multibody) -> Native | str:
+def multibody_native(body: MultibodySubsystem) -> Native | str:
     """The crossing of `body`, or why there is none."""
     if body._outside.needed:
         return "it calls Python functions (loads, drives or laws of joint ends) at every stage"

@@ -64,32 +64,36 @@ def checked(
         ("coordinates", coordinates, COORDINATES),
     ):
         if value not in known:
-            raise SetupError(f"Multibody: unknown {what} {value!r}; choose one of {', '.join(known)}")
+            raise SetupError(f"MultibodySubsystem: unknown {what} {value!r}; choose one of {', '.join(known)}")
     if integrator == "auto":
         integrator = "radau" if form == "ggl" else "dopri5"
     if form == "ggl" and integrator != "radau":
-        raise SetupError(f"Multibody: the form 'ggl' is of index 2 and needs integrator='radau', not {integrator!r}")
+        raise SetupError(
+            f"MultibodySubsystem: the form 'ggl' is of index 2 and needs integrator='radau', not {integrator!r}"
+        )
     if integrator == "dopri5":
         if step is not None:
-            raise SetupError("Multibody: step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)")
+            raise SetupError(
+                "MultibodySubsystem: step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)"
+            )
     elif not (is_number(step) and step is not None and step > 0):
         raise SetupError(
-            f"Multibody: integrator '{integrator}' takes fixed steps and needs step > 0; got step={step!r}"
+            f"MultibodySubsystem: integrator '{integrator}' takes fixed steps and needs step > 0; got step={step!r}"
         )
     for what, number in (("rtol", rtol), ("atol", atol)):
         if not (is_number(number) and number > 0):
-            raise SetupError(f"Multibody: {what} must be a positive number, not {number!r}")
+            raise SetupError(f"MultibodySubsystem: {what} must be a positive number, not {number!r}")
     if stages not in (2, 3):
-        raise SetupError(f"Multibody: stages of Radau IIA must be 2 or 3, not {stages!r}")
+        raise SetupError(f"MultibodySubsystem: stages of Radau IIA must be 2 or 3, not {stages!r}")
     if form != "baumgarte":
         if alpha is not None or beta is not None:
-            raise SetupError(f"Multibody: alpha and beta belong to form='baumgarte', not to {form!r}")
+            raise SetupError(f"MultibodySubsystem: alpha and beta belong to form='baumgarte', not to {form!r}")
         return Options(form, integrator, step, rtol, atol, 0.0, 0.0, stages, coordinates)
     beta = (BETA if alpha is None else alpha) if beta is None else beta
     alpha = beta if alpha is None else alpha
     for what, number in (("alpha", alpha), ("beta", beta)):
         if not (is_number(number) and number >= 0):
-            raise SetupError(f"Multibody: {what} must be a number not below zero, not {number!r}")
+            raise SetupError(f"MultibodySubsystem: {what} must be a number not below zero, not {number!r}")
     if integrator == "rk4" and step is not None and alpha * step > MAX_ALPHA_H:
         warnings.warn(
             f"Baumgarte's alpha = {alpha:g} with steps of {step:g} gives alpha h = {alpha * step:.3g}; RK4 is unstable "

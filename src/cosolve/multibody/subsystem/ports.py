@@ -54,11 +54,12 @@ def lay_out(built: Built, ports: Sequence[Any], ends: Sequence[Any]) -> Layout:
         marker, wanted = (entry, ("force", "torque")) if isinstance(entry, str) else _pair(entry)
         if marker not in built.marker_index:
             raise SetupError(
-                f"Multibody: port {marker!r} is not a marker of the model; there are {', '.join(built.marker_index)}"
+                f"MultibodySubsystem: port {marker!r} is not a marker of the model; there are "
+                f"{', '.join(built.marker_index)}"
             )
         index = built.marker_index[marker]
         if index in seen:
-            raise SetupError(f"Multibody: the marker '{marker}' is listed twice as a port")
+            raise SetupError(f"MultibodySubsystem: the marker '{marker}' is listed twice as a port")
         row = [index, -1, -1, -1, -1]
         for k, (name, unit) in enumerate(INPUTS.items()):
             if name in wanted:
@@ -72,7 +73,8 @@ def lay_out(built: Built, ports: Sequence[Any], ends: Sequence[Any]) -> Layout:
         bodies = (*built.free, *built.others)
         if end.body not in bodies:
             raise SetupError(
-                f"Multibody: joint end '{end.name}' names the body {end.body!r}, but the model has {', '.join(bodies)}"
+                f"MultibodySubsystem: joint end '{end.name}' names the body {end.body!r}, but the model has "
+                f"{', '.join(bodies)}"
             )
         body = built.body_index(end.body)
         size = sum(n for _, n in end.inputs)
@@ -109,6 +111,7 @@ def _pair(entry: Any) -> tuple[str, tuple[str, ...]]:
     wanted = tuple(entry[1]) if good else ()
     if not good or any(name not in INPUTS for name in wanted):
         raise SetupError(
-            f"Multibody: a port is a marker or (marker, list of inputs out of {', '.join(INPUTS)}), not {entry!r}"
+            f"MultibodySubsystem: a port is a marker or (marker, list of inputs out of {', '.join(INPUTS)}), "
+            f"not {entry!r}"
         )
     return str(entry[0]), wanted

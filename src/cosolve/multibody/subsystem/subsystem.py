@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "multipliers": ""}
 
 
-class Multibody(Subsystem):
+class MultibodySubsystem(Subsystem):
     """Rigid bodies in absolute coordinates (Euler parameters), coupled at markers or through joint ends.
 
     `form`: "projection" (positions and velocities after each internal step), "position projection" (shows why that is
@@ -65,7 +65,7 @@ class Multibody(Subsystem):
     >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, -1])
     >>> model.marker("top", "bob", [0, 0, 1])
     >>> model.joint("hook", "spherical", "top", "ground")
-    >>> pendulum = cs.Multibody(model, ports=["bob"])
+    >>> pendulum = cs.MultibodySubsystem(model, ports=["bob"])
     >>> sorted(cs.capabilities(pendulum))
     ['compiled crossing', 'output', 'replay', 'rollback', 'state']
     >>> pendulum.start(0.0)[13:16]                               # at rest: no acceleration
@@ -93,17 +93,17 @@ class Multibody(Subsystem):
         sensitivities: bool = False,
     ) -> None:
         if not isinstance(model, MultibodyModel):
-            raise SetupError(f"Multibody takes a MultibodyModel, not a {type(model).__name__}")
+            raise SetupError(f"MultibodySubsystem takes a MultibodyModel, not a {type(model).__name__}")
         self.options = checked(form, integrator, step, rtol, atol, alpha, beta, stages, coordinates)
         for what, value, known in (
             ("initial", initial, ("refuse", "find")),
             ("redundant", redundant, ("refuse", "drop")),
         ):
             if value not in known:
-                raise SetupError(f"Multibody: {what} must be '{known[0]}' or '{known[1]}', not {value!r}")
+                raise SetupError(f"MultibodySubsystem: {what} must be '{known[0]}' or '{known[1]}', not {value!r}")
         for monitor in monitors:
             if monitor not in MONITORS:
-                raise SetupError(f"Multibody: unknown monitor {monitor!r}; choose from {', '.join(MONITORS)}")
+                raise SetupError(f"MultibodySubsystem: unknown monitor {monitor!r}; choose from {', '.join(MONITORS)}")
         self.model, self._initial, self._monitors = model, initial, tuple(monitors)
         self.built = build(model, coordinates=coordinates, redundant=redundant)
         layout = lay_out(self.built, ports, ends)
@@ -134,7 +134,9 @@ class Multibody(Subsystem):
             }
             against = [reason for reason, there in reasons.items() if there]
             if against:
-                raise SetupError(f"Multibody: sensitivities do not go with {', '.join(against)}; leave one of them out")
+                raise SetupError(
+                    f"MultibodySubsystem: sensitivities do not go with {', '.join(against)}; leave one of them out"
+                )
             self.jacobian = self._jacobian
 
     @property
@@ -207,7 +209,7 @@ class Multibody(Subsystem):
     def state_of(self, body: str) -> Vector:
         """`(r, q, v, omega)` of a body now: 13 numbers, in the frames of the ports."""
         if body not in (*self.built.free, *self.built.others):
-            raise SetupError(f"Multibody: there is no body {body!r}; there are {', '.join(self.built.free)}")
+            raise SetupError(f"MultibodySubsystem: there is no body {body!r}; there are {', '.join(self.built.free)}")
         z = np.empty(STATE)
         motion_of(self.arrays, self.x, self._outside.driven(self._t), self.built.body_index(body), z)
         return z
