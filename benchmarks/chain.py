@@ -37,8 +37,8 @@ def ode_cell() -> cs.Subsystem:
         x0=[0.0],
         inputs=["left", "right"],
         outputs=["x"],
-        solver="ode2",
-        h=H,
+        integrator="ode2",
+        internal_step=H,
     )
 
 

@@ -20,7 +20,6 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 import cosolve as cs
 from cosolve.corrector import IqnIls
-from cosolve.signal.polynomial import InputSignal
 
 
 class _Slow(cs.Subsystem):
@@ -28,7 +27,7 @@ class _Slow(cs.Subsystem):
 
     seconds = 0.0
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> np.ndarray:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
         began = perf_counter()
         y = self.answer(t1, u.end)
         sleep(max(0.0, self.seconds - (perf_counter() - began)))

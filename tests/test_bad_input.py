@@ -109,6 +109,14 @@ DESCRIPTIONS = {
     "not a subsystem": (["'a'", "function", "Subsystem"], lambda: cs.System({"a": lambda t: t})),
     "class instead of object": (["'a'", "Subsystem"], lambda: cs.System({"a": Plain})),
     "name with a dot": (["name", "dot", "'a.b'"], lambda: cs.System({"a.b": decay()})),
+    "description of bodies": (
+        ["subsystem 'arm' is a MultibodyModel", "MultibodySubsystem(model, ...)", "assemble"],
+        lambda: cs.System({"arm": cs.MultibodyModel()}),
+    ),
+    "description of a structure": (
+        ["subsystem 'beam' is a Structure", "SecondOrder(structure, ...)"],
+        lambda: cs.System({"beam": cs.Structure([1.0], K=[[1.0]])}),
+    ),
     "subsystem used twice": (
         ["'a' and 'b'", "same object", "build two"],
         lambda: (lambda s: cs.System({"a": s, "b": s}))(decay()),
@@ -225,11 +233,14 @@ DESCRIPTIONS = {
     "A with NaN": (["Linear", "A holds a NaN"], lambda: line(A=[[np.nan]])),
     "A of text": (["Linear", "A is not a matrix"], lambda: line(A="identity")),
     "ragged A": (["Linear", "A is not a matrix"], lambda: line(A=[[1.0], [2.0, 3.0]])),
-    "unknown solver": (["'rk4'", "choose one of", "ode4"], lambda: decay(solver="rk4")),
-    "fixed step without h": (["'ode4'", "needs h"], lambda: decay(solver="ode4")),
-    "h negative": (["'ode4'", "positive", "-1"], lambda: decay(solver="ode4", h=-1)),
-    "h text": (["'ode4'", "positive", "'small'"], lambda: decay(solver="ode4", h="small")),
-    "h for an adaptive solver": (["h belongs", "'Radau'"], lambda: decay(solver="Radau", h=0.1)),
+    "unknown integrator": (["'rk4'", "choose one of", "ode4"], lambda: decay(integrator="rk4")),
+    "fixed step without internal_step": (["'ode4'", "needs internal_step"], lambda: decay(integrator="ode4")),
+    "internal_step negative": (["'ode4'", "positive", "-1"], lambda: decay(integrator="ode4", internal_step=-1)),
+    "internal_step text": (["'ode4'", "positive", "'small'"], lambda: decay(integrator="ode4", internal_step="small")),
+    "internal_step for an adaptive integrator": (
+        ["internal_step belongs", "'Radau'"],
+        lambda: decay(integrator="Radau", internal_step=0.1),
+    ),
     "rtol 0": (["rtol", "positive", "0"], lambda: decay(rtol=0)),
     "atol text": (["atol", "positive", "'x'"], lambda: decay(atol="x")),
     "rhs not callable": (
@@ -299,7 +310,7 @@ REQUESTS = {
     "workers text": (["workers", "'all'"], lambda: run(workers="all")),
     "every 0": (["every", "at least 1", "0"], lambda: run(every=0)),
     "every 1.5": (["every", "whole", "1.5"], lambda: run(every=1.5)),
-    "method by name": (["method", "Jacobi(degree=1)", "'Jacobi'"], lambda: run(method="Jacobi")),
+    "unknown name of a method": (["no method 'Jakobi'", "did you mean 'jacobi'"], lambda: run(method="Jakobi")),
     "method class": (["method", "Jacobi(degree=1)"], lambda: run(method=cs.Jacobi)),
     "system is a dict": (["System", "dict"], lambda: cs.simulate({}, t_end=1, method=cs.Jacobi(), step=0.1)),
     "degree -1": (["Jacobi", "degree", "-1"], lambda: cs.Jacobi(degree=-1)),
@@ -333,11 +344,11 @@ REQUESTS = {
     "Adaptive rtol 0": (["rtol", "positive", "0"], lambda: cs.Adaptive(rtol=0)),
     "Adaptive rtol text": (["rtol", "positive", "'x'"], lambda: cs.Adaptive(rtol="x")),
     "Adaptive atol negative": (["atol", "-1"], lambda: cs.Adaptive(atol=-1)),
-    "Adaptive H_min > H_max": (["H_min", "H_max", "2", "1"], lambda: cs.Adaptive(H_min=2, H_max=1)),
-    "Adaptive H_min NaN": (["H_min", "nan"], lambda: cs.Adaptive(H_min=np.nan)),
-    "Adaptive H_max 0": (["H_max", "0"], lambda: cs.Adaptive(H_max=0)),
-    "Adaptive H_max text": (["H_max", "'x'"], lambda: cs.Adaptive(H_max="x")),
-    "Adaptive H_init 0": (["H_init", "positive"], lambda: cs.Adaptive(H_init=0)),
+    "Adaptive min_step > max_step": (["min_step", "max_step", "2", "1"], lambda: cs.Adaptive(min_step=2, max_step=1)),
+    "Adaptive min_step NaN": (["min_step", "nan"], lambda: cs.Adaptive(min_step=np.nan)),
+    "Adaptive max_step 0": (["max_step", "0"], lambda: cs.Adaptive(max_step=0)),
+    "Adaptive max_step text": (["max_step", "'x'"], lambda: cs.Adaptive(max_step="x")),
+    "Adaptive first_step 0": (["first_step", "positive"], lambda: cs.Adaptive(first_step=0)),
     "Adaptive controller": (["controller", "'PI'", "'PID'"], lambda: cs.Adaptive(controller="PID")),
     "Adaptive q": (["q_min", "q_max", "1.5"], lambda: cs.Adaptive(q=1.5)),
     "Adaptive q_max": (["q_max", "0.5"], lambda: cs.Adaptive(q_max=0.5)),
@@ -450,8 +461,8 @@ def faulty(solver, fault, t_bad=0.45):
     def rhs(t, x, u):
         return fault(x) if t > t_bad else -x + u
 
-    fixed = {"h": 0.05} if solver == "ode4" else {}
-    return cs.Ode(rhs, lambda t, x, u: 1.0, x0=[1.0], inputs=["u"], outputs=["y"], solver=solver, **fixed)
+    fixed = {"internal_step": 0.05} if solver == "ode4" else {}
+    return cs.Ode(rhs, lambda t, x, u: 1.0, x0=[1.0], inputs=["u"], outputs=["y"], integrator=solver, **fixed)
 
 
 def boom(x):
@@ -488,9 +499,9 @@ def test_a_right_hand_side_that_returns_nan_is_noticed_even_where_no_output_show
     ids=["length", "matrix", "None", "text", "complex"],
 )
 def test_a_right_hand_side_of_the_wrong_kind(solver, value, words):
-    fixed = {"h": 0.05} if solver == "ode4" else {}
+    fixed = {"internal_step": 0.05} if solver == "ode4" else {}
     ode = cs.Ode(
-        lambda t, x, u: value, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"], solver=solver, **fixed
+        lambda t, x, u: value, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"], integrator=solver, **fixed
     )
     stopped(["'a'", "rhs returned", *words], lambda: run(ring(ode)), cs.SubsystemError, 0, 0.0, "a")
 
@@ -669,13 +680,13 @@ def test_a_jump_stops_the_step_control_with_a_sentence():
     system = cs.System({"jump": jump, "b": decay()})
     system.connect("jump.y", "b.u")
     error = stopped(
-        ["step control", "t = 0.5", "jump", "rtol 1e-06", "H_min"],
-        lambda: run(system, step=cs.Adaptive(rtol=1e-6, H_init=0.01)),
+        ["step control", "t = 0.5", "jump", "rtol 1e-06", "min_step"],
+        lambda: run(system, step=cs.Adaptive(rtol=1e-6, first_step=0.01)),
         cs.StepSizeError,
         time=0.5,
     )
     assert error.result.t[-1] == pytest.approx(0.5)
-    result = run(system, step=cs.Adaptive(rtol=1e-6, H_init=0.01, H_min=1e-4))
+    result = run(system, step=cs.Adaptive(rtol=1e-6, first_step=0.01, min_step=1e-4))
     assert result["b.y"][-1] == pytest.approx(np.exp(-1.0) + 1 - np.exp(-0.5), abs=2e-4)
 
 

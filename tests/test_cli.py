@@ -30,7 +30,7 @@ def rhs(t, x, u):
         raise RuntimeError("valve stuck")
     return -x
 def tank():
-    return cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["h"], solver="ode4", h=0.1)
+    return cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["h"], integrator="ode4", internal_step=0.1)
 """
 
 

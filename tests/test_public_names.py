@@ -115,7 +115,7 @@ def test_help_of_fmu_shows_and_explains_every_option_of_both_kinds():
         assert name == "file" or f"`{name}" in text, name
     assert "max_events: 'int' = 1000" in pydoc.plain(pydoc.render_doc(cs.load_fmu))
     with pytest.raises(cs.SetupError, match="there is no file"):
-        cs.load_fmu("missing.fmu", solver="rodas4")
+        cs.load_fmu("missing.fmu", integrator="rodas4")
 
 
 def test_help_and_completion_do_without_optional_packages():

@@ -126,7 +126,7 @@ def test_every_kind_runs_under_every_method_it_allows(kind, method):
 @pytest.mark.parametrize("kind", [Minimal, WithRollback, WithVector], ids=label)
 def test_adaptive_steps_repeat_only_where_that_is_possible(kind):
     system = coupled(kind())
-    result = cs.simulate(system, t_end=2.0, method=cs.Jacobi(degree=1), step=cs.Adaptive(rtol=1e-3, H_init=0.5))
+    result = cs.simulate(system, t_end=2.0, method=cs.Jacobi(degree=1), step=cs.Adaptive(rtol=1e-3, first_step=0.5))
     assert result["mass.x"][-1] == pytest.approx(EXACT, abs=0.02 if kind is not Minimal else 0.3)
     assert (result.stats.rejected > 0) == (kind is not Minimal)
 
@@ -146,7 +146,13 @@ def test_a_sink_may_return_nothing():
 def test_a_stranger_follows_a_master():
     system = coupled(Minimal())
     actuator = cs.Ode(
-        lambda t, x, u: -x - u, lambda t, x, u: x, x0=[0.5], inputs=["x"], outputs=["f"], solver="ode4", h=0.03
+        lambda t, x, u: -x - u,
+        lambda t, x, u: x,
+        x0=[0.5],
+        inputs=["x"],
+        outputs=["f"],
+        integrator="ode4",
+        internal_step=0.03,
     )
     system = cs.System({"mass": Minimal(), "actuator": actuator})
     system.connect("mass.x", "actuator.x")

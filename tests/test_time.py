@@ -101,6 +101,6 @@ def test_error_controlled_steps_end_exactly() -> None:
     system = cs.System({"a": a, "b": b})
     system.connect("a.y", "b.u")
     for t_end in (0.3, 1.1, np.pi):
-        result = cs.simulate(system, t_end=t_end, method=cs.Jacobi(2), step=cs.Adaptive(rtol=1e-3, H_init=1e-2))
+        result = cs.simulate(system, t_end=t_end, method=cs.Jacobi(2), step=cs.Adaptive(rtol=1e-3, first_step=1e-2))
         assert result.t[-1] == t_end
         assert np.all(np.diff(result.t) > 0)

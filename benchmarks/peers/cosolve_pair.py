@@ -10,7 +10,6 @@ from problems.plain import Plain
 from serve import serve
 
 import cosolve as cs
-from cosolve.signal.polynomial import Polynomial
 
 _SYSTEMS: dict[Any, cs.System] = {}
 
@@ -85,7 +84,7 @@ def python_subsystems(steps: int, H: float) -> dict[str, Any]:
     result = cs.simulate(system, t_end=steps * H, method=cs.Jacobi(0), step=H, compiled=False)
     whole = (perf_counter() - began) / steps
     answer = _end(result)
-    signals = Polynomial(0.0, H, np.zeros((1, 1))), Polynomial(0.0, H, np.zeros((1, 2)))
+    signals = cs.Polynomial(0.0, H, np.zeros((1, 1))), cs.Polynomial(0.0, H, np.zeros((1, 2)))
     began = perf_counter()
     for k in range(steps):
         one.advance(k * H, (k + 1) * H, signals[0])

@@ -30,7 +30,7 @@ def apart(
     steps: int,
     H: float,
     workers: int = 1,
-    transport: str = "shared memory",
+    transport: str = "shared_memory",
     masses: int = 2,
     compiled: bool = False,
 ) -> dict[str, Any]:

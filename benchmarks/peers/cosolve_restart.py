@@ -16,8 +16,7 @@ from problems.jitted import controlled
 from serve import serve
 
 import cosolve as cs
-from cosolve.signal.polynomial import Polynomial
-from cosolve.subsystem.ode import SOLVERS
+from cosolve.subsystem.ode import INTEGRATORS
 
 STATES = ("p1", "p2", "w1", "w2")
 _FUNCTIONS: dict[float, Any] = {}
@@ -30,8 +29,8 @@ def _ode(solver: str, rtol: float, D: float) -> cs.Ode:
         _FUNCTIONS[D] = controlled(D)
     rhs, output = _FUNCTIONS[D]
     tolerances = {} if solver.startswith("ode") else {"rtol": rtol, "atol": rtol * 1e-2}
-    fixed = {"h": p.H} if solver.startswith("ode") else {}
-    return cs.Ode(rhs, output, x0=p.START, inputs=["u"], outputs=list(STATES), solver=solver, **tolerances, **fixed)
+    fixed = {"internal_step": p.H} if solver.startswith("ode") else {}
+    return cs.Ode(rhs, output, x0=p.START, inputs=["u"], outputs=list(STATES), integrator=solver, **tolerances, **fixed)
 
 
 def _jax_ode(h: float, D: float) -> cs.JaxOde:
@@ -41,7 +40,9 @@ def _jax_ode(h: float, D: float) -> cs.JaxOde:
         a1, a2 = p.accelerations(jnp, x[0], x[1], x[2], x[3], u[0], D)
         return jnp.array([x[2], x[3], a1, a2])
 
-    return cs.JaxOde(rhs, lambda t, x, u: x, x0=p.START, inputs=["u"], outputs=list(STATES), solver="radau5", h=h)
+    return cs.JaxOde(
+        rhs, lambda t, x, u: x, x0=p.START, inputs=["u"], outputs=list(STATES), integrator="radau5", internal_step=h
+    )
 
 
 def _multibody(rtol: float) -> cs.MultibodySubsystem:
@@ -83,12 +84,12 @@ def called(kind: str, rtol: float = 1e-6, D: float = 0.0) -> dict[str, Any]:
     size = sum(port.length for port in part.inputs) if kind == "multibody" else 1
     zero = np.zeros((1, size))
     steps = round(p.T_END / p.H)
-    part.advance(0.0, p.H, Polynomial(0.0, p.H, zero))
+    part.advance(0.0, p.H, cs.Polynomial(0.0, p.H, zero))
     part.start(0.0)
     began = perf_counter()
     for k in range(steps):
         t0, t1 = k * p.H, (k + 1) * p.H
-        signal = Polynomial(t0, p.H, zero)
+        signal = cs.Polynomial(t0, p.H, zero)
         state = part.save()
         part.advance(t0, t1, signal)
         part.restore(state)
@@ -128,7 +129,7 @@ def compiled(kind: str, rtol: float = 1e-6, D: float = 0.0, rounds: int = 20) ->
 
 def solvers() -> dict[str, Any]:
     """What `Ode` offers."""
-    return {"seconds": 0.0, "answer": [], "solvers": list(SOLVERS)}
+    return {"seconds": 0.0, "answer": [], "solvers": list(INTEGRATORS)}
 
 
 if __name__ == "__main__":

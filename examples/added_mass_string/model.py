@@ -20,7 +20,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 import cosolve as cs
-from cosolve.signal.polynomial import InputSignal
 
 Levels = tuple[np.ndarray, np.ndarray]  # at this and at the last macro point
 
@@ -158,12 +157,12 @@ class String(_TwoLevels):
     def at_start(self) -> np.ndarray:
         return self.now
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> np.ndarray:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
         p = self.p
         self.move(p.compliance @ (p.M @ (2 * self.now - self.old) / p.h**2 + u.end))
         return self.now
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return self.p.compliance * weight.sum()
 
 
@@ -180,12 +179,12 @@ class Fluid(_TwoLevels):
     def at_start(self) -> np.ndarray:
         return np.zeros_like(self.now)
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> np.ndarray:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
         force = -self.p.M_added @ (u.end - 2 * self.now + self.old) / self.p.h**2
         self.move(u.end.copy())
         return force
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return -self.p.M_added / self.p.h**2 * weight.sum()
 
 

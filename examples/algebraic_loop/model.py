@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 import cosolve as cs
-from cosolve.signal.polynomial import InputSignal
 
 U1, U2 = 0.9217141291315097, 0.3983194523366732
 STARTS = ((0.0, 0.0), (1.0, 1.0), (3.0, -2.0))
@@ -32,10 +31,10 @@ class Block(cs.Subsystem):
     def start(self, t0: float) -> float:
         return float(self._function(self._start))
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         return float(self._function(u.end[0]))
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return np.array([[self._sign * self._slope(u.end[0]) * weight.sum()]])
 
     def save(self) -> None:

@@ -75,6 +75,6 @@ def joints() -> list[cs.Joint]:
 
 def system(H: float = 2e-3, *, correction: bool = False, **options: Any) -> cs.System:
     """The whole chain; the last rod has ports that show where it is."""
-    common = {"integrator": "rk4", "step": H, "monitors": ["energy"], **options}
+    common = {"integrator": "rk4", "internal_step": H, "monitors": ["energy"], **options}
     last = {"part4": {"ports": [("rod9", [])]}}
     return cs.assemble(models(), joints(), correction=correction, options=last, **common)

@@ -17,7 +17,6 @@ from collections.abc import Callable
 import numpy as np
 
 import cosolve as cs
-from cosolve.signal.polynomial import InputSignal
 
 H = 1e-4
 OUTPUTS = ("S1.Y11", "S1.Y12", "S2.Y2", "S3.Y3")
@@ -69,20 +68,20 @@ class Plant(_Lag):
         self._x = 0.0
         return 0.0, 0.0
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> tuple[float, float]:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> tuple[float, float]:
         u11, u12 = (float(v) for v in u.end[:2])
         first, second = self._passing(t1, u)
         self._x = (u11 + u12 + self._x / u.H) / (1.0 / u.H + 2.0)
         return first * (u11 - self._x), second * (u12 - self._x)
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         """By U11 and U12 (Sicklinger (2014) prints Eqs. 4.144 and 4.145 swapped); nothing by the triggers."""
         c = 1.0 / (1.0 / u.H + 2.0)
         J = np.zeros((2, len(u.end)))
         J[:, :2] = np.array([[1.0 - c, -c], [-c, 1.0 - c]]) * np.array(self._passing(t1, u))[:, np.newaxis]
         return J * weight.sum()
 
-    def _passing(self, t: float, u: InputSignal) -> tuple[float, float]:
+    def _passing(self, t: float, u: cs.InputSignal) -> tuple[float, float]:
         """1 where an output is switched on, else 0, for Y11 and Y12."""
         u13, u14 = triggers(t) if self._own else u.end[2:]
         return float(u14 != 1.0), float(u13 != 1.0)
@@ -100,12 +99,12 @@ class Feedthrough(_Lag):
         self._x = 0.0
         return 0.0
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         given = float(u.end[0])
         self._x = (self._x / (2.0 * u.H) - given + np.sin(self._omega * t1)) / (1.0 / (2.0 * u.H) + 1.0)
         return self._x + self._gain(t1) * given
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return np.array([[(self._gain(t1) - 1.0 / (1.0 / (2.0 * u.H) + 1.0)) * weight.sum()]])
 
 
@@ -117,7 +116,7 @@ class Triggers(cs.Subsystem):
     def start(self, t0: float) -> tuple[float, float]:
         return triggers(t0)
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> tuple[float, float]:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> tuple[float, float]:
         return triggers(t1)
 
     def save(self) -> None:

@@ -76,12 +76,12 @@ def levels(phi1, w1, a1, s, phi2, v, w2, a_s, a2):
     return g, dg, ddg
 
 
-def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
+def split(*, integrator: str = "ode4", h: float = 1e-3) -> cs.System:
     """Crank and connecting rod and their joint."""
-    options = {"h": h} if solver.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
+    options = {"internal_step": h} if integrator.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
     inputs = [("lam", 2), ("mu", 2)]
     one = cs.Ode(
-        looped(crank), crank_motion, x0=[PHI_1, 0.0], inputs=inputs, outputs=MOTION_1, solver=solver, **options
+        looped(crank), crank_motion, x0=[PHI_1, 0.0], inputs=inputs, outputs=MOTION_1, integrator=integrator, **options
     )
     start_2 = [SLIDER, PHI_2, 0.0, 0.0]
     two = cs.Ode(
@@ -90,7 +90,7 @@ def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
         x0=start_2,
         inputs=inputs,
         outputs=MOTION_2,
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     system = cs.System({"one": one, "two": two})

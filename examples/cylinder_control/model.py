@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 import cosolve as cs
-from cosolve.signal.polynomial import InputSignal
 
 
 class State(NamedTuple):
@@ -105,11 +104,11 @@ class Wake(cs.Subsystem):
         self._now = self._first
         return self._lift * self._now.q
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         self._now, _ = self._cross(float(u.end[0]), u.H)
         return self._lift * self._now.q
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         """`df/du`: the derivative of the converged local equation."""
         _, slope = self._cross(float(u.end[0]), u.H)
         return np.array([[self._lift * self._drive * 4.0 / u.H**2 / slope * weight.sum()]])

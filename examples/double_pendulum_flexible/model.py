@@ -123,14 +123,14 @@ def _law(phi1: float, w1: float, x: float, y: float, phi: float, vx: float, vy: 
     return np.array(joint_force(phi1, w1, x, y, phi, vx, vy, w))
 
 
-def split(kind: str = "F/F", *, solver: str = "ode4", h: float = 2.5e-4, rtol: float = 1e-10) -> cs.System:
+def split(kind: str = "F/F", *, integrator: str = "ode4", h: float = 2.5e-4, rtol: float = 1e-10) -> cs.System:
     """Cut at the bushing: "F/F", "F/D", "D/F" or "D/D".
 
-    `h` is the inner step of a fixed-step `solver`, `rtol` the tolerance of an adaptive one.
+    `h` is the inner step of a fixed-step `integrator`, `rtol` the tolerance of an adaptive one.
     """
     if kind not in ("F/F", "F/D", "D/F", "D/D"):
         raise ValueError(f"split: kind must be 'F/F', 'F/D', 'D/F' or 'D/D', not {kind!r}")
-    options = {"h": h} if solver.startswith("ode") else {"rtol": rtol, "atol": rtol}
+    options = {"internal_step": h} if integrator.startswith("ode") else {"rtol": rtol, "atol": rtol}
     force = [("force", 2)]
     one = cs.Ode(
         rod_1_by_force if kind[0] == "F" else rod_1_by_motion,
@@ -138,7 +138,7 @@ def split(kind: str = "F/F", *, solver: str = "ode4", h: float = 2.5e-4, rtol: f
         x0=ROD_1,
         inputs=force if kind[0] == "F" else FOREIGN_2,
         outputs=["phi", "w"],
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     two = cs.Ode(
@@ -147,7 +147,7 @@ def split(kind: str = "F/F", *, solver: str = "ode4", h: float = 2.5e-4, rtol: f
         x0=ROD_2,
         inputs=force if kind[2] == "F" else ["phi1", "w1"],
         outputs=["x", "y", "phi", "vx", "vy", "w"],
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     system = cs.System({"one": one, "two": two})

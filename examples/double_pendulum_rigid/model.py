@@ -80,15 +80,17 @@ def levels(phi1, w1, a1, x, y, phi2, vx, vy, w2, ax, ay, a2):
     return g, dg, ddg
 
 
-def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
-    """The two rods and their joint; `h` is the inner step of a fixed-step `solver`."""
-    options = {"h": h} if solver.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
+def split(*, integrator: str = "ode4", h: float = 1e-3) -> cs.System:
+    """The two rods and their joint; `h` is the inner step of a fixed-step `integrator`."""
+    options = {"internal_step": h} if integrator.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
     inputs = [("lam", 2), ("mu", 2)]
     start_2 = [np.cos(PHI_1) + 0.5 * np.cos(PHI_2), np.sin(PHI_1) + 0.5 * np.sin(PHI_2), PHI_2, 0.0, 0.0, 0.0]
     one = cs.Ode(
-        looped(rod_1), rod_1_motion, x0=[PHI_1, 0.0], inputs=inputs, outputs=MOTION_1, solver=solver, **options
+        looped(rod_1), rod_1_motion, x0=[PHI_1, 0.0], inputs=inputs, outputs=MOTION_1, integrator=integrator, **options
     )
-    two = cs.Ode(looped(rod_2), rod_2_motion, x0=start_2, inputs=inputs, outputs=MOTION_2, solver=solver, **options)
+    two = cs.Ode(
+        looped(rod_2), rod_2_motion, x0=start_2, inputs=inputs, outputs=MOTION_2, integrator=integrator, **options
+    )
     system = cs.System({"one": one, "two": two})
     of = [f"one.{name}" for name in MOTION_1] + [f"two.{name}" for name in MOTION_2]
     system.constraint(

@@ -84,8 +84,8 @@ def split() -> cs.System:
         x0=[*(0.5 * e1), PHI_1, 0.0, 0.0, 0.0],
         inputs=inputs,
         outputs=MOTION_1,
-        solver="ode4",
-        h=INNER,
+        integrator="ode4",
+        internal_step=INNER,
     )
     two = cs.Ode(
         looped(rod_2),
@@ -93,8 +93,8 @@ def split() -> cs.System:
         x0=[*(e1 + 0.5 * e2), PHI_2, 0.0, 0.0, 0.0],
         inputs=inputs,
         outputs=MOTION_2,
-        solver="ode4",
-        h=5e-4,
+        integrator="ode4",
+        internal_step=5e-4,
     )
     system = cs.System({"one": one, "two": two})
     of = [f"one.{name}" for name in MOTION_1] + [f"two.{name}" for name in MOTION_2]

@@ -109,9 +109,9 @@ def levels(phi1, phi21, w1, w21, a1, a21, phi22, phi3, w22, w3, a22, a3):
     return gap[0], gap[1], gap[2]
 
 
-def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
+def split(*, integrator: str = "ode4", h: float = 1e-3) -> cs.System:
     """Both halves of the linkage and their joint."""
-    options = {"h": h} if solver.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
+    options = {"internal_step": h} if integrator.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
     inputs = [("lam", 3), ("mu", 3)]
     one = cs.Ode(
         looped(left),
@@ -119,7 +119,7 @@ def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
         x0=[PHI_1, PHI_2, 0.0, 0.0],
         inputs=inputs,
         outputs=MOTION_1,
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     two = cs.Ode(
@@ -128,7 +128,7 @@ def split(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
         x0=[PHI_2, PHI_3, 0.0, 0.0],
         inputs=inputs,
         outputs=MOTION_2,
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     system = cs.System({"one": one, "two": two})

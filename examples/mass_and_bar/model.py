@@ -16,9 +16,8 @@ import numpy as np
 from scipy.linalg import expm
 
 import cosolve as cs
-from cosolve.structures.truss import Bar
 
-BAR = Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
+BAR = cs.Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
 RAYLEIGH = 2e-5  # damping = RAYLEIGH * stiffness
 M1, C1, D1 = 1.0, 1e4, 2.0
 X1, X2 = 1e-2, 5e-3

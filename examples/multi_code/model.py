@@ -16,17 +16,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import cosolve as cs
-from cosolve.signal import Polynomial
-from cosolve.signal.polynomial import InputSignal
-from cosolve.structures.truss import Bar
 
 
 @dataclass(frozen=True)
 class MultiCode:
     """Parameters; the defaults are setting 2 of the source, with water in the piston."""
 
-    one: Bar = field(default_factory=lambda: Bar(elements=20, length=1.0, E=20.0, rho=0.55))
-    two: Bar = field(default_factory=lambda: Bar(elements=10, length=1.0, E=50.0, rho=0.5))
+    one: cs.Bar = field(default_factory=lambda: cs.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
+    two: cs.Bar = field(default_factory=lambda: cs.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
     force: float = 12.25  # N
     k3: float = 500.0  # N/m
     lambda3: float = 2.0
@@ -62,10 +59,10 @@ class Spring(cs.Subsystem):
     def start(self, t0: float) -> float:
         return 0.0
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         return float(u.end[0]) / self.k
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return np.array([[weight.sum() / self.k]])
 
     def save(self) -> None:
@@ -87,11 +84,11 @@ class Dashpot(cs.Subsystem):
         self._u = 0.0
         return self._u
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         self._u += u.H / self.d * float(u.end[0])
         return self._u
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return np.array([[u.H / self.d * weight.sum()]])
 
     def save(self) -> float:
@@ -114,12 +111,12 @@ class Piston(cs.Subsystem):
         self._state = (0.0, 0.0, 0.0)
         return 0.0
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> float:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> float:
         self._state = self._moved(u)
         now, _, a = self._state
         return self.rho_area * (self.length - now) * a
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         now, _, a = self._moved(u)
         slope = self.rho_area * ((self.length - now) * 4.0 / u.H**2 - a)
         return np.array([[slope * weight.sum()]])
@@ -130,14 +127,14 @@ class Piston(cs.Subsystem):
     def restore(self, state: tuple[float, float, float]) -> None:
         self._state = state
 
-    def _moved(self, u: InputSignal) -> tuple[float, float, float]:
+    def _moved(self, u: cs.InputSignal) -> tuple[float, float, float]:
         old, v_old, a_old = self._state
         now = float(u.end[0])
         v = 2.0 / u.H * (now - old) - v_old
         return now, v, 2.0 / u.H * (v - v_old) - a_old
 
 
-def truss(bar: Bar, force: float, tol: float) -> cs.SecondOrder:
+def truss(bar: cs.Bar, force: float, tol: float) -> cs.SecondOrder:
     """A clamped truss with a constant force at its free end, from which the input `f` is taken away."""
     load = np.zeros(bar.n)
     load[-1] = force
@@ -182,7 +179,7 @@ def sicklinger(refresh: str = "iteration", degree: int = 0) -> cs.Implicit:
 
 def undeformed_jacobian(p: MultiCode) -> np.ndarray:
     """`dR/dU` by formula, everything at rest and not loaded: what the validation page calls t = 0."""
-    at_rest = Polynomial(0.0, p.h, np.zeros((1, 1)))
+    at_rest = cs.Polynomial(0.0, p.h, np.zeros((1, 1)))
     slopes = []
     for subsystem in system(replace(p, force=0.0)).subsystems.values():
         subsystem.start(0.0)

@@ -25,7 +25,6 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from cosolve.corrector import InterfaceProblem
 from examples.multi_code.model import SETTING_1, SETTING_2, UNKNOWNS, MultiCode, monolithic, system, undeformed_jacobian
 
 TOL = 1e-10
@@ -51,7 +50,7 @@ class Noted(cs.Newton):
         self.residuals.append([])
         super().start_step()
 
-    def correct(self, z: np.ndarray, r: np.ndarray, problem: InterfaceProblem) -> np.ndarray:
+    def correct(self, z: np.ndarray, r: np.ndarray, problem: cs.InterfaceProblem) -> np.ndarray:
         self.residuals[-1].append(np.abs(r))
         return super().correct(z, r, problem)
 

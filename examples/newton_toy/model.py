@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.signal.polynomial import InputSignal
 
 #: |F| in Tables 2.1 to 2.5 of the source, as far as its text can be read; T2.2 begins like T2.1.
 PUBLISHED = {
@@ -90,10 +89,10 @@ class Angle(cs.Subsystem):
     def start(self, t0: float) -> tuple[float, float]:
         return float(np.sin(self._start)), float(np.cos(self._start))
 
-    def advance(self, t0: float, t1: float, u: InputSignal) -> tuple[float, float]:
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> tuple[float, float]:
         return float(np.sin(u.end[0])), float(np.cos(u.end[0]))
 
-    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
+    def jacobian(self, t0: float, t1: float, u: cs.InputSignal, weight: np.ndarray) -> np.ndarray:
         return np.array([[np.cos(u.end[0])], [-np.sin(u.end[0])]]) * weight.sum()
 
     def save(self) -> None:

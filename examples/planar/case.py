@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cosolve as cs
-from cosolve.method.constraint import ConstraintTreatment
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Errors(NamedTuple):
     acceleration: float
 
 
-def method(treatment: ConstraintTreatment | None, degree: int, **options: Any) -> cs.SemiImplicit:
+def method(treatment: cs.ConstraintTreatment | None, degree: int, **options: Any) -> cs.SemiImplicit:
     """One correction; with a rigid joint multipliers and copies of states enter the history as they were solved for."""
     return cs.SemiImplicit(degree=degree, constraints=treatment, final_update=treatment is None, **options)
 
@@ -61,7 +60,7 @@ def looped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda t, x, u: function(t, x, u)
 
 
-def run(case: Case, treatment: ConstraintTreatment | None, degree: int, H: float) -> cs.Result:
+def run(case: Case, treatment: cs.ConstraintTreatment | None, degree: int, H: float) -> cs.Result:
     """One co-simulation with `case.inner` Runge-Kutta steps of order 4 in every macro step."""
     return cs.simulate(case.build(H / case.inner), t_end=case.t_end, method=method(treatment, degree), step=H)
 

@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 
 import cosolve as cs
-from cosolve.method.constraint import ConstraintTreatment
-from cosolve.report.animation import draw_strobe, write_gif
 from examples.planar.case import Case, errors, exact, residuals, run
 
 #: (label, treatment, degree)
-Variant = tuple[str, ConstraintTreatment | None, int]
+Variant = tuple[str, cs.ConstraintTreatment | None, int]
 _LEVELS = {"position": "m", "velocity": "m/s", "acceleration": "m/s^2"}
 
 
@@ -79,9 +77,9 @@ def draw_mechanism(out: Path, case: Case, result: cs.Result, traced: Sequence[in
     import matplotlib.pyplot as plt
 
     parts = case.parts(result)
-    write_gif(out / "mechanism.gif", parts, result.t, title=case.name, traced=traced, speed=0.33)
+    cs.write_gif(out / "mechanism.gif", parts, result.t, title=case.name, traced=traced, speed=0.33)
     figure, axes = plt.subplots(figsize=(6, 5.5), layout="constrained")
-    draw_strobe(axes, parts, result.t, traced=traced)
+    cs.draw_strobe(axes, parts, result.t, traced=traced)
     axes.set_title(case.name)
     figure.savefig(out / "mechanism.png", dpi=110)
     plt.close(figure)

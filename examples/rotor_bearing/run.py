@@ -96,7 +96,7 @@ def draw_run_up(path: Path, t_end: float) -> cs.Result:
     import matplotlib.pyplot as plt
 
     rotor = Rotor()
-    result = cs.simulate(rotor.system(), t_end=t_end, method=cs.DynamicStatic("C", rtol=1e-6, h_max=1e-4))
+    result = cs.simulate(rotor.system(), t_end=t_end, method=cs.DynamicStatic("C", rtol=1e-6, max_step=1e-4))
     force = np.array(
         [
             rotor.bearing.to_cartesian(polar, place, omega)

@@ -40,7 +40,7 @@ def compare(
     found: dict[str, list[Effort]] = {variant: [] for variant in VARIANTS}
     for rtol in tolerances:
         for variant, efforts in found.items():
-            method = cs.DynamicStatic(variant, rtol=rtol, h_init=1e-6, h_min=1e-11, h_max=h_max)  # type: ignore[arg-type]
+            method = cs.DynamicStatic(variant, rtol=rtol, first_step=1e-6, min_step=1e-11, max_step=h_max)  # type: ignore[arg-type]
             began = perf_counter()
             result = cs.simulate(rotor.system(form), t_end=t_end, method=method)
             seconds = perf_counter() - began
@@ -81,4 +81,4 @@ def measured_threshold(rotor: Rotor, around: float, t_end: float = 0.04) -> floa
 
 def run_up(rotor: Rotor, t_end: float, rtol: float = 1e-5) -> cs.Result:
     """A run-up under coupling C."""
-    return cs.simulate(rotor.system("cartesian"), t_end=t_end, method=cs.DynamicStatic("C", rtol=rtol, h_max=2e-4))
+    return cs.simulate(rotor.system("cartesian"), t_end=t_end, method=cs.DynamicStatic("C", rtol=rtol, max_step=2e-4))

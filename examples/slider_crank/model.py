@@ -123,15 +123,15 @@ def response_2(s: np.ndarray, u: np.ndarray, by_velocity: float, by_position: fl
 # -- the coupled system --------------------------------------------------------------------------------------
 
 
-def _rods(spring: tuple[float, float], solver: str, h: float, approximate: bool = False) -> cs.System:
-    options = {"h": h} if solver.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
+def _rods(spring: tuple[float, float], integrator: str, h: float, approximate: bool = False) -> cs.System:
+    options = {"internal_step": h} if integrator.startswith("ode") else {"rtol": 1e-12, "atol": 1e-12}
     one: cs.Subsystem = cs.Ode(
         looped(rod_1),
         rod_1_motion,
         x0=[PHI_1, 0.0],
         inputs=["lam", "mu", "phi2", ("spring", 2)],
         outputs=OUTPUTS_1,
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     two: cs.Subsystem = cs.Ode(
@@ -140,7 +140,7 @@ def _rods(spring: tuple[float, float], solver: str, h: float, approximate: bool 
         x0=[PHI_2, 0.0],
         inputs=["lam", "mu", "x1", "y1", "phi1"],
         outputs=OUTPUTS_2,
-        solver=solver,
+        integrator=integrator,
         **options,
     )
     if approximate:
@@ -154,9 +154,9 @@ def _rods(spring: tuple[float, float], solver: str, h: float, approximate: bool 
     return system
 
 
-def flexible(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
+def flexible(*, integrator: str = "ode4", h: float = 1e-3) -> cs.System:
     """The elastic joint, both rods take its force (F/F), n_g = 5."""
-    system = _rods((0.0, 0.0), solver, h)
+    system = _rods((0.0, 0.0), integrator, h)
     system.law({"one.lam": 1.0, "two.lam": 1.0}, law, of=["one.phi", "two.phi"], name="lam")
     for port in ("one.mu", "two.mu"):
         system.set(port, 0.0)
@@ -164,10 +164,10 @@ def flexible(*, solver: str = "ode4", h: float = 1e-3) -> cs.System:
 
 
 def rigid(
-    spring: tuple[float, float] = (0.0, 0.0), *, solver: str = "ode4", h: float = 1e-3, approximate: bool = False
+    spring: tuple[float, float] = (0.0, 0.0), *, integrator: str = "ode4", h: float = 1e-3, approximate: bool = False
 ) -> cs.System:
     """The rigid joint, with a torsional spring where one is given; `approximate` takes the leading terms above."""
-    system = _rods(spring, solver, h, approximate)
+    system = _rods(spring, integrator, h, approximate)
     of = [f"{rod}.{name}" for rod in ("one", "two") for name in ("phi", "w", "a")]
     system.constraint({"lam": ["one.lam", "two.lam"]}, levels, of=of, correction={"mu": ["one.mu", "two.mu"]})
     return system

@@ -103,7 +103,7 @@ def split() -> cs.System:
     """Both rods with all their coordinates, and their joint."""
     start_1 = [0.5 * L1 * np.cos(PHI_1), 0.5 * L1 * np.sin(PHI_1), PHI_1, 0.0, 0.0, 0.0]
     start_2 = [PIVOT_2 + 0.5 * L2 * np.cos(PHI_2), 0.5 * L2 * np.sin(PHI_2), PHI_2, 0.0, 0.0, 0.0]
-    options = {"outputs": MOTION, "solver": "ode4", "h": INNER}
+    options = {"outputs": MOTION, "integrator": "ode4", "internal_step": INNER}
     one = cs.Ode(rod_1, rod_1_motion, x0=start_1, inputs=["lam", "mu", "phi2"], **options)
     two = cs.Ode(rod_2, rod_2_motion, x0=start_2, inputs=["lam", "mu", "x1", "y1", "phi1"], **options)
     system = cs.System({"one": one, "two": two})

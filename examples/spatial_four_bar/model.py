@@ -102,7 +102,7 @@ def system(H: float = 1e-3, *, correction: bool = True, **options: Any) -> cs.Sy
     _left(left)
     _right(right)
     weld = cs.Joint("fixed", "left.cut2", "right.cut3", axis=C - B, name="weld")
-    common = {"integrator": "rk4", "step": H, "monitors": ["energy"], **options}
+    common = {"integrator": "rk4", "internal_step": H, "monitors": ["energy"], **options}
     return cs.assemble({"left": left, "right": right}, [weld], correction=correction, **common)
 
 

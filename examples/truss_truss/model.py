@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cosolve as cs
-from cosolve.structures.truss import Bar
 
 
 @dataclass(frozen=True)
 class TrussTruss:
     """Parameters; the defaults are those of Table 4.1, in the arrangement of docs/validation/sicklinger.md."""
 
-    one: Bar = field(default_factory=lambda: Bar(elements=20, length=1.0, E=20.0, rho=0.55))
-    two: Bar = field(default_factory=lambda: Bar(elements=10, length=1.0, E=50.0, rho=0.5))
+    one: cs.Bar = field(default_factory=lambda: cs.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
+    two: cs.Bar = field(default_factory=lambda: cs.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
     force: float = 4.25
     h: float = 0.01
     steps: int = 200

@@ -194,7 +194,7 @@ def _over_steps(
 @cache
 def _limit(method: cs.Method) -> float:
     """The stability limit of a method."""
-    return cs.critical_step(force_displacement(), method, H_range=(1e-5, 2e-3))
+    return cs.critical_step(force_displacement(), method, step_range=(1e-5, 2e-3))
 
 
 def _curve(axes: Axes, H: np.ndarray, error: np.ndarray, order: int, critical: float, p: int) -> None:
@@ -268,7 +268,7 @@ def error_control(path: Path, use: Settings) -> dict[int, np.ndarray]:
             if rows and rows[-1][3] < 1.002 * H_min:  # held at H_min already: a smaller tolerance changes nothing
                 rows.append((TOL, *rows[-1][1:]))
                 continue
-            control = cs.Adaptive(rtol=TOL, H_init=H_min, H_min=H_min, H_max=H_max, reject=False)
+            control = cs.Adaptive(rtol=TOL, first_step=H_min, min_step=H_min, max_step=H_max, reject=False)
             run = engine(cs.Jacobi(p), control, use.t_end, system=with_micro_steps("ode5", 5e-6), startup=known_past())
             rows.append((TOL, global_error(run), local_error(run), float(run.H.mean())))
         found[p] = np.array(rows)

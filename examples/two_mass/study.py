@@ -44,7 +44,7 @@ def known_past(p: TwoMass = SCHMOLL) -> cs.KnownHistory:
 
 
 def with_micro_steps(
-    solver: str = "ode5", h: float = 1e-6, p: TwoMass = SCHMOLL, *, free: bool = False, degree: int | None = None
+    integrator: str = "ode5", h: float = 1e-6, p: TwoMass = SCHMOLL, *, free: bool = False, degree: int | None = None
 ) -> cs.System:
     """The force-displacement split with fixed micro steps instead of exact propagation.
 
@@ -53,7 +53,13 @@ def with_micro_steps(
     """
     rhs_one, rhs_two = _right_hand_sides(p)
     one: cs.Subsystem = cs.Ode(
-        rhs_one, lambda t, x, u: x, x0=[p.x1, p.v1], inputs=["f"], outputs=["x", "v"], solver=solver, h=h
+        rhs_one,
+        lambda t, x, u: x,
+        x0=[p.x1, p.v1],
+        inputs=["f"],
+        outputs=["x", "v"],
+        integrator=integrator,
+        internal_step=h,
     )
     two: cs.Subsystem = cs.Ode(
         rhs_two,
@@ -61,8 +67,8 @@ def with_micro_steps(
         x0=[p.x2, p.v2],
         inputs=["x1", "v1"],
         outputs=["F", "x", "v"],
-        solver=solver,
-        h=h,
+        integrator=integrator,
+        internal_step=h,
     )
     if free:
         one, two = cs.FreeRunning(one, degree), cs.FreeRunning(two, degree)

@@ -32,15 +32,13 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cosolve as cs
-from cosolve.method.constraint import ConstraintTreatment, limit_radius
-from cosolve.report.animation import write_gif
 from examples.two_mass_rigid.model import RigidTwoMass
 from examples.two_mass_rigid.study import Errors, errors, radii, run
 
 B, W, S = cs.Baumgarte, cs.WeightedMultipliers, cs.StabilisedIndex2
 FREE = {"allow_unstable": True}
 #: label, treatment, degree
-VARIANTS: tuple[tuple[str, ConstraintTreatment, int], ...] = (
+VARIANTS: tuple[tuple[str, cs.ConstraintTreatment, int], ...] = (
     ("M1 index 3, k = 0", B(0.0, 0.0, **FREE), 0),
     ("M1 index 2, k = 0", B(2e-3, 0.0), 0),
     ("M1 index 1, k = 0", B(2e-3, 1e-6), 0),
@@ -53,7 +51,7 @@ VARIANTS: tuple[tuple[str, ConstraintTreatment, int], ...] = (
     ("M3 omega = 0.9, k = 1", S(0.9), 1),
 )
 #: label, treatment, degree, H, leading terms instead of the subsystem's Jacobian?
-MAPS: tuple[tuple[str, ConstraintTreatment, int, float, bool], ...] = (
+MAPS: tuple[tuple[str, cs.ConstraintTreatment, int, float, bool], ...] = (
     ("M1 0.2/0.01, k = 0", B(0.2, 0.01, **FREE), 0, 5e-3, False),
     ("M1 2e-3/1e-6, k = 1", B(2e-3, 1e-6, **FREE), 1, 1e-3, False),
     ("M1 2e-3/1e-6, k = 1, App. B", B(2e-3, 1e-6, **FREE), 1, 1e-3, True),
@@ -135,7 +133,7 @@ def draw_masses(path: Path, H: float = 1e-3) -> None:
         centre = np.array([middle + x / size, np.zeros_like(x)]).T
         boxes.append(centre[:, np.newaxis] + corner)
     rod = np.stack([boxes[0][:, 1] + [0.0, 0.4], boxes[1][:, 0] + [0.0, 0.4]], axis=1)
-    write_gif(path, [*boxes, rod], result.t, title="rigid two-mass oscillator", speed=0.03)
+    cs.write_gif(path, [*boxes, rod], result.t, title="rigid two-mass oscillator", speed=0.03)
 
 
 def draw_maps(path: Path, points: int) -> None:
@@ -170,8 +168,8 @@ def draw_limits(path: Path, points: int) -> None:
     weights = np.linspace(0.0, 5.0, points)
     omega = np.linspace(0.02, 1.0, 2 * points)
     for k in range(4):
-        one = np.array([[limit_radius(B(x, y, **FREE), k) for x in beta] for y in gamma])
-        two = np.array([[limit_radius(W(x, y, **FREE), k) for x in weights] for y in weights])
+        one = np.array([[B(x, y, **FREE).limit_radius(k) for x in beta] for y in gamma])
+        two = np.array([[W(x, y, **FREE).limit_radius(k) for x in weights] for y in weights])
         for axes, values, x, y in ((panels[0, k], one, beta, gamma), (panels[1, k], two, weights, weights)):
             image = axes.pcolormesh(x, y, values, cmap="RdBu_r", vmin=0.0, vmax=2.0, shading="nearest")
             grows = values > 1.0 + 1e-9
@@ -182,7 +180,7 @@ def draw_limits(path: Path, points: int) -> None:
             xscale="log", yscale="log", xlabel="beta / H", ylabel="gamma / H^2", ylim=(gamma[0], gamma[-1])
         )
         panels[1, k].set(xlabel="a", ylabel="b")
-        three = [limit_radius(S(w, **FREE), k) for w in omega]
+        three = [S(w, **FREE).limit_radius(k) for w in omega]
         panels[2, k].plot(omega, three)
         panels[2, k].axhline(1.0, color="k", lw=0.8)
         panels[2, k].set(xlabel="omega", ylabel="radius", ylim=(0.0, 2.5))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 import cosolve as cs
-from cosolve.method.constraint import ConstraintTreatment
 from examples.two_mass_rigid.model import RigidTwoMass, equal, split
 
 T_END = 0.1
@@ -24,12 +23,12 @@ class Errors(NamedTuple):
     velocity: float
 
 
-def method(treatment: ConstraintTreatment, degree: int) -> cs.SemiImplicit:
+def method(treatment: cs.ConstraintTreatment, degree: int) -> cs.SemiImplicit:
     """One correction per macro step."""
     return cs.SemiImplicit(degree=degree, constraints=treatment, final_update=False)
 
 
-def run(treatment: ConstraintTreatment, degree: int, H: float, *, approximate: bool = False) -> cs.Result:
+def run(treatment: cs.ConstraintTreatment, degree: int, H: float, *, approximate: bool = False) -> cs.Result:
     """The oscillator with the default data; a run that blows up returns what it has."""
     system = split(_P, approximate=approximate)
     try:
@@ -55,14 +54,14 @@ def errors(result: cs.Result) -> Errors:
 
 
 def radius(
-    treatment: ConstraintTreatment, degree: int, H: float, p: RigidTwoMass, *, approximate: bool = False
+    treatment: cs.ConstraintTreatment, degree: int, H: float, p: RigidTwoMass, *, approximate: bool = False
 ) -> float:
     """Spectral radius of the macro step; give treatments with `allow_unstable=True` to see those that grow."""
     return cs.spectral_radius(split(p, approximate=approximate), method(treatment, degree), H)
 
 
 def radii(
-    treatment: ConstraintTreatment, degree: int, H: float, c: np.ndarray, d: np.ndarray, *, approximate: bool = False
+    treatment: cs.ConstraintTreatment, degree: int, H: float, c: np.ndarray, d: np.ndarray, *, approximate: bool = False
 ) -> np.ndarray:
     """Spectral radii over equal stiffnesses (rows) and equal dampings (columns)."""
     return cs.stability_map(

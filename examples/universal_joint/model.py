@@ -50,4 +50,4 @@ def models() -> dict[str, cs.MultibodyModel]:
 def system(H: float = 1e-3, *, correction: bool = True, **options: Any) -> cs.System:
     """Both bodies in their own subsystems, RK4 with one internal step per macro step."""
     joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2, name="cardan")
-    return cs.assemble(models(), [joint], correction=correction, integrator="rk4", step=H, **options)
+    return cs.assemble(models(), [joint], correction=correction, integrator="rk4", internal_step=H, **options)

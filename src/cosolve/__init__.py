@@ -4,21 +4,23 @@
 
     system = cs.System({"one": one, "two": two})       # models, by name
     system.connect("one.x", "two.u")                   # also law, equations, constraint, map, set
-    print(cs.check(system, cs.SemiImplicit(degree=1), H=0.01))
+    print(cs.check(system, cs.SemiImplicit(degree=1), step=0.01))
     result = cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(degree=1), step=0.01)
     result["two.y"], result.plot("two.y"), result.save("run.h5")
 
 models      Subsystem (write your own), Ode, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde, JaxStatic,
-            SecondOrder, MultibodySubsystem (of a MultibodyModel), load_fmu, Isolated, Remote, FreeRunning, SelfDriven
-joining     System, Joint, assemble, Port, At, Mesh, FieldMapping (mortar, dual_mortar, barycentric, nearest_neighbour,
-            radial_basis, read_mesh)
-methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic; step=Adaptive(...);
-            constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
+            load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel), Isolated, Remote,
+            FreeRunning, SelfDriven
+joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
+            dual_mortar, barycentric, nearest_neighbour, radial_basis, read_mesh)
+methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");
+            step=Adaptive(...); constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
-running     simulate, Stepper, Result, load_result; sweep (gives an xarray.Dataset), failures, plot_map
+running     simulate, Stepper, Result, load_result; sweep (gives an xarray.Dataset), failures, plot_map;
+            write_report, write_gif
 judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, coupling_structure,
             check_jacobians, nrmse, wrmse
-files       export_fmu, inspect_fmu, try_fmu, read_ssp, write_ssp; the command `cosolve` runs FMUs, SSPs and TOML files
+files       load_system (TOML), read_ssp, write_ssp, inspect_fmu, try_fmu, export_fmu; the command `cosolve` runs them
 
 `help(cs.simulate)` and so on has arguments and an example for each.
 """

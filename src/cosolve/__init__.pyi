@@ -27,6 +27,7 @@ from .corrector import (
     Anderson as Anderson,
     Broyden as Broyden,
     Corrector as Corrector,
+    InterfaceProblem as InterfaceProblem,
     LineSearch as LineSearch,
     IqnIls as IqnIls,
     IqnImvj as IqnImvj,
@@ -76,6 +77,9 @@ from .interface import (
 from .interface.driving import (
     Table as Table,
 )
+from .io import (
+    load_system as load_system,
+)
 from .io.crosscheck import (
     crosscheck as crosscheck,
 )
@@ -107,6 +111,7 @@ from .mapping import (
 )
 from .method import (
     Baumgarte as Baumgarte,
+    ConstraintTreatment as ConstraintTreatment,
     DynamicStatic as DynamicStatic,
     GaussSeidel as GaussSeidel,
     Implicit as Implicit,
@@ -145,6 +150,13 @@ from .process import (
 from .process.static_process import (
     StaticProcess as StaticProcess,
 )
+from .report import (
+    write_report as write_report,
+)
+from .report.animation import (
+    draw_strobe as draw_strobe,
+    write_gif as write_gif,
+)
 from .result import (
     Result as Result,
     load_result as load_result,
@@ -159,6 +171,7 @@ from .run.simulate import (
 )
 from .signal import (
     InputSignal as InputSignal,
+    Polynomial as Polynomial,
 )
 from .stepsize import (
     Adaptive as Adaptive,
@@ -168,6 +181,9 @@ from .structures import (
     SecondOrder as SecondOrder,
     Structure as Structure,
     StructureIntegrator as StructureIntegrator,
+)
+from .structures.truss import (
+    Bar as Bar,
 )
 from .subsystem import (
     ApproximateJacobian as ApproximateJacobian,

@@ -189,9 +189,11 @@ def double_pendulum(H: float = 2e-3, t_end: float = 1.0) -> Case:
     def system() -> cs.System:
         # a force of 1000 N counts as "one": increments of difference quotients follow from it
         force = cs.Port("force", 2, unit="N", nominal=1e3)
-        upper = cs.Ode(_upper, _state, x0=start[0], inputs=[force], outputs=["phi", "omega"], solver="ode4", h=h)
+        upper = cs.Ode(
+            _upper, _state, x0=start[0], inputs=[force], outputs=["phi", "omega"], integrator="ode4", internal_step=h
+        )
         ports = ["x", "y", "phi", "vx", "vy", "omega"]
-        lower = cs.Ode(_lower, _state, x0=start[1], inputs=[force], outputs=ports, solver="ode4", h=h)
+        lower = cs.Ode(_lower, _state, x0=start[1], inputs=[force], outputs=ports, integrator="ode4", internal_step=h)
         joined = cs.System({"upper": upper, "lower": lower})
         of = ["upper.phi", "upper.omega", *(f"lower.{port}" for port in ports)]
         joined.law({"upper.force": 1, "lower.force": -1}, _joint, of=of, name="joint")

@@ -20,7 +20,7 @@ def test_stable_and_unstable_sides_of_the_limit():
 
 
 def test_families_are_compared_without_a_method():
-    advice = cs.check(split("F/F", lu(1e5, 100.0)), H=5e-3)
+    advice = cs.check(split("F/F", lu(1e5, 100.0)), step=5e-3)
     assert advice.ok
     stable = [f.text for f in advice.findings if f.code == "stable"]
     assert any("SemiImplicit(1)" in text for text in stable)

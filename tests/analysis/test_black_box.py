@@ -48,7 +48,7 @@ def test_one_black_box_among_others():
 
 
 def test_limit_to_one_per_cent():
-    found = cs.critical_step(hide(split("F/F")), cs.Jacobi(1), H_range=(0.01, 0.1))
+    found = cs.critical_step(hide(split("F/F")), cs.Jacobi(1), step_range=(0.01, 0.1))
     assert 0.03354 <= found <= 1.011 * 0.03354
 
 
@@ -56,7 +56,7 @@ def test_limit_to_one_per_cent():
 def test_limit_without_a_hint():
     for method, limit in ((cs.Jacobi(1), 0.03354), (cs.SemiImplicit(1), 0.07747)):
         assert abs(cs.critical_step(hide(split("F/F")), method) / limit - 1) < 0.011
-    assert cs.critical_step(hide(split("F/F")), cs.SemiImplicit(0), H_range=(0.01, 1.0)) == np.inf
+    assert cs.critical_step(hide(split("F/F")), cs.SemiImplicit(0), step_range=(0.01, 1.0)) == np.inf
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -82,8 +82,8 @@ def _pendulum(gain: float, phi: float) -> cs.System:
         x0=[phi, 0.0],
         inputs=["torque"],
         outputs=["phi", "rate"],
-        solver="ode4",
-        h=0.01,
+        integrator="ode4",
+        internal_step=0.01,
     )
     spring = cs.Ode(
         lambda t, x, u: [50 * (-gain * np.tanh(u[0]) - x[0])],
@@ -91,8 +91,8 @@ def _pendulum(gain: float, phi: float) -> cs.System:
         x0=[0.0],
         inputs=["phi"],
         outputs=["torque"],
-        solver="ode4",
-        h=0.01,
+        integrator="ode4",
+        internal_step=0.01,
     )
     system = cs.System({"arm": arm, "spring": spring})
     system.connect("arm.phi", "spring.phi")

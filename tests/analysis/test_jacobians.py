@@ -73,7 +73,9 @@ def test_wake_structure_and_controller_are_right(steps: int) -> None:
     assert cs.check_jacobians(cylinder(p), p.h, method=method(1e-12), after=steps) == []
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "ode4", "h": 0.003}, {"solver": "radau5", "h": 0.01}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"integrator": "ode4", "internal_step": 0.003}, {"integrator": "radau5", "internal_step": 0.01}]
+)
 def test_automatic_ones_are_right(settings: dict) -> None:
     jnp = pytest.importorskip("jax.numpy")
     subsystem = cs.JaxOde(
@@ -326,10 +328,10 @@ def test_check_warns_about_wrong_jacobians() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"H": -1.0}, "H must be a positive"),
-        ({"H": H, "rtol": 0.0}, "rtol must be a positive number"),
-        ({"H": H, "after": -1}, "after must be a number of macro steps"),
-        ({"H": H, "after": 2}, "give method="),
+        ({"step": -1.0}, "step must be a positive"),
+        ({"step": H, "rtol": 0.0}, "rtol must be a positive number"),
+        ({"step": H, "after": -1}, "after must be a number of macro steps"),
+        ({"step": H, "after": 2}, "give method="),
     ],
 )
 def test_bad_arguments(options: dict, words: str) -> None:

@@ -28,8 +28,8 @@ def bar_with_end_mass(mass: float) -> cs.Ode:
         x0=[0.5, 0.0],
         inputs=["x", "v", "a"],
         outputs=["f"],
-        solver="ode4",
-        h=1e-3,
+        integrator="ode4",
+        internal_step=1e-3,
     )
 
 
@@ -70,7 +70,7 @@ def test_without_the_acceleration_there_is_no_loop() -> None:
     system.set("bar.a", 0.0)
     system.connect("bar.f", "mass.f")
     assert cs.coupling_structure(system).loops == ()
-    assert "algebraic-loop" not in cs.check(system, cs.Jacobi(1), H=1e-3).codes()
+    assert "algebraic-loop" not in cs.check(system, cs.Jacobi(1), step=1e-3).codes()
 
 
 @pytest.mark.covers("SC-23")

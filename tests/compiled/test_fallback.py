@@ -61,7 +61,7 @@ def test_a_right_hand_side_that_numba_cannot_compile() -> None:
         return x
 
     def build() -> cs.System:
-        ode = cs.Ode(hopeless, same, x0=[1.0], inputs=["u"], outputs=["y"], solver="ode1", h=0.1)
+        ode = cs.Ode(hopeless, same, x0=[1.0], inputs=["u"], outputs=["y"], integrator="ode1", internal_step=0.1)
         system = cs.System({"a": ode})
         system.connect("a.y", "a.u")
         return system
@@ -172,7 +172,9 @@ def test_what_raises_in_machine_code_is_raised(where, solver, method, capfd) -> 
     """Machine code knows no exceptions: the step goes back to the readable engine, which raises the error again."""
     rhs, law = (falls_into_a_hole, None) if where == "rhs" else (falls, hole)
     h = 0.01 if solver == "ode4" else None
-    ode = [cs.Ode(rhs, level, x0=[1.0], inputs=["f"], outputs=["x"], solver=solver, h=h) for _ in range(2)]
+    ode = [
+        cs.Ode(rhs, level, x0=[1.0], inputs=["f"], outputs=["x"], integrator=solver, internal_step=h) for _ in range(2)
+    ]
     system = cs.System({"a": ode[0], "b": ode[1]})
     if law is None:
         system.connect("a.x", "b.f")

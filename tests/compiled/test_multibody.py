@@ -71,9 +71,9 @@ def flying() -> cs.System:
     rod(held, "rod", (0.2, 0, 0), orientation=(0.8, 0.6, 0, 0))
     held.marker("wall", "ground", (0, 0, 1))
     held.spring_damper("coil", "rod_top", "wall", stiffness=80.0, damping=0.5, length=0.2)
-    options = {"ports": [("rod_end", ["force"])], "integrator": "rk4", "step": 4e-3}
+    options = {"ports": [("rod_end", ["force"])], "integrator": "rk4", "internal_step": 4e-3}
     return coupled(
-        cs.MultibodySubsystem(free, **options), cs.MultibodySubsystem(held, coordinates="euler angles", **options)
+        cs.MultibodySubsystem(free, **options), cs.MultibodySubsystem(held, coordinates="euler_angles", **options)
     )
 
 
@@ -103,7 +103,7 @@ def test_same_steps_and_bits_with_step_control(method) -> None:
     """Rejected steps go back to where they began, with the integrator's step size and its margin."""
     rejected = 0
     for rtol in (1e-1, 3e-3):
-        run = {"method": method, "step": cs.Adaptive(rtol=rtol, H_init=2e-2, H_min=1e-4), "t_end": 0.3}
+        run = {"method": method, "step": cs.Adaptive(rtol=rtol, first_step=2e-2, min_step=1e-4), "t_end": 0.3}
         readable = cs.simulate(SYSTEMS["double pendulum and pendulum"](), **run, compiled=False)
         compiled = cs.simulate(SYSTEMS["double pendulum and pendulum"](), **run, compiled=True)
         assert compiled.stats.compiled_steps >= 0.5 * readable.stats.steps
@@ -157,7 +157,7 @@ def tumbling() -> cs.System:
     turned = (np.cos(0.5), np.sin(0.5), 0.0, 0.0)
     model.body("disc", mass=1.0, inertia=(0.1, 0.1, 0.2), orientation=turned, angular_velocity=(2.0, 0.0, 0.0))
     model.marker("rim", "disc", (0, 0, 0))
-    disc = cs.MultibodySubsystem(model, ports=[("rim", ["force"])], coordinates="euler angles")
+    disc = cs.MultibodySubsystem(model, ports=[("rim", ["force"])], coordinates="euler_angles")
     system = cs.System({"disc": disc})
     system.law("disc.rim_force", drag, of=["disc.rim_position", "disc.rim_velocity"])
     return system
@@ -167,7 +167,9 @@ def running_away() -> cs.System:
     """A force that grows with the square of the place: infinite in finite time."""
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     model.body("ball", mass=1.0, inertia=(1, 1, 1), position=(30, 30, 30))
-    system = cs.System({"ball": cs.MultibodySubsystem(model, ports=[("ball", ["force"])], integrator="rk4", step=1e-2)})
+    system = cs.System(
+        {"ball": cs.MultibodySubsystem(model, ports=[("ball", ["force"])], integrator="rk4", internal_step=1e-2)}
+    )
     system.law("ball.ball_force", uphill, of=["ball.ball_position"])
     return system
 

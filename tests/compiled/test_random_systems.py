@@ -44,7 +44,15 @@ def subsystem(draw: st.DrawFn, solvers: list[str]) -> cs.Subsystem:
     if draw(st.booleans()):
         solver = draw(st.sampled_from(solvers))
         h = None if solver == "auto" else 0.004
-        return cs.Ode(damped, position, x0=[draw(NUMBERS), 0.0], inputs=["u", "v"], outputs=["y"], solver=solver, h=h)
+        return cs.Ode(
+            damped,
+            position,
+            x0=[draw(NUMBERS), 0.0],
+            inputs=["u", "v"],
+            outputs=["y"],
+            integrator=solver,
+            internal_step=h,
+        )
     n = draw(st.integers(1, 2))
     A = -np.diag(draw(st.lists(st.floats(0.5, 4.0), min_size=n, max_size=n)))
     B = np.array(draw(st.lists(NUMBERS, min_size=2 * n, max_size=2 * n))).reshape(n, 2)

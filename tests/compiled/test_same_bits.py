@@ -62,7 +62,7 @@ def two_forces(a, b):
 
 def pendulums(solver: str, h: float | None = None, law=bush) -> cs.System:
     def ode(x0: list[float]) -> cs.Subsystem:
-        return cs.Ode(pendulum, motion, x0=x0, inputs=["f"], outputs=["x", "v"], solver=solver, h=h)
+        return cs.Ode(pendulum, motion, x0=x0, inputs=["f"], outputs=["x", "v"], integrator=solver, internal_step=h)
 
     system = cs.System({"one": ode([1.0, 0.0]), "two": ode([0.0, 0.5])})
     system.law({"one.f": 1, "two.f": -1}, law, of=["one.x", "one.v", "two.x", "two.v"], name="force")
@@ -72,7 +72,7 @@ def pendulums(solver: str, h: float | None = None, law=bush) -> cs.System:
 def unlike() -> cs.System:
     """A linear mass and a pendulum with a scalar output and feed-through, a law with two values, constants, factors."""
     mass = cs.Linear([[0, 1], [-40, -1]], [[0, 0], [1, 2]], [[1, 0]], x0=[0.3, 0], inputs=["f", "g"], outputs=["x"])
-    ode = cs.Ode(pendulum, angle, x0=[0.2, 0.0], inputs=["f"], outputs=["x"], solver="ode3", h=3e-3)
+    ode = cs.Ode(pendulum, angle, x0=[0.2, 0.0], inputs=["f"], outputs=["x"], integrator="ode3", internal_step=3e-3)
     tail = cs.Linear([[-3]], [[1, 2]], [[1]], x0=[0.1], inputs=["a", "b"], outputs=["y"])
     system = cs.System({"one": mass, "two": ode, "tail": tail})
     system.law(["one.f", "two.f"], two_forces, of=["one.x", "two.x"])
@@ -178,7 +178,10 @@ library_sin.restype, library_sin.argtypes = ctypes.c_double, [ctypes.c_double]
 
 def test_an_ode_that_calls_a_c_library() -> None:
     ports = {"inputs": ["f"], "outputs": ["x", "v"]}
-    ode = {k: cs.Ode(pendulum_in_c, motion, x0=[k, 0.0], **ports, solver="ode4", h=4e-3) for k in (0.5, 1.0)}
+    ode = {
+        k: cs.Ode(pendulum_in_c, motion, x0=[k, 0.0], **ports, integrator="ode4", internal_step=4e-3)
+        for k in (0.5, 1.0)
+    }
     system = cs.System({"one": ode[0.5], "two": ode[1.0]})
     system.law({"one.f": 1, "two.f": -1}, bush, of=["one.x", "one.v", "two.x", "two.v"])
     run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.06}

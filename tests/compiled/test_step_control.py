@@ -22,10 +22,10 @@ METHODS = [
     cs.Implicit(2, corrector=cs.Newton("iteration")),
 ]
 CONTROLS = {
-    "PI": cs.Adaptive(rtol=3e-2, H_init=5e-3, H_min=2e-4),
-    "I, short steps": cs.Adaptive(rtol=1e-3, atol=1e-2, H_init=1e-3, H_max=4e-3, H_min=5e-4, controller="I"),
-    "never repeated": cs.Adaptive(rtol=1e-2, H_init=1e-2, H_min=5e-4, reject=False),
-    "at least": cs.Adaptive(rtol=1e-7, H_init=4e-3, H_min=2e-3),
+    "PI": cs.Adaptive(rtol=3e-2, first_step=5e-3, min_step=2e-4),
+    "I, short steps": cs.Adaptive(rtol=1e-3, atol=1e-2, first_step=1e-3, max_step=4e-3, min_step=5e-4, controller="I"),
+    "never repeated": cs.Adaptive(rtol=1e-2, first_step=1e-2, min_step=5e-4, reject=False),
+    "at least": cs.Adaptive(rtol=1e-7, first_step=4e-3, min_step=2e-3),
 }
 
 
@@ -44,7 +44,7 @@ def test_same_steps_and_bits(method, control) -> None:
 
 def test_some_of_these_runs_reject_steps() -> None:
     """Otherwise the comparison above would not see a rejection."""
-    run = {"method": cs.SemiImplicit(2), "step": cs.Adaptive(rtol=1e-6, H_init=2e-2), "t_end": 1.0}
+    run = {"method": cs.SemiImplicit(2), "step": cs.Adaptive(rtol=1e-6, first_step=2e-2), "t_end": 1.0}
     readable = cs.simulate(pendulums("auto"), **run, compiled=False)
     compiled = cs.simulate(pendulums("auto"), **run, compiled=True, every=3)
     assert readable.stats.rejected > 0
@@ -55,14 +55,14 @@ def test_some_of_these_runs_reject_steps() -> None:
 
 def test_chunks_follow_one_another(monkeypatch) -> None:
     monkeypatch.setattr(chunks, "_ROWS", 7)
-    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-5, H_init=1e-3), "t_end": 0.5}
+    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-5, first_step=1e-3), "t_end": 0.5}
     readable = cs.simulate(pendulums("auto"), **run, compiled=False)
     same(cs.simulate(pendulums("auto"), **run, compiled=True), readable)
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(2, jacobian="difference")], ids=lambda m: m.label)
 def test_fmus_with_controlled_steps(method) -> None:
-    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, H_init=1e-3), "t_end": 0.2}
+    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, first_step=1e-3), "t_end": 0.2}
     readable = cs.simulate(fmu_split("D/D", 2), **run, compiled=False)
     compiled = cs.simulate(fmu_split("D/D", 2), **run, compiled=True)
     assert compiled.stats.compiled_steps > 10
@@ -84,7 +84,7 @@ def linear_pair() -> cs.System:
 )
 def test_linear_subsystems_with_controlled_steps(method) -> None:
     """A propagator per step length, in both engines the same."""
-    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, H_init=1e-2, H_max=2e-2), "t_end": 1.0}
+    run = {"method": method, "step": cs.Adaptive(rtol=1e-4, first_step=1e-2, max_step=2e-2), "t_end": 1.0}
     readable = cs.simulate(linear_pair(), **run, compiled=False)
     compiled = cs.simulate(linear_pair(), **run, compiled=True)
     assert compiled.stats.compiled_steps >= 0.9 * readable.stats.steps
@@ -104,7 +104,7 @@ def test_a_propagator_that_fails_stops_the_run(monkeypatch) -> None:
 
     whole = cs.Linear._propagator
     monkeypatch.setattr(cs.Linear, "_propagator", interrupted)
-    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-6, H_init=1e-3), "t_end": 100.0}
+    run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-6, first_step=1e-3), "t_end": 100.0}
     with pytest.raises(KeyboardInterrupt):
         cs.simulate(linear_pair(), **run, compiled=True)
     assert len(calls) == 201
@@ -131,7 +131,7 @@ def test_a_jump_has_the_same_words() -> None:
     words = []
     for compiled in (False, True):
         system = pendulums("ode4", 1e-3, stop)
-        run = {"method": cs.Jacobi(1), "step": cs.Adaptive(rtol=1e-3, H_init=1e-3), "t_end": 0.5}
+        run = {"method": cs.Jacobi(1), "step": cs.Adaptive(rtol=1e-3, first_step=1e-3), "t_end": 0.5}
         with pytest.raises(cs.StepSizeError, match="a jump or a tolerance") as failure:
             cs.simulate(system, **run, compiled=compiled)
         words.append((str(failure.value), failure.value.result.t[-1]))

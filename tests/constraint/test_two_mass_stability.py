@@ -11,7 +11,6 @@ from tests.constraint import closed_form
 from tests.constraint.printed import printed
 
 import cosolve as cs
-from cosolve.method.constraint import limit_radius
 
 FREE = {"allow_unstable": True}
 
@@ -80,7 +79,7 @@ def described(treatment):
 @pytest.mark.parametrize(("treatment", "expected"), LIMITS, ids=str)
 def test_limit_of_small_steps(treatment, expected):
     """The table of 10.3 to 1e-4, all degrees."""
-    assert [limit_radius(treatment, k) for k in range(4)] == pytest.approx(expected, abs=1e-4)
+    assert [treatment.limit_radius(k) for k in range(4)] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.covers("LU-30")
@@ -105,15 +104,15 @@ def test_limit_is_that_of_the_macro_step(treatment, expected):
 def test_closed_forms_of_the_limits():
     """|2b - 1| / (2b + 1), 2 + sqrt 3, 1 / sqrt 3 and sqrt(1 - omega)."""
     for b in (0.0, 0.1, 0.5, 0.7, 3.0):
-        assert limit_radius(B(b, 0.0), 0) == pytest.approx(abs(2 * b - 1) / (2 * b + 1), abs=1e-7)
-    assert limit_radius(B(0.0, 0.0), 1) == pytest.approx(2 + 3**0.5, rel=1e-12)
-    assert limit_radius(W(1.0, 1.0), 0) == pytest.approx(3**-0.5, rel=1e-12)
-    assert limit_radius(W(1.0, 1.0), 1) == pytest.approx(3**-0.5, rel=1e-12)
+        assert B(b, 0.0).limit_radius(0) == pytest.approx(abs(2 * b - 1) / (2 * b + 1), abs=1e-7)
+    assert B(0.0, 0.0).limit_radius(1) == pytest.approx(2 + 3**0.5, rel=1e-12)
+    assert W(1.0, 1.0).limit_radius(0) == pytest.approx(3**-0.5, rel=1e-12)
+    assert W(1.0, 1.0).limit_radius(1) == pytest.approx(3**-0.5, rel=1e-12)
     for omega in (0.3, 0.7, 0.9):
-        assert limit_radius(S(omega), 0) == pytest.approx((1 - omega) ** 0.5, rel=1e-12)
-    assert limit_radius(S(0.9), 1) == pytest.approx(0.5, abs=1e-12)
+        assert S(omega).limit_radius(0) == pytest.approx((1 - omega) ** 0.5, rel=1e-12)
+    assert S(0.9).limit_radius(1) == pytest.approx(0.5, abs=1e-12)
     # k = 2: stable up to omega = 0.8345
-    assert limit_radius(S(0.83), 2) < 1 < limit_radius(S(0.84), 2)
+    assert S(0.83).limit_radius(2) < 1 < S(0.84).limit_radius(2)
 
 
 @pytest.mark.covers("LU-30", "LU-31")

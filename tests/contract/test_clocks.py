@@ -86,8 +86,8 @@ def test_results_end_exactly_at_t_end(H, t_end, t_start):
         x0=[0, 1],
         inputs=["a"],
         outputs=["x"],
-        solver="ode4",
-        h=0.21,
+        integrator="ode4",
+        internal_step=0.21,
     )
     spring = cs.Static(lambda t, u: -u[0], inputs=["x"], outputs=["f"])
     system = cs.System({"ball": ball, "spring": spring})
@@ -96,7 +96,7 @@ def test_results_end_exactly_at_t_end(H, t_end, t_start):
     end = t_start + t_end
     for method, step in [
         (cs.Jacobi(), H),
-        (cs.Jacobi(), cs.Adaptive(rtol=1e-3, H_init=H, H_max=0.33)),
+        (cs.Jacobi(), cs.Adaptive(rtol=1e-3, first_step=H, max_step=0.33)),
         (cs.LeaderFollower(leader="ball"), None),
         (cs.LeaderFollower(leader="ball"), H),
     ]:
@@ -107,7 +107,15 @@ def test_results_end_exactly_at_t_end(H, t_end, t_start):
 
 
 def test_a_fixed_step_master_never_exceeds_its_own_step_after_being_cut_short():
-    master = cs.Ode(lambda t, x, u: -x, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"], solver="ode2", h=0.1)
+    master = cs.Ode(
+        lambda t, x, u: -x,
+        lambda t, x, u: x,
+        x0=[1.0],
+        inputs=["u"],
+        outputs=["x"],
+        integrator="ode2",
+        internal_step=0.1,
+    )
     master.start(0.0)
     t, lengths = 0.0, []
     for macro_end in (0.25, 0.5, 0.75, 1.0):

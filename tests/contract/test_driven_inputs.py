@@ -232,7 +232,7 @@ def test_check_sees_through_driven_inputs():
         system.set("a.d", drive)
         return system
 
-    radii = [cs.check(build(d), cs.Jacobi(1), H=0.1).radius for d in (0.0, np.cos)]
+    radii = [cs.check(build(d), cs.Jacobi(1), step=0.1).radius for d in (0.0, np.cos)]
     assert radii[0] == pytest.approx(radii[1], rel=1e-9)
 
 

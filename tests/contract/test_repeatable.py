@@ -12,12 +12,12 @@ import cosolve as cs
 METHODS = {
     "Jacobi": (cs.Jacobi(degree=2), 0.05),
     "Jacobi exchanged": (cs.Jacobi(degree=1, outputs="exchanged"), 0.05),
-    "Jacobi adaptive": (cs.Jacobi(degree=1), cs.Adaptive(rtol=1e-3, H_init=0.01)),
+    "Jacobi adaptive": (cs.Jacobi(degree=1), cs.Adaptive(rtol=1e-3, first_step=0.01)),
     "GaussSeidel": (cs.GaussSeidel(degree=2, order=["b"]), 0.05),
     "LeaderFollower": (cs.LeaderFollower(degree=1, leader="b"), None),
     "SemiImplicit": (cs.SemiImplicit(degree=2), 0.05),
     "SemiImplicit differenced": (cs.SemiImplicit(degree=1, jacobian="difference"), 0.05),
-    "SemiImplicit adaptive": (cs.SemiImplicit(degree=2), cs.Adaptive(rtol=1e-4, H_init=0.01)),
+    "SemiImplicit adaptive": (cs.SemiImplicit(degree=2), cs.Adaptive(rtol=1e-4, first_step=0.01)),
     "Implicit": (cs.Implicit(degree=1), 0.05),
     "Implicit run Jacobian": (cs.Implicit(degree=1, corrector=cs.Newton(refresh="run")), 0.05),
 }
@@ -42,7 +42,7 @@ def build(trap):
         x0=[0.0, 0.5],
         inputs=["f"],
         outputs=["x", "v", "g"],
-        solver="dopri5",
+        integrator="dopri5",
     )
     line = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.2], inputs=["u"], outputs=["y"])
     system = cs.System({"a": pendulum, "b": mass, "c": line})
@@ -122,7 +122,7 @@ def test_library_solvers_in_threads(solver):
             x0=[1.0, 0.0],
             inputs=["u"],
             outputs=["y"],
-            solver=solver,
+            integrator=solver,
             rtol=1e-6,
         )
         system = cs.System({f"s{i}": ode(1.0 + i) for i in range(4)})

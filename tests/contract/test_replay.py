@@ -38,7 +38,7 @@ RHS = {"python": rhs, "jitted": numba.njit(rhs)}
 @pytest.mark.parametrize("compiled", RHS)
 def test_difference_quotients_are_exact_sensitivities(solver, compiled):
     ode = cs.Ode(
-        RHS[compiled], lambda t, x, u: x, x0=[1.0, 0.0], inputs=["u"], outputs=["x", "v"], solver=solver, rtol=1e-9
+        RHS[compiled], lambda t, x, u: x, x0=[1.0, 0.0], inputs=["u"], outputs=["x", "v"], integrator=solver, rtol=1e-9
     )
 
     @settings(max_examples=15)

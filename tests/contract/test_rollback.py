@@ -26,14 +26,14 @@ JITTED = numba.njit(pendulum)
 
 
 def ode(solver, rhs=pendulum):
-    fixed = {"h": 0.03} if solver in ("ode1", "ode2", "ode3", "ode4", "ode5") else {}
+    fixed = {"internal_step": 0.03} if solver in ("ode1", "ode2", "ode3", "ode4", "ode5") else {}
     return cs.Ode(
         rhs,
         lambda t, x, u: [x[0], x[1] + 0.5 * u[0], t],
         x0=[0.3, -0.2],
         inputs=["a", "b"],
         outputs=["x", "v", "t"],
-        solver=solver,
+        integrator=solver,
         **fixed,
     )
 

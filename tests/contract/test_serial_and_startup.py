@@ -16,7 +16,13 @@ from cosolve.signal import History
 def tank(x0, h=0.01):
     """`x' = u - 3 x` with equal steps of its own."""
     return cs.Ode(
-        lambda t, x, u: u - 3.0 * x, lambda t, x, u: x, x0=[x0], inputs=["u"], outputs=["x"], solver="ode4", h=h
+        lambda t, x, u: u - 3.0 * x,
+        lambda t, x, u: x,
+        x0=[x0],
+        inputs=["u"],
+        outputs=["x"],
+        integrator="ode4",
+        internal_step=h,
     )
 
 

@@ -15,7 +15,8 @@ from cosolve.corrector import (
     Relaxation,
     Secant,
 )
-from cosolve.io.named import CORRECTORS, method
+from cosolve.io.named import method
+from cosolve.method.named import CORRECTORS
 
 EVERY = [
     Relaxation(0.5),

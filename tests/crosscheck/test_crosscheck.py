@@ -37,7 +37,7 @@ def found(tmp_path_factory):
     system.connect("ball.rising", "ball.push")
     cs.write_ssp(system, folder / "pair.ssp", method=cs.Jacobi(0), step=0.01, t_end=1.0)
     (folder / "readme.txt").write_text("not looked at")
-    return cs.crosscheck(folder, timeout=PATIENT, jobs=2, steps=80)
+    return cs.crosscheck(folder, timeout=PATIENT, jobs=2, max_steps=80)
 
 
 def row(found, file, kind):
@@ -109,7 +109,7 @@ def test_fmpy_can_be_asked_at_the_very_points_of_cosolve():
 def test_one_that_hangs_is_ended(tmp_path):
     """However slow the machine: what does not end is ended, and named."""
     shutil.copy(fmu("mass_hang", 2), tmp_path / "hang.fmu")
-    (one,) = cs.crosscheck(tmp_path, timeout=2.0, jobs=1, steps=80).rows
+    (one,) = cs.crosscheck(tmp_path, timeout=2.0, jobs=1, max_steps=80).rows
     assert one.verdict == "timeout"
     assert "not finished within 2 s" in one.reason
 
@@ -117,7 +117,7 @@ def test_one_that_hangs_is_ended(tmp_path):
 def test_libcosim_gives_the_same(tmp_path):
     pytest.importorskip("libcosimpy")
     shutil.copy(fmu("mass_both", 2), tmp_path / "both.fmu")
-    rows = cs.crosscheck(tmp_path, timeout=PATIENT, steps=80).rows
+    rows = cs.crosscheck(tmp_path, timeout=PATIENT, max_steps=80).rows
     assert rows[0].libcosim == "equal (0.0e+00)"
 
 
@@ -142,7 +142,7 @@ def test_omsimulator_is_asked_where_it_is_installed(tmp_path, monkeypatch):
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
     shutil.copy(fmu("mass_force", 2), tmp_path / "both.fmu")
-    (one,) = cs.crosscheck(tmp_path, timeout=PATIENT, steps=20).rows
+    (one,) = cs.crosscheck(tmp_path, timeout=PATIENT, max_steps=20).rows
     assert one.omsimulator == "equal (0.0e+00)"
 
 
@@ -159,7 +159,7 @@ def test_the_command(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"timeout": 0}, "timeout"), ({"jobs": 0}, "jobs"), ({"steps": 0.5}, "steps")],
+    [({"timeout": 0}, "timeout"), ({"jobs": 0}, "jobs"), ({"max_steps": 0.5}, "max_steps")],
 )
 def test_bad_arguments(tmp_path, options, said):
     (tmp_path / "a.fmu").write_text("")

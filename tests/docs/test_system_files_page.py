@@ -62,7 +62,7 @@ def test_the_rigid_joint_holds(folder):
 
 
 def test_the_names_of_methods_are_all_there():
-    from cosolve.io.named import METHODS
+    from cosolve.method.named import METHODS
 
     row = next(line for line in PAGE.splitlines() if line.startswith("| `method`"))
     for name in METHODS:

@@ -49,7 +49,7 @@ def test_static_model_of_the_wrong_size(variant: str) -> None:
         return [0.0] if len(calls) < 40 else [0.0, 1.0]
 
     with pytest.raises(cs.SubsystemError, match=r"'law' failed in call \d+ at t = .* returned 2 numbers, expected 1"):
-        cs.simulate(closed(static(law)), t_end=2.0, method=DynamicStatic(variant, rtol=1e-4, h_max=1e-2))
+        cs.simulate(closed(static(law)), t_end=2.0, method=DynamicStatic(variant, rtol=1e-4, max_step=1e-2))
 
 
 def test_static_model_that_raises_or_returns_nan() -> None:
@@ -73,7 +73,7 @@ def test_failing_predictor_is_only_a_reason_for_a_shorter_step() -> None:
         return -1e4 * (u[0] - 0.9995) - 5.0 * u[1]
 
     system = closed(static(law), mass(x0=[1.0, 0.02]))
-    result = cs.simulate(system, t_end=1.0, method=DynamicStatic("C", rtol=1e-3, h_init=0.1))
+    result = cs.simulate(system, t_end=1.0, method=DynamicStatic("C", rtol=1e-3, first_step=0.1))
     assert result.finished
     assert result.stats.calls["mass"] > result.stats.steps
     assert result["mass.x"][-1] == pytest.approx(0.9995, abs=1e-3)
@@ -82,7 +82,7 @@ def test_failing_predictor_is_only_a_reason_for_a_shorter_step() -> None:
 def test_indefinite_jacobian_is_survived_where_the_model_only_grows() -> None:
     """Negative stiffness: the corrector's matrix passes through singular for one step length, the motion is right."""
     system = closed(static(lambda t, u: 4.0 * u[0]), mass(x0=[1.0, 2.0]))
-    result = cs.simulate(system, t_end=2.0, method=DynamicStatic("C", rtol=1e-7, h_init=0.5))
+    result = cs.simulate(system, t_end=2.0, method=DynamicStatic("C", rtol=1e-7, first_step=0.5))
     assert result["mass.x"][-1] == pytest.approx(np.exp(4.0), rel=1e-4)
 
 
@@ -181,8 +181,8 @@ def test_atol_of_the_wrong_length() -> None:
 
 
 def test_names_of_the_variants() -> None:
-    assert DynamicStatic("fully implicit") == DynamicStatic("A")
-    assert DynamicStatic("last corrector").label == "DynamicStatic(B)"
+    assert DynamicStatic("fully_implicit") == DynamicStatic("A")
+    assert DynamicStatic("last_corrector").label == "DynamicStatic(B)"
     assert DynamicStatic("predictor").variant == "C"
 
 

@@ -29,7 +29,7 @@ def test_fixed_steps_converge_with_their_order(order: int) -> None:
     steps = [0.04, 0.02, 0.01]
     errors = []
     for h in steps:
-        control = BdfControl(order=order, fixed_order=True, h=h, rtol=1e-13)
+        control = BdfControl(order=order, fixed_order=True, step=h, rtol=1e-13)
         found = integrate_bdf(forced, (0.0, 2.0), [1.0], control, past=np.cos)
         assert len(found.t) == round(2.0 / h) + 1
         assert found.t[-1] == 2.0
@@ -42,7 +42,7 @@ def test_the_order_survives_changing_steps(order: int) -> None:
     """Steps alternating by a factor 1.6: variable coefficients keep the order, fixed ones would lose it."""
 
     def error(h: float) -> float:
-        control = BdfControl(order=order, fixed_order=True, h_init=h)
+        control = BdfControl(order=order, fixed_order=True, first_step=h)
         solver = Bdf(RightHandSide(forced), control)
         solver.start(0.0, np.array([1.0]), np.array([0.0]), past=np.cos)
         solver.control = BdfControl(order=order, fixed_order=True, rtol=1e3, newton=1e-15)  # accepts whatever it gets
@@ -116,7 +116,7 @@ def test_index_one_dae_converges_with_its_order(order: int) -> None:
 
     steps, errors = [0.04, 0.02, 0.01], []
     for h in steps:
-        control = BdfControl(order=order, fixed_order=True, h=h, rtol=1e-12)
+        control = BdfControl(order=order, fixed_order=True, step=h, rtol=1e-12)
         found = integrate_bdf(dae, (0.0, 2.0), both(0.0), control, E=np.diag([1.0, 0.0]), past=both)
         errors.append(np.abs(found.x - both(found.t)).max())
     assert cs.slope(steps, errors) == pytest.approx(order, abs=0.15)
@@ -153,7 +153,7 @@ class Witness(RightHandSide):
 
 def test_problem_sees_every_predictor_iterate_and_rejection() -> None:
     witness = Witness(lambda t, x: np.array([-1e3 * (x[0] - (t > 0.5)) ** 3 - x[0]]))
-    solver = Bdf(witness, BdfControl(rtol=1e-5, h_max=0.1))
+    solver = Bdf(witness, BdfControl(rtol=1e-5, max_step=0.1))
     solver.start(0.0, np.array([0.5]), np.array([-125.5]))
     while solver.t < 1.0:
         solver.step(1.0)
@@ -196,7 +196,7 @@ def test_pattern_says_when_the_jacobian_is_rebuilt(pattern: str, per_attempt: st
 def test_corrector_that_does_not_converge_shortens_the_step() -> None:
     """A wrong Jacobian makes the iteration contract only for short steps."""
     problem = RightHandSide(lambda t, x: -200.0 * x, jacobian=lambda t, x: np.array([[0.0]]))
-    solver = Bdf(problem, BdfControl(rtol=1e-4, h_init=0.1))
+    solver = Bdf(problem, BdfControl(rtol=1e-4, first_step=0.1))
     solver.start(0.0, np.array([1.0]), np.array([-200.0]))
     while solver.t < 0.05:
         solver.step(0.05)
@@ -212,7 +212,7 @@ def test_a_jump_is_crossed() -> None:
 
 def test_step_may_pass_a_matrix_that_is_singular_for_one_step_length() -> None:
     """`x' = 10 x` with h = 0.1 makes `1 / h - 10` zero: that length fails, a shorter one is right."""
-    found = integrate_bdf(lambda t, x: 10.0 * x, (0.0, 0.3), [1.0], BdfControl(rtol=1e-5, order=1, h_init=0.1))
+    found = integrate_bdf(lambda t, x: 10.0 * x, (0.0, 0.3), [1.0], BdfControl(rtol=1e-5, order=1, first_step=0.1))
     assert found.counts.failed_corrections == 1
     assert found.x[-1, 0] == pytest.approx(np.exp(3.0), rel=0.05)
 
@@ -226,7 +226,7 @@ def test_index_two_is_refused_with_a_sentence() -> None:
 def test_fixed_step_that_does_not_converge_is_refused() -> None:
     with pytest.raises(cs.ConvergenceError, match=r"fixed step 0\.5; use a smaller h"):
         integrate_bdf(
-            lambda t, x: -200.0 * x, (0.0, 1.0), [1.0], BdfControl(h=0.5), jacobian=lambda t, x: np.array([[0.0]])
+            lambda t, x: -200.0 * x, (0.0, 1.0), [1.0], BdfControl(step=0.5), jacobian=lambda t, x: np.array([[0.0]])
         )
 
 
@@ -241,8 +241,8 @@ def test_nan_is_named() -> None:
         ({"order": 6}, "order must be 1, 2, 3, 4 or 5"),
         ({"rtol": 0.0}, "rtol must be positive"),
         ({"atol": (1e-3, -1.0)}, "atol must be positive"),
-        ({"h": -1.0}, "h must be a positive step size"),
-        ({"h_min": 1.0, "h_max": 0.1}, "0 <= h_min <= h_max"),
+        ({"step": -1.0}, "step must be a positive step size"),
+        ({"min_step": 1.0, "max_step": 0.1}, "0 <= min_step <= max_step"),
         ({"pattern": "TFX"}, "pattern is a row of T"),
     ],
 )

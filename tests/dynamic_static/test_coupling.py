@@ -50,7 +50,7 @@ def test_linear_static_part_makes_the_variants_agree() -> None:
     """Nothing to linearise: end states agree to 1e-7, the rounding of forward differences."""
     runs = {}
     for variant in VARIANTS:
-        method = DynamicStatic(variant, h=0.01, order=3, fixed_order=True, rtol=1e-10)
+        method = DynamicStatic(variant, step=0.01, order=3, fixed_order=True, rtol=1e-10)
         runs[variant] = cs.simulate(spring_mass(lambda t, u: -40.0 * u[0] - 0.7 * u[1] + 3.0), t_end=3.0, method=method)
     for variant in "BC":
         for name in ("mass.x", "mass.v"):
@@ -224,12 +224,12 @@ def test_warm_started_residual_gives_the_same_bits_in_threads() -> None:
 
 def test_runs_end_exactly_and_respect_limits() -> None:
     system = spring_mass(lambda t, u: -u[0] - u[1])
-    result = cs.simulate(system, t_end=1.7, method=DynamicStatic("C", rtol=1e-4, h_max=0.05))
+    result = cs.simulate(system, t_end=1.7, method=DynamicStatic("C", rtol=1e-4, max_step=0.05))
     assert result.t[-1] == 1.7
     assert result.H.max() <= 0.05 * (1 + 1e-12)
     by_step = cs.simulate(system, t_end=1.7, method=DynamicStatic("C", rtol=1e-4), step=0.03)
     assert by_step.H.max() <= 0.03 * (1 + 1e-12)
-    fixed = cs.simulate(system, t_end=1.0, method=DynamicStatic("C", h=0.03))
+    fixed = cs.simulate(system, t_end=1.0, method=DynamicStatic("C", step=0.03))
     np.testing.assert_allclose(fixed.H[:-1], 0.03)
     assert fixed.t[-1] == 1.0
 

@@ -9,14 +9,18 @@ from cosolve.method.dynamic_static import DynamicStatic
 
 
 def test_predictor_is_good_enough_for_the_oscillator() -> None:
-    found = compare_linearisation(oscillator(), DynamicStatic("C", rtol=1e-6, h_init=1e-7, h_max=1e-4), t_end=1e-3)
+    found = compare_linearisation(
+        oscillator(), DynamicStatic("C", rtol=1e-6, first_step=1e-7, max_step=1e-4), t_end=1e-3
+    )
     assert found.good
     assert found.calls[0] < 0.6 * found.calls[1]
     assert "good enough: its error is that of the integrator" in str(found)
 
 
 def test_last_corrector_is_too_coarse_for_the_oscillator() -> None:
-    found = compare_linearisation(oscillator(), DynamicStatic("B", rtol=1e-6, h_init=1e-7, h_max=1e-4), t_end=1e-3)
+    found = compare_linearisation(
+        oscillator(), DynamicStatic("B", rtol=1e-6, first_step=1e-7, max_step=1e-4), t_end=1e-3
+    )
     assert found.verdict == "too coarse"
     assert found.error > 3 * found.error_implicit
     assert "use variant C or A" in str(found)
@@ -28,7 +32,7 @@ def test_everything_is_good_enough_where_the_static_part_is_linear() -> None:
     system = cs.System({"mass": mass, "law": law})
     system.connect("mass.x", "law.x")
     system.connect("law.f", "mass.f")
-    for method in (DynamicStatic("B", rtol=1e-5), DynamicStatic("B", h=0.01, order=2, atol=1e-6)):
+    for method in (DynamicStatic("B", rtol=1e-5), DynamicStatic("B", step=0.01, order=2, atol=1e-6)):
         assert compare_linearisation(system, method, t_end=2.0).good
 
 

@@ -42,7 +42,7 @@ def test_split_model_is_the_whole_model() -> None:
 def fixed(variant: str, order: int, h: float) -> cs.Result:
     t0, t1 = SEGMENT
     exact = reference(1e-3)
-    method = DynamicStatic(variant, order=order, fixed_order=True, h=h, rtol=1e-10, past=lambda t: exact(t)[0])
+    method = DynamicStatic(variant, order=order, fixed_order=True, step=h, rtol=1e-10, past=lambda t: exact(t)[0])
     return cs.simulate(oscillator(exact(t0)[0]), t_start=t0, t_end=t1, method=method)
 
 
@@ -97,7 +97,7 @@ def test_variant_a_is_the_monolithic_integration(order: int) -> None:
     """Same steps, and states equal to the corrector's tolerance (0.01 * 1e-10) accumulated over the steps."""
     exact = reference(1e-3)
     result = fixed("A", order, STEPS[1])
-    method = DynamicStatic("A", order=order, fixed_order=True, h=STEPS[1], rtol=1e-10)
+    method = DynamicStatic("A", order=order, fixed_order=True, step=STEPS[1], rtol=1e-10)
     alone = integrate_bdf(whole, SEGMENT, exact(SEGMENT[0])[0], method.control(), past=lambda t: exact(t)[0])
     assert np.array_equal(result.t, alone.t)
     states = np.column_stack([result["mass.x"], result["mass.v"]])
@@ -106,7 +106,7 @@ def test_variant_a_is_the_monolithic_integration(order: int) -> None:
 
 @pytest.mark.covers("SC-31")
 def test_variant_a_is_the_monolithic_integration_with_variable_steps_and_orders() -> None:
-    method = DynamicStatic("A", rtol=1e-7, h_init=1e-7, h_max=1e-4)
+    method = DynamicStatic("A", rtol=1e-7, first_step=1e-7, max_step=1e-4)
     result = cs.simulate(oscillator(), t_end=1e-3, method=method)
     alone = integrate_bdf(whole, (0.0, 1e-3), X0, method.control())
     assert len(result.t) == len(alone.t)
@@ -144,7 +144,7 @@ def test_static_calls_of_fixed_steps() -> None:
 def variable(variant: str, order: int, tol: float) -> tuple[float, int, int, int, int]:
     """NRMSE, steps, rejected, static calls, iterations; settings of the prototype's table."""
     method = DynamicStatic(
-        variant, rtol=tol, order=order, fixed_order=True, h_init=1e-7, h_min=1e-11, h_max=1e-4, safety=0.9
+        variant, rtol=tol, order=order, fixed_order=True, first_step=1e-7, min_step=1e-11, max_step=1e-4, safety=0.9
     )
     result = cs.simulate(oscillator(), t_end=0.01, method=method)
     stats = result.stats
@@ -236,7 +236,7 @@ def test_source_claims_over_tolerances_with_variable_order() -> None:
     for tol in (1e-5, 1e-6, 1e-7):
         found = {}
         for variant in "ABC":
-            method = DynamicStatic(variant, rtol=tol, h_init=1e-7, h_min=1e-11, h_max=1e-4)
+            method = DynamicStatic(variant, rtol=tol, first_step=1e-7, min_step=1e-11, max_step=1e-4)
             result = cs.simulate(oscillator(), t_end=0.01, method=method)
             states = np.column_stack([result["mass.x"], result["mass.v"]])
             found[variant] = cs.nrmse(reference(0.01)(result.t), states), result.stats.steps

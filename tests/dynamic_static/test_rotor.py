@@ -50,7 +50,9 @@ def test_equilibrium_with_mass_conserving_cavitation():
 
 @cache
 def coupled(variant, rtol=1e-5, t_end=0.012, **settings):
-    return cs.simulate(ROTOR.system(), t_end=t_end, method=cs.DynamicStatic(variant, rtol=rtol, h_max=1e-4, **settings))
+    return cs.simulate(
+        ROTOR.system(), t_end=t_end, method=cs.DynamicStatic(variant, rtol=rtol, max_step=1e-4, **settings)
+    )
 
 
 @cache
@@ -90,7 +92,7 @@ def test_coupled_run_follows_the_undivided_model():
 @pytest.mark.covers("SC-39")
 def test_fixed_step_of_the_engine():
     """BDF2 with 40 microseconds: C much closer to A than B; one static call per step for B and C."""
-    a, b, c = (coupled(variant, h=40e-6, order=2, newton=1e-4) for variant in "ABC")
+    a, b, c = (coupled(variant, step=40e-6, order=2, newton=1e-4) for variant in "ABC")
     assert c.stats.calls["bearing"] == b.stats.calls["bearing"] == 300
     assert a.stats.calls["bearing"] == pytest.approx(619, rel=0.05)
     assert 10 * cs.nrmse(states(a), states(c)) < cs.nrmse(states(a), states(b))

@@ -88,7 +88,7 @@ def test_implicit_force_law_gives_the_motion_of_the_explicit_one(variant: str) -
         lambda t, f, u: (f - coupling_force(float(u[0]), float(u[1]))) / 1e7, lambda t, f, u: f, x0=[0.0],
         inputs=["x", "v"], outputs=["force"], tol=1e-12,
     )  # fmt: skip
-    method = DynamicStatic(variant, rtol=1e-6, h_init=1e-7, h_max=1e-4)
+    method = DynamicStatic(variant, rtol=1e-6, first_step=1e-7, max_step=1e-4)
     one = cs.simulate(oscillator(), t_end=1e-3, method=method)
     two = cs.simulate(oscillator(static=implicit), t_end=1e-3, method=method)
     assert one.stats.steps == two.stats.steps

@@ -214,7 +214,7 @@ def test_motion_as_input_explicit(kind, k):
 @pytest.mark.slow
 def test_adaptive_inner_solver_gives_the_same():
     """dopri5 at 1e-10 instead of RK4: the error of k = 1 is the coupling's, not the solver's (1 %)."""
-    result = cs.simulate(split("F/F", solver="dopri5"), t_end=0.1, method=SEMI(degree=1), step=1e-3)
+    result = cs.simulate(split("F/F", integrator="dopri5"), t_end=0.1, method=SEMI(degree=1), step=1e-3)
     assert errors(result, 1e-3).phi1 == pytest.approx(9.79e-6, rel=1e-2)
 
 

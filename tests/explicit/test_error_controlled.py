@@ -14,7 +14,7 @@ LIMIT = {3: 3.822e-4, 4: 2.016e-4, 5: 1.185e-4}  # Jacobi's stability limits, ta
 @cache
 def controlled(p: int, TOL: float) -> Trajectory:
     """The prototype's run: PI, H_init = H_min = 1e-5, H_max = 1e-2, ODE5 with 5e-6, analytic start, T = 1 s."""
-    control = cs.Adaptive(rtol=TOL, H_init=1e-5, H_min=1e-5, H_max=1e-2, controller="PI", reject=False)
+    control = cs.Adaptive(rtol=TOL, first_step=1e-5, min_step=1e-5, max_step=1e-2, controller="PI", reject=False)
     return engine(cs.Jacobi(p), control, 1.0, system=with_micro_steps("ode5", 5e-6), startup=known_past())
 
 
@@ -90,7 +90,7 @@ def test_steps_stay_between_their_limits() -> None:
 @pytest.mark.covers("SC-15")
 def test_no_step_is_repeated() -> None:
     """J-PC is explicit: the estimate sets the next step only, so every subsystem crosses each step once."""
-    control = cs.Adaptive(rtol=1e-2, H_init=1e-5, H_min=1e-5, H_max=1e-2, reject=False)
+    control = cs.Adaptive(rtol=1e-2, first_step=1e-5, min_step=1e-5, max_step=1e-2, reject=False)
     result = cs.simulate(with_micro_steps("ode5", 5e-6), t_end=0.05, method=cs.Jacobi(2), step=control)
     assert result.stats.rejected == 0
     assert set(result.stats.calls.values()) == {result.stats.steps}

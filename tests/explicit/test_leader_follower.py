@@ -59,7 +59,7 @@ def test_it_follows_variable_steps() -> None:
         x0=[1.0, 0.0],
         inputs=["f"],
         outputs=["x", "v"],
-        solver="dopri5",
+        integrator="dopri5",
         rtol=1e-10,
         atol=1e-10,
     )

@@ -84,7 +84,13 @@ def tool(rejections: dict[int, list[float]], *, go_back: bool) -> Tool:
 
 def coupled(run: Tool) -> cs.System:
     other = cs.Ode(
-        lambda t, x, u: -2 * x + u, lambda t, x, u: x, x0=[0.5], inputs=["u"], outputs=["x"], solver="ode4", h=0.01
+        lambda t, x, u: -2 * x + u,
+        lambda t, x, u: x,
+        x0=[0.5],
+        inputs=["u"],
+        outputs=["x"],
+        integrator="ode4",
+        internal_step=0.01,
     )
     system = cs.System({"tool": cs.SelfDriven(run, inputs=["u"], outputs=["x"]), "other": other})
     system.connect("tool.x", "other.u")

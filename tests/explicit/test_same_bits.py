@@ -39,7 +39,7 @@ def test_in_process_runs_are_identical(build, method: cs.Method) -> None:
 @pytest.mark.covers("SC-24")
 def test_error_controlled_runs_are_identical() -> None:
     """The step sequence depends on the values alone, not on timing."""
-    control = cs.Adaptive(rtol=1e-4, H_init=1e-5)
+    control = cs.Adaptive(rtol=1e-4, first_step=1e-5)
     one, two = (
         cs.simulate(force_displacement(), t_end=0.01, method=cs.Jacobi(2), step=control, workers=w) for w in (1, 2)
     )

@@ -78,7 +78,7 @@ def test_a_run_on_uneven_steps_copies_a_polynomial_exactly(degree: int) -> None:
     system = cs.System({"source": source, "reader": reader})
     system.connect("source.y", "reader.u")
     past = cs.KnownHistory(lambda t: {"source.y": t**degree})
-    control = cs.Adaptive(rtol=1e-3, H_init=0.05, H_max=0.3, reject=False)
+    control = cs.Adaptive(rtol=1e-3, first_step=0.05, max_step=0.3, reject=False)
     result = cs.simulate(system, t_end=2.0, method=cs.Jacobi(degree), step=control, startup=past)
     assert len(set(np.round(result.H, 6))) > 3
     np.testing.assert_allclose(result["reader.y"], result["source.y"], rtol=0, atol=1e-10)

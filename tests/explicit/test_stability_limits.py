@@ -46,7 +46,7 @@ TABLE_3_1 = {
 def test_limits_of_table_2_1(scheme, p: int) -> None:
     """The smallest step at which the spectral radius of the macro step passes 1: the printed value within 0.5 %."""
     printed = TABLE_2_1[scheme][p]
-    found = cs.critical_step(force_displacement(), scheme(p), H_range=(printed / 4, printed * 1.2))
+    found = cs.critical_step(force_displacement(), scheme(p), step_range=(printed / 4, printed * 1.2))
     assert found == pytest.approx(printed, rel=0.005)
 
 
@@ -58,7 +58,7 @@ def test_limits_of_table_2_1(scheme, p: int) -> None:
 def test_limits_of_table_3_1(scheme, p: int) -> None:
     """The same for the bar's parameters; three printed digits allow for 0.5 %."""
     printed = TABLE_3_1[scheme][p]
-    found = cs.critical_step(force_displacement(BAR), scheme(p), H_range=(printed / 4, printed * 1.2))
+    found = cs.critical_step(force_displacement(BAR), scheme(p), step_range=(printed / 4, printed * 1.2))
     assert found == pytest.approx(printed, rel=0.005)
 
 
@@ -105,7 +105,7 @@ def closed_form(p: TwoMass, scheme: str) -> float:
 def test_closed_form_for_held_inputs(p: TwoMass, name: str, method: cs.Method, printed: float) -> None:
     """Formula, spectral radius and printed value within 0.5 % of each other."""
     formula = closed_form(p, name)
-    radius = cs.critical_step(force_displacement(p), method, H_range=(printed / 4, printed * 1.2))
+    radius = cs.critical_step(force_displacement(p), method, step_range=(printed / 4, printed * 1.2))
     assert formula == pytest.approx(radius, rel=0.005)
     assert formula == pytest.approx(printed, rel=0.005)
 

@@ -116,7 +116,7 @@ def test_a_system_file_with_its_modules_and_adaptive_steps(tmp_path):
         [simulation]
         t_end = 1.0
         method = {name = "semi-implicit", degree = 1}
-        step = {rtol = 1e-5, H_init = 1e-3}
+        step = {rtol = 1e-5, first_step = 1e-3}
         """
     )
     path = cs.export_fmu(tmp_path / "pair.toml", tmp_path / "pair.fmu", inputs=["two.extra"], outputs=["one.x"])
@@ -169,7 +169,7 @@ import sys; sys.path.insert(0, {str(HERE)!r})
 import cosolve as cs, masses
 def build(plate):
     flow, level = lambda t, x, u: u - x, lambda t, x, u: x
-    tank = cs.Ode(flow, level, x0=[0.3], inputs=["q"], outputs=["h"], solver="ode4", h=0.01)
+    tank = cs.Ode(flow, level, x0=[0.3], inputs=["q"], outputs=["h"], integrator="ode4", internal_step=0.01)
     system = cs.System({{"plate": plate, "tank": tank}})
     system.law("plate.u", lambda h: [h, -h], of="tank.h")
     system.connect("plate.sum", "tank.q")

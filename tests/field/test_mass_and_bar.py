@@ -50,7 +50,7 @@ def test_error_table(p: int) -> None:
 def test_stability_limits(scheme, p: int) -> None:
     """Spectral radius of the macro step with ten trapezoidal micro steps: the printed limit within 1 %."""
     printed = TABLE_3_1[scheme][p]
-    found = cs.critical_step(direct(substeps=10), scheme(p), H_range=(printed * 0.97, printed * 1.03))
+    found = cs.critical_step(direct(substeps=10), scheme(p), step_range=(printed * 0.97, printed * 1.03))
     assert found == pytest.approx(printed, rel=0.01)
 
 
@@ -92,10 +92,10 @@ def test_penalty_shrinks_the_stable_step() -> None:
     """The stiffer the penalty spring, the smaller the critical macro step; all below the direct coupling's."""
 
     def limit(c: float) -> float:
-        return cs.critical_step(penalty(c, RAYLEIGH * c, substeps=4), cs.Jacobi(1), H_range=(4e-5, 4e-4))
+        return cs.critical_step(penalty(c, RAYLEIGH * c, substeps=4), cs.Jacobi(1), step_range=(4e-5, 4e-4))
 
     by_stiffness = [limit(c) for c in (1e6, 1e7, 1e8)]
-    attached = cs.critical_step(direct(substeps=10, extra_mass=DRIVEN_MASS), cs.Jacobi(1), H_range=(5e-4, 7e-4))
+    attached = cs.critical_step(direct(substeps=10, extra_mass=DRIVEN_MASS), cs.Jacobi(1), step_range=(5e-4, 7e-4))
     assert by_stiffness == sorted(by_stiffness, reverse=True)
     assert 0 < by_stiffness[-1]
     assert by_stiffness[0] < 0.5 * attached

@@ -73,7 +73,7 @@ METHODS = {
 @VERSIONS
 @pytest.mark.parametrize(
     "solver",
-    [{"solver": "dopri5"}, {"solver": "ode4", "h": 1e-5}, {"solver": "Radau"}],
+    [{"integrator": "dopri5"}, {"integrator": "ode4", "internal_step": 1e-5}, {"integrator": "Radau"}],
     ids=["dopri5", "ode4", "Radau"],
 )
 @pytest.mark.parametrize("method", METHODS)
@@ -83,9 +83,9 @@ def test_two_masses_give_the_numbers_of_native_subsystems(fmi, solver, method):
     The FMU gives exact Jacobians where the native subsystem is differenced, hence the wider bound there; both are also
     held against the exact solution.
     """
-    options = {"rtol": 1e-9, "atol": 1e-12, **solver} if "h" not in solver else solver
+    options = {"rtol": 1e-9, "atol": 1e-12, **solver} if "internal_step" not in solver else solver
     native = _coupled(_mass(SCHMOLL.x1, 0.0, **options), _mass_with_spring(**options))
-    t_end = 5e-4 if solver["solver"] == "Radau" else 2e-3
+    t_end = 5e-4 if solver["integrator"] == "Radau" else 2e-3
     run = partial(cs.simulate, t_end=t_end, method=METHODS[method], step=5e-5)
     expected, found = run(native), run(_fmus(fmi, **options))
     bound = 1e-12 if method in ("Jacobi", "Gauss-Seidel") else 1e-7
@@ -101,7 +101,7 @@ def test_two_masses_give_the_numbers_of_native_subsystems(fmi, solver, method):
 def test_semi_implicit_run_equals_the_linear_one(fmi):
     """With tight tolerances the run is that of the exactly propagated subsystems, Jacobians included."""
     run = partial(cs.simulate, t_end=2e-3, method=cs.SemiImplicit(degree=2), step=5e-5)
-    expected, found = run(force_displacement(SCHMOLL)), run(_fmus(fmi, solver="dopri5", rtol=1e-13, atol=1e-15))
+    expected, found = run(force_displacement(SCHMOLL)), run(_fmus(fmi, integrator="dopri5", rtol=1e-13, atol=1e-15))
     for channel in ("one.x", "one.v", "two.x", "two.v"):
         size = np.abs(expected[channel]).max()
         assert np.abs(found[channel] - expected[channel]).max() < 1e-10 * size
@@ -112,11 +112,11 @@ def test_semi_implicit_run_equals_the_linear_one(fmi):
 @pytest.mark.parametrize(
     ("options", "bound"),
     [
-        ({"solver": "dopri5"}, 1e-7),
-        ({"solver": "ode4", "h": 0.01}, 1e-7),
-        ({"solver": "ode1", "h": 0.01}, 1e-7),
-        ({"solver": "auto", "rtol": 1e-10}, 1e-7),
-        ({"solver": "Radau", "rtol": 1e-10, "atol": 1e-12}, 1e-7),
+        ({"integrator": "dopri5"}, 1e-7),
+        ({"integrator": "ode4", "internal_step": 0.01}, 1e-7),
+        ({"integrator": "ode1", "internal_step": 0.01}, 1e-7),
+        ({"integrator": "auto", "rtol": 1e-10}, 1e-7),
+        ({"integrator": "Radau", "rtol": 1e-10, "atol": 1e-12}, 1e-7),
     ],
     ids=["dopri5", "ode4", "ode1", "auto", "Radau"],
 )
@@ -147,7 +147,7 @@ def test_jacobian_over_the_step_agrees_with_central_differences(fmi, options, bo
 def test_exact_jacobians_bring_the_steps_down(fmi):
     """One call per subsystem and crossing, as with subsystems that know their Jacobian; differences cost more."""
     run = partial(cs.simulate, t_end=1e-3, step=5e-5)
-    system = _fmus(fmi, solver="dopri5")
+    system = _fmus(fmi, integrator="dopri5")
     exact = run(system, method=cs.SemiImplicit(degree=2))
     differenced = run(system, method=cs.SemiImplicit(degree=2, jacobian="difference"))
     native = run(force_displacement(SCHMOLL), method=cs.SemiImplicit(degree=2))
@@ -203,7 +203,7 @@ def test_state_and_equations(fmi):
     assert E is None
     assert rhs(0.0, np.array([1.0, 2.0]), np.array([3.0])).tolist() == [2.0, -1e4 - 4.0 + 3.0]
     assert output(0.0, np.array([1.0, 2.0]), np.array([3.0])).tolist() == [1.0, 2.0]
-    radius = cs.spectral_radius(_fmus(fmi, solver="dopri5"), cs.Jacobi(degree=1), 1e-5)
+    radius = cs.spectral_radius(_fmus(fmi, integrator="dopri5"), cs.Jacobi(degree=1), 1e-5)
     expected = cs.spectral_radius(force_displacement(SCHMOLL), cs.Jacobi(degree=1), 1e-5)
     assert radius == pytest.approx(expected, abs=1e-6)
 
@@ -236,22 +236,22 @@ def test_without_fmu_states_smooth_models_roll_back_by_their_continuous_states(f
 def test_stiff_models_change_the_solver(fmi, monkeypatch):
     """A spring of 1e12 N/m with critical damping over a step of 1 s: 1000 explicit steps are not enough."""
     stiff = {"c": 1e12, "d": 2e6, "m": 1.0}
-    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="auto", rtol=1e-6)
+    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, integrator="auto", rtol=1e-6)
     mass.start(0.0)
     x, v = mass.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.array([[1e12]])))
     assert x == pytest.approx(1.0, abs=1e-6)
     assert abs(v) < 1e-3
     assert mass._path.stiff
-    hard = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, solver="dopri5")
+    hard = ModelExchangeFmu(fmu("mass_me", fmi), parameters=stiff, start={"x": 0.0}, integrator="dopri5")
     hard.start(0.0)
     monkeypatch.setattr(trajectory, "MAX_STEPS", 1500)  # instead of 10 000, to save time
-    with pytest.raises(RuntimeError, match=r"more than 1500 steps .* solver='Radau'"):
+    with pytest.raises(RuntimeError, match=r"more than 1500 steps .* integrator='Radau'"):
         hard.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.array([[1e12]])))
 
 
 @VERSIONS
 def test_not_a_number_is_refused(fmi):
-    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters={"m": 1e-320}, solver="ode4", h=0.1)
+    mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters={"m": 1e-320}, integrator="ode4", internal_step=0.1)
     mass.start(0.0)
     with pytest.raises(cs.NonFiniteError, match=r"state \d became"):
         mass.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.ones((1, 1))))
@@ -260,9 +260,9 @@ def test_not_a_number_is_refused(fmi):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"solver": "magic"}, "unknown solver 'magic'; a model-exchange FMU takes one of auto, dopri5"),
-        ({"solver": "ode4"}, "needs h"),
-        ({"h": 0.1}, "chooses its own steps"),
+        ({"integrator": "magic"}, "unknown integrator 'magic'; a model-exchange FMU takes one of auto, dopri5"),
+        ({"integrator": "ode4"}, "needs internal_step"),
+        ({"internal_step": 0.1}, "chooses its own"),
         ({"rtol": -1.0}, "rtol must be a positive number"),
         ({"max_events": 0}, "max_events must be a whole number"),
         ({"parameters": {"stiffness": 1.0}}, "has no variable 'stiffness'"),
@@ -282,7 +282,7 @@ def test_a_co_simulation_fmu_is_refused():
 
 def test_arrays_of_states():
     """FMI 3.0: three states in one variable; exact solutions of x' = -k x + a + b s over one step."""
-    it = ModelExchangeFmu(event_fmu("vector", 3), solver="dopri5", rtol=1e-12, atol=1e-14)
+    it = ModelExchangeFmu(event_fmu("vector", 3), integrator="dopri5", rtol=1e-12, atol=1e-14)
     assert [(port.name, port.size) for port in (*it.inputs, *it.outputs)] == [("u", 3), ("x", 3), ("y", 3)]
     it.start(0.0)
     a, b, k = np.array([0.5, 1.0, -1.0]), np.array([1.0, 0.0, 2.0]), np.array([1.0, 2.0, 3.0])

@@ -14,7 +14,11 @@ from cosolve.signal import Polynomial
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
 SOLVERS = pytest.mark.parametrize(
     "options",
-    [{"solver": "dopri5"}, {"solver": "ode4", "h": 0.03}, {"solver": "Radau", "rtol": 1e-10, "atol": 1e-12}],
+    [
+        {"integrator": "dopri5"},
+        {"integrator": "ode4", "internal_step": 0.03},
+        {"integrator": "Radau", "rtol": 1e-10, "atol": 1e-12},
+    ],
     ids=["dopri5", "ode4", "Radau"],
 )
 G, E = 9.81, 0.7
@@ -67,7 +71,7 @@ def test_a_bouncing_ball_follows_the_closed_form(fmi, options, step):
 @VERSIONS
 def test_times_of_the_bounces(fmi):
     """Own steps end at events: the times at which the speed jumps, to 1e-12."""
-    ball = ModelExchangeFmu(fmu("ball_me", fmi), solver="dopri5")
+    ball = ModelExchangeFmu(fmu("ball_me", fmi), integrator="dopri5")
     ball.start(0.0)
     u = Polynomial(0.0, 2.0, np.zeros((1, 1)))
     t, found = 0.0, []
@@ -145,7 +149,11 @@ def test_jacobian_over_a_step_with_an_event_is_differenced(fmi):
 @pytest.mark.parametrize("step", [0.1, 0.04, 0.25], ids=["on the samples", "between", "several per step"])
 def test_a_sampled_controller_follows_the_exact_recursion(fmi, options, step):
     """`x' = -x + d`, `d = K (u - x)` at every sample: x_{k+1} = e x_k + (1 - e) d_k with e = exp(-TS)."""
-    options = {**options, "rtol": 1e-11, "atol": 1e-13} if "h" not in options else {**options, "h": 0.005}
+    options = (
+        {**options, "rtol": 1e-11, "atol": 1e-13}
+        if "internal_step" not in options
+        else {**options, "internal_step": 0.005}
+    )
     result = _run(ModelExchangeFmu(event_fmu("sampled", fmi), **options), 1.0, step, u=0.5)
     e = np.exp(-0.1)
     x, held = [1.0], []
@@ -163,7 +171,9 @@ def test_a_sampled_controller_follows_the_exact_recursion(fmi, options, step):
 @VERSIONS
 def test_samples_at_macro_points_stay_in_step_for_long(fmi):
     """4000 samples of 1e-3 s at macro points of 1e-3 s: never twice, never left out, whatever the roundings."""
-    sampled = ModelExchangeFmu(event_fmu("sampled", fmi), parameters={"ts": 1e-3}, solver="ode1", h=1e-3)
+    sampled = ModelExchangeFmu(
+        event_fmu("sampled", fmi), parameters={"ts": 1e-3}, integrator="ode1", internal_step=1e-3
+    )
     sampled.start(0.0)
     for n in range(4000):
         sampled.advance(n * 1e-3, (n + 1) * 1e-3, Polynomial(n * 1e-3, 1e-3, np.zeros((1, 1))))
@@ -297,7 +307,7 @@ def test_tunable_parameters_change_between_steps(fmi):
 @pytest.mark.parametrize("solver", ["auto", "Radau"])
 def test_models_without_states(fmi, solver):
     """Nothing to integrate, still events and outputs."""
-    it = ModelExchangeFmu(event_fmu("passing", fmi), solver=solver)
+    it = ModelExchangeFmu(event_fmu("passing", fmi), integrator=solver)
     it.start(0.0)
     y, _ = it.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.array([[1.0, 1.0, 2.0], [3.0, 0.0, 0.0]])))
     assert y == 8.0

@@ -19,8 +19,8 @@ STEPS = [0.1, 0.05, 0.025]
 T_END = 1.6
 
 BALLS = {
-    "model exchange 2.0": lambda: cs.load_fmu(fmu("ball_me", 2), outputs=["x", "v"], solver="dopri5"),
-    "model exchange 3.0": lambda: cs.load_fmu(fmu("ball_me", 3), outputs=["x", "v"], solver="dopri5"),
+    "model exchange 2.0": lambda: cs.load_fmu(fmu("ball_me", 2), outputs=["x", "v"], integrator="dopri5"),
+    "model exchange 3.0": lambda: cs.load_fmu(fmu("ball_me", 3), outputs=["x", "v"], integrator="dopri5"),
     "co-simulation 3.0": lambda: cs.load_fmu(fmu("ball", 3), outputs=["x", "v"]),
 }
 
@@ -64,7 +64,7 @@ def test_an_fmu_without_rollback_stops_under_explicit_methods(tmp_path):
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.label)
 def test_samples_are_macro_points(fmi, method):
     """Time events at 0, 0.1, 0.2, ... under a grid of 0.07; the follower x' = held - x sees each at once."""
-    sampled = cs.load_fmu(event_fmu("sampled", fmi), solver="dopri5")
+    sampled = cs.load_fmu(event_fmu("sampled", fmi), integrator="dopri5")
     follower = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["u"], outputs=["y"])
     system = cs.System({"sampled": sampled, "follower": follower})
     system.connect("sampled.held", "follower.u")

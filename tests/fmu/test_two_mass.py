@@ -41,7 +41,7 @@ def test_direct_feed_through(fmi, method):
 
 @cache
 def native_limit(kind: str, method: cs.Method) -> float:
-    limit = cs.critical_step(split(kind), method, H_range=(0.02, 0.09))
+    limit = cs.critical_step(split(kind), method, step_range=(0.02, 0.09))
     assert 0.02 < limit < 0.09
     return limit
 
@@ -59,7 +59,7 @@ LIMITS = [
 def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind, method):
     """States are set by initialising anew, so the stability analysis works on FMUs before a run."""
     limit = native_limit(kind, method)
-    found = cs.critical_step(fmu_split(kind, fmi), method, H_range=(0.97 * limit, 1.03 * limit))
+    found = cs.critical_step(fmu_split(kind, fmi), method, step_range=(0.97 * limit, 1.03 * limit))
     assert found == pytest.approx(limit, rel=1e-6)
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.method.constraint import limit_radius
 
 OF = ["one.x", "one.v", "one.a", "two.x", "two.v", "two.a"]
 TREATMENTS = [cs.Baumgarte(), cs.WeightedMultipliers(), cs.StabilisedIndex2()]
@@ -148,7 +147,7 @@ def test_unstable_combinations_are_refused_and_marginal_ones_warned_about() -> N
 
 def test_the_default_is_stable_for_degrees_0_to_3() -> None:
     for degree in range(4):
-        assert limit_radius(cs.Baumgarte(), degree) < 0.8
+        assert cs.Baumgarte().limit_radius(degree) < 0.8
         result = cs.simulate(joined(), t_end=2.0, step=1e-2, method=cs.SemiImplicit(degree))
         assert np.abs(result["one.x"] - result["two.x"]).max() < 1e-2
 

@@ -246,7 +246,7 @@ CHOICES = (
     SIMULATION,
     SIMULATION.replace('"semi-implicit"', '{name = "implicit", degree = 1, corrector = {name = "anderson", depth = 3}}')
     + 'startup = {name = "leader-follower-start", leader = "one"}\n',
-    SIMULATION.replace("0.01", "{rtol = 1e-4, atol = 1e-6, H_min = 1e-6}").replace(
+    SIMULATION.replace("0.01", "{rtol = 1e-4, atol = 1e-6, min_step = 1e-6}").replace(
         '"semi-implicit"', '{name = "gauss-seidel", degree = 2}'
     )
     + "workers = 2\n",

@@ -160,14 +160,14 @@ tol = 1e-9
 corrector = {name = "newton", refresh = "run"}
 [simulation.step]
 rtol = 1e-5
-H_max = 0.25
+max_step = 0.25
 [output]
 every = 2
 """
     described = load_system(write(tanks))
     assert isinstance(described.method, cs.Implicit)
     assert (described.method.tol, described.method.corrector.refresh) == (1e-9, "run")
-    assert described.step == cs.Adaptive(rtol=1e-5, H_max=0.25)
+    assert described.step == cs.Adaptive(rtol=1e-5, max_step=0.25)
     assert (described.t_start, described.t_end, described.workers, described.output.every) == (1.0, 3.0, 2, 2)
     result = described.run()
     assert (result.t[0], result.t[-1]) == (1.0, 3.0)

@@ -38,8 +38,8 @@ def test_a_method_survives_the_way_through_json(method):
 
 def test_only_what_differs_from_the_defaults_is_written():
     assert method_table(cs.SemiImplicit()) == {"name": "semi-implicit"}
-    assert step_table(cs.Adaptive(rtol=1e-3, H_max=0.5)) == {"rtol": 1e-3, "H_max": 0.5}
-    assert named.step_control(step_table(cs.Adaptive(rtol=1e-3, H_max=0.5))) == cs.Adaptive(rtol=1e-3, H_max=0.5)
+    assert step_table(cs.Adaptive(rtol=1e-3, max_step=0.5)) == {"rtol": 1e-3, "max_step": 0.5}
+    assert named.step_control(step_table(cs.Adaptive(rtol=1e-3, max_step=0.5))) == cs.Adaptive(rtol=1e-3, max_step=0.5)
     assert step_table(0.1) == 0.1
 
 

@@ -42,7 +42,7 @@ def spring(a, va, b, vb):
 
 def jitted(rhs=swing, solver: str = "ode4", x: float = 1.0) -> cs.Ode:
     h = 5e-4 if solver == "ode4" else None
-    return cs.Ode(rhs, motion, x0=[x, 0.0], inputs=["f"], outputs=["x", "v"], solver=solver, h=h)
+    return cs.Ode(rhs, motion, x0=[x, 0.0], inputs=["f"], outputs=["x", "v"], integrator=solver, internal_step=h)
 
 
 def linear(x: float = 0.3) -> cs.Linear:

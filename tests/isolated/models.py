@@ -27,8 +27,8 @@ def pendulum(solver: str = "auto", h: float | None = None) -> cs.Ode:
         x0=[1.0, 0.0],
         inputs=["torque"],
         outputs=["angle", "rate"],
-        solver=solver,
-        h=h,
+        integrator=solver,
+        internal_step=h,
     )
 
 

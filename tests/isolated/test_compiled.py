@@ -95,7 +95,7 @@ def test_same_bits(kind):
 def test_controlled_steps_are_undone_over_there(kind):
     """Rejected steps roll back; an adaptive integrator's memory goes along."""
     one, two = KINDS[kind]
-    run = {"method": cs.SemiImplicit(1), "step": cs.Adaptive(rtol=1e-4, H_init=1e-2), "t_end": 2.0}
+    run = {"method": cs.SemiImplicit(1), "step": cs.Adaptive(rtol=1e-4, first_step=1e-2), "t_end": 2.0}
     expected = cs.simulate(coupled(one(), two()), **run, compiled=False)
     found = cs.simulate(coupled(one(), cs.Isolated(two, timeout=60.0)), **run, compiled=True)
     assert expected.stats.rejected > 0
@@ -291,7 +291,7 @@ def test_why_not():
 
 
 def test_without_memory_for_it_the_readable_engine_runs(apart, monkeypatch):
-    assert apart.transport == "shared memory"
+    assert apart.transport == "shared_memory"
 
     def full(message):
         raise OSError(28, "No space left on device")

@@ -22,7 +22,7 @@ from cosolve.signal import Polynomial
 ROOT = Path(__file__).parents[2]
 
 
-def _run(deed, *, timeout=60.0, transport="shared memory", log=None):
+def _run(deed, *, timeout=60.0, transport="shared_memory", log=None):
     apart = cs.Isolated(partial(models.Bad, deed), timeout=timeout, transport=transport, name="tool", log=log)
     system = cs.System({"good": models.Plain(), "tool": apart})
     system.connect("good.x", "tool.u")
@@ -35,12 +35,12 @@ def _run(deed, *, timeout=60.0, transport="shared memory", log=None):
 @pytest.mark.parametrize(
     ("deed", "expected", "transport"),
     [
-        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "shared memory"),
+        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "shared_memory"),
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "pipe"),
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "tcp"),
-        ("exit", "ended with exit code 3; its last words: about to exit / licence server not found", "shared memory"),
-        ("sys.exit", "ended with exit code 4", "shared memory"),
-        ("kill", r"was ended \(signal 9, SIGKILL\)", "shared memory"),
+        ("exit", "ended with exit code 3; its last words: about to exit / licence server not found", "shared_memory"),
+        ("sys.exit", "ended with exit code 4", "shared_memory"),
+        ("kill", r"was ended \(signal 9, SIGKILL\)", "shared_memory"),
     ],
 )
 def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, transport):
@@ -56,7 +56,7 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
     assert not apart._worker.alive
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
 def test_a_hang_is_ended_by_the_timeout(transport):
     error, apart = _run("hang", timeout=1.0, transport=transport)
     assert "gave no answer within 1 s and was ended; its last words: about to hang; raise timeout" in str(error)
@@ -131,7 +131,7 @@ def test_the_log_is_kept_where_asked(tmp_path):
         (models.pendulum(), {}, "this Ode cannot be sent to another process"),
         (42, {}, "not 42"),
         ("nonsense", {}, "'module:function'"),
-        (models.Plain, {"transport": "carrier pigeon"}, "transport must be one of 'shared memory', 'pipe', 'tcp'"),
+        (models.Plain, {"transport": "carrier pigeon"}, "transport must be one of 'shared_memory', 'pipe', 'tcp'"),
         (models.Plain, {"timeout": -1.0}, "timeout must be a positive number"),
     ],
 )
@@ -268,7 +268,7 @@ def test_workers_end_with_their_run(tmp_path, how):
         assert said.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
 def test_sigterm_ends_a_busy_process(tmp_path, transport):
     """Wherever it is; the run says so and keeps its result."""
     log = tmp_path / "log"

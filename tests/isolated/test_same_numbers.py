@@ -9,7 +9,7 @@ from tests.isolated import models
 import cosolve as cs
 from cosolve.signal import Polynomial
 
-TRANSPORTS = ("shared memory", "pipe", "tcp")
+TRANSPORTS = ("shared_memory", "pipe", "tcp")
 
 
 def _coupled(wrap, kind=""):

@@ -40,13 +40,13 @@ def second_body(solver="auto", step=1e-3):
         initialAngularVelocity=T @ omega,
         gravity=GRAVITY,
     )
-    return ExudynModel(mbs, {"eye": (body, POINT_2)}, step=step, solver=solver)
+    return ExudynModel(mbs, {"eye": (body, POINT_2)}, internal_step=step, integrator=solver)
 
 
 def joined(model):
     joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2, name="cardan")
     mixed = {"one": models()["one"], "two": model}
-    return cs.assemble(mixed, [joint], correction=False, integrator="rk4", step=1e-3)
+    return cs.assemble(mixed, [joint], correction=False, integrator="rk4", internal_step=1e-3)
 
 
 def method(degree=0):
@@ -161,9 +161,9 @@ def test_bad_input():
     with pytest.raises(cs.SetupError, match="sits on a Ground; joints need a rigid body"):
         ExudynModel(mbs, {"tip": (ground, (0, 0, 0))})
     with pytest.raises(cs.SetupError, match="unknown solver 'euler'"):
-        ExudynModel(mbs, {}, solver="euler")
+        ExudynModel(mbs, {}, integrator="euler")
     with pytest.raises(cs.SetupError, match="step must be a positive number"):
-        ExudynModel(mbs, {}, step=0)
+        ExudynModel(mbs, {}, internal_step=0)
     mixed = {"one": models()["one"], "two": second_body()}
     joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2)
     with pytest.raises(cs.SetupError, match=r"Exudyn models take no correction of positions"):
@@ -200,9 +200,11 @@ def test_exudyn_mechanism_with_joints_inside_is_coupled_to_a_native_body():
         mbs.CreateSphericalJoint(itemNumbers=[ground, body], position=[0, 0, 0])
         lower = cs.MultibodyModel(gravity=(0, 0.5, -9.81))
         native(lower, 1)
-        upper = ExudynModel(mbs, {"tip": (body, (0.5, 0, 0))}, step=H / 4)
+        upper = ExudynModel(mbs, {"tip": (body, (0.5, 0, 0))}, internal_step=H / 4)
         joint = cs.Joint("spherical", "upper.tip", "lower.left 1", name="middle")
-        system = cs.assemble({"upper": upper, "lower": lower}, [joint], correction=False, integrator="rk4", step=H)
+        system = cs.assemble(
+            {"upper": upper, "lower": lower}, [joint], correction=False, integrator="rk4", internal_step=H
+        )
         method = cs.SemiImplicit(0, final_update=False, constraints=cs.Baumgarte(beta=8e-3, gamma=0.0))
         result = cs.simulate(system, t_end=0.1, step=H, method=method)
         every = round(0.02 / H)

@@ -38,7 +38,7 @@ def reference(kind):
 def run(kind, approach="force/force", degree=1, H=2e-3, method=cs.SemiImplicit, **changes):
     arguments, _ = KINDS[kind]
     joint = cs.Joint(kind, "one.at", "two.at", name="j", approach=approach, **{**arguments, **changes})
-    system = cs.assemble(models(), [joint], integrator="rk4", step=H)
+    system = cs.assemble(models(), [joint], integrator="rk4", internal_step=H)
     return cs.simulate(system, t_end=T_END, step=H, method=method(degree=degree))
 
 
@@ -111,7 +111,7 @@ def test_alternative_form_converges_to_the_same_motion_with_three_conditions():
     joint = cs.Joint(
         "perpendicular", "one.at", "two.at", name="j", formulation="alternative", **KINDS["perpendicular"][0]
     )
-    system = cs.assemble(models(), [joint], integrator="rk4", step=1e-3)
+    system = cs.assemble(models(), [joint], integrator="rk4", internal_step=1e-3)
     assert system.plan().n_z == 3
     errors = [error("perpendicular", degree=1, H=H, formulation="alternative") for H in (2e-3, 1e-3)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.15)
@@ -138,7 +138,7 @@ def test_simplified_form_leaves_one_condition_that_reacts():
     joint = cs.Joint(
         "perpendicular", "one.at", "two.at", name="j", formulation="simplified", **KINDS["perpendicular"][0]
     )
-    plan = cs.assemble(models(), [joint], integrator="rk4", step=1e-3).plan()
+    plan = cs.assemble(models(), [joint], integrator="rk4", internal_step=1e-3).plan()
     crew = Crew(plan)
     _, z = crew.start(0.0)
     trial = Trial(crew, History(z, 1), Window(0.0, 1e-3, 1e-3), 0)

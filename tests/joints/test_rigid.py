@@ -52,7 +52,7 @@ def joint(kind):
 
 
 def run(kind, H, treatment, degree=0, correction=False):
-    system = cs.assemble(models(), [joint(kind)], integrator="rk4", step=H, correction=correction)
+    system = cs.assemble(models(), [joint(kind)], integrator="rk4", internal_step=H, correction=correction)
     method = cs.SemiImplicit(degree, final_update=False, constraints=treatment)
     return system, cs.simulate(system, t_end=T_END, step=H, method=method)
 
@@ -130,7 +130,9 @@ def test_long_levers_need_the_corrected_sign_of_the_projection():
         )
         model.marker("at", "body", point)
         made[name] = model
-    system = cs.assemble(made, [cs.Joint("spherical", "one.at", "two.at", name="j")], integrator="rk4", step=1e-3)
+    system = cs.assemble(
+        made, [cs.Joint("spherical", "one.at", "two.at", name="j")], integrator="rk4", internal_step=1e-3
+    )
     method = cs.SemiImplicit(0, final_update=False, constraints=cs.StabilisedIndex2())
     result = cs.simulate(system, t_end=0.1, step=1e-3, method=method)
     g = np.abs(cs.constraint_residuals(system, result)["j"]).max(axis=(1, 2))
@@ -148,7 +150,7 @@ def test_markers_axes_are_used_without_an_axis():
     by_marker = cs.Joint("revolute", "one.turned", "two.turned", name="j")
     ends = []
     for made in (by_marker, joint("revolute")):
-        system = cs.assemble(turned, [made], integrator="rk4", step=2e-3)
+        system = cs.assemble(turned, [made], integrator="rk4", internal_step=2e-3)
         method = cs.SemiImplicit(1, constraints=cs.Baumgarte())
         ends.append(states(cs.simulate(system, t_end=0.02, step=2e-3, method=method), "j")[-1])
     np.testing.assert_allclose(*ends, atol=1e-9)
@@ -168,7 +170,7 @@ def test_several_joints_between_three_subsystems():
         cs.Joint("universal", "a.right", "b.left", axis=(0, 1, 0), second_axis=(0, 0, 1), name="stiff"),
         cs.Joint("spherical", "b.right", "c.left", stiffness=2e3, damping=5.0, name="soft"),
     ]
-    system = cs.assemble(made, joints, integrator="rk4", step=1e-3)
+    system = cs.assemble(made, joints, integrator="rk4", internal_step=1e-3)
     assert system.plan().n_z == 4 + 4 + 8 + 3  # multipliers, corrections, two copied orientations; force
     result = cs.simulate(system, t_end=0.05, step=1e-3, method=cs.SemiImplicit(1, constraints=cs.Baumgarte()))
     momentum = sum(result[f"{name}_v"] for name in ("a.stiff", "b.stiff", "c.soft"))
@@ -191,7 +193,7 @@ def test_approximate_jacobian_loses_stability_with_strong_damping():
             )
             made[name] = model
         joint = cs.Joint("spherical", "one.body", "two.body", name="j")
-        system = cs.assemble(made, [joint], correction=False, jacobian=jacobian, integrator="rk4", step=1e-4)
+        system = cs.assemble(made, [joint], correction=False, jacobian=jacobian, integrator="rk4", internal_step=1e-4)
         method = cs.SemiImplicit(1, final_update=False, constraints=cs.WeightedMultipliers(1, 1))
         return cs.spectral_radius(system, method, 1e-3)
 
@@ -201,7 +203,7 @@ def test_approximate_jacobian_loses_stability_with_strong_damping():
 
 def test_fully_implicit_reaches_the_tolerance_with_all_treatments():
     for treatment, correction in ((cs.Baumgarte(), False), (cs.StabilisedIndex2(), True)):
-        system = cs.assemble(models(), [joint("revolute")], integrator="rk4", step=5e-3, correction=correction)
+        system = cs.assemble(models(), [joint("revolute")], integrator="rk4", internal_step=5e-3, correction=correction)
         method = cs.Implicit(0, tol=1e-11, constraints=treatment)
         result = cs.simulate(system, t_end=0.05, step=5e-3, method=method)
         assert result.stats.unconverged == 0
@@ -235,7 +237,7 @@ def test_joint_to_a_driven_body():
         support(made["drive"])
         pendulum(made["load"])
         pin = cs.Joint("spherical", "load.top", "drive.pin", name="pin")
-        system = cs.assemble(made, [pin], correction=False, integrator="rk4", step=H)
+        system = cs.assemble(made, [pin], correction=False, integrator="rk4", internal_step=H)
         method = cs.SemiImplicit(1, final_update=False, constraints=cs.Baumgarte(beta=4e-3, gamma=4e-6))
         result = cs.simulate(system, t_end=0.1, step=H, method=method)
         errors.append(np.abs(result["load.pin_r"][:: round(0.02 / H)] - exact).max())

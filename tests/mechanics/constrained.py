@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.multibody.model.arrays import Matrix, Vector
 
-FORMS = ("index 1", "baumgarte", "ggl", "projection", "position projection")
+FORMS = ("index_1", "baumgarte", "ggl", "projection", "position_projection")
 
 _SIXTH = np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6])
 _DIVERGED = 1e3  # a constraint violated by this much: the run is lost
@@ -161,7 +161,7 @@ def integrate_constrained(
             q, v, lam, mu = _radau_step(system, t, h, q, v, lam, stages)
         else:
             q, v, lam = rk4_step(system, t, h, q, v, a, b)
-            if form != "baumgarte" and form != "index 1":
+            if form != "baumgarte" and form != "index_1":
                 q, v = system.project(q, v, velocity=form == "projection")
         if (k + 1) % every == 0 or k + 1 == count:
             violation = np.abs(system.c(q)).max(initial=0.0)

@@ -71,8 +71,8 @@ def minimal_crank():
         x0=[np.pi / 4, 0.0],
         inputs=["lam", "phi2"],
         outputs=["phi", "x", "y"],
-        solver="ode4",
-        h=H / SUBSTEPS,
+        integrator="ode4",
+        internal_step=H / SUBSTEPS,
     )
 
 
@@ -89,8 +89,8 @@ def lever(lam="lam"):
         x0=[np.pi / 2, 0.0],
         inputs=[lam, "x1", "y1", "phi1"],
         outputs=["phi"],
-        solver="ode4",
-        h=H / SUBSTEPS,
+        integrator="ode4",
+        internal_step=H / SUBSTEPS,
     )
 
 
@@ -149,7 +149,7 @@ def test_the_multibody_subsystem_does_the_same(minimal):
     model.marker("pin", "crank", (-L1 / 2, 0, 0))
     model.joint("hinge", "revolute", "pin", "ground")
     crank = cs.MultibodySubsystem(
-        model, integrator="rk4", step=H / SUBSTEPS, ends=[_Lever()], monitors=["position_residual"]
+        model, integrator="rk4", internal_step=H / SUBSTEPS, ends=[_Lever()], monitors=["position_residual"]
     )
     system = cs.System({"one": crank, "two": lever(("lam", 1))})  # a joint end has vector inputs
 

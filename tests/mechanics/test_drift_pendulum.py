@@ -22,7 +22,7 @@ def residuals(motion):
 
 @pytest.fixture(scope="module")
 def plain():
-    return run("index 1", 100)
+    return run("index_1", 100)
 
 
 @pytest.mark.covers("DR-01")
@@ -36,7 +36,7 @@ def test_plain_index_1_drifts_with_the_square_of_time(plain):
 
 @pytest.mark.covers("DR-01")
 def test_plain_drift_has_the_order_of_the_integrator(plain):
-    half = run("index 1", 10, h=0.005)
+    half = run("index_1", 10, h=0.005)
     assert residuals(plain)[0][:1001].max() / residuals(half)[0].max() == pytest.approx(16.0, rel=0.01)
     assert residuals(half)[0].max() == pytest.approx(4.49e-6, rel=0.01)
 
@@ -45,7 +45,7 @@ def test_plain_drift_has_the_order_of_the_integrator(plain):
 @pytest.mark.covers("DR-01")
 def test_plain_index_1_loses_the_pendulum_in_the_end():
     with pytest.raises(NonFiniteError, match="diverged at t = 98") as caught:  # the length has shrunk to nothing
-        run("index 1", 1000)
+        run("index_1", 1000)
     assert caught.value.time == pytest.approx(989, abs=1)
 
 
@@ -149,7 +149,7 @@ def test_projection_of_positions_and_velocities():
 
 @pytest.mark.covers("DR-05")
 def test_projection_of_positions_alone_is_not_enough():
-    motion = run("position projection", 100)
+    motion = run("position_projection", 100)
     c, rate = residuals(motion)
     assert c.max() < 1e-13
     assert rate.max() == pytest.approx(1.44e-4, rel=0.02)  # as without any remedy
@@ -159,7 +159,7 @@ def test_projection_of_positions_alone_is_not_enough():
 @pytest.mark.slow
 @pytest.mark.covers("DR-05")
 def test_projections_over_1000_seconds():
-    both, alone = run("projection", 1000), run("position projection", 1000)
+    both, alone = run("projection", 1000), run("position_projection", 1000)
     assert np.abs(pendulum_energy(both)).max() == pytest.approx(1.6e-4, rel=0.05)
     assert max(r.max() for r in residuals(both)) < 1e-13
     assert np.abs(pendulum_energy(alone)).max() == pytest.approx(4.9, rel=0.02)

@@ -88,17 +88,20 @@ def test_parts(call, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "index 3"}, "MultibodySubsystem: unknown form 'index 3'; choose one of index 1"),
+        ({"form": "index_3"}, "MultibodySubsystem: unknown form 'index_3'; choose one of index_1"),
         ({"integrator": "euler"}, "MultibodySubsystem: unknown integrator 'euler'"),
         ({"coordinates": "cardan"}, "MultibodySubsystem: unknown coordinates 'cardan'"),
-        ({"form": "ggl", "integrator": "rk4", "step": 1e-3}, "'ggl' is of index 2 and needs integrator='radau'"),
-        ({"integrator": "rk4"}, "integrator 'rk4' takes fixed steps and needs step > 0; got step=None"),
+        (
+            {"form": "ggl", "integrator": "rk4", "internal_step": 1e-3},
+            "'ggl' is of index 2 and needs integrator='radau'",
+        ),
+        ({"integrator": "rk4"}, "integrator 'rk4' takes fixed steps and needs internal_step > 0; got None"),
         ({"form": "ggl"}, "integrator 'radau' takes fixed steps"),
-        ({"step": 1e-3}, "step belongs to 'rk4' and 'radau'"),
+        ({"internal_step": 1e-3}, "internal_step belongs to 'rk4' and 'radau'"),
         ({"rtol": 0.0}, "rtol must be a positive number"),
         ({"alpha": 1.0}, "alpha and beta belong to form='baumgarte'"),
         ({"form": "baumgarte", "alpha": -1.0}, "alpha must be a number not below zero"),
-        ({"integrator": "radau", "step": 1e-3, "stages": 4}, "stages of Radau IIA must be 2 or 3"),
+        ({"integrator": "radau", "internal_step": 1e-3, "stages": 4}, "stages of Radau IIA must be 2 or 3"),
         ({"initial": "guess"}, "initial must be 'refuse' or 'find'"),
         ({"redundant": "ignore"}, "redundant must be 'refuse' or 'drop'"),
         ({"ports": ["tip"]}, "port 'tip' is not a marker of the model; there are ground, ball"),
@@ -134,20 +137,24 @@ def test_an_end_of_an_unknown_body():
 @pytest.mark.covers("DR-03")
 def test_baumgarte_warns_where_rk4_would_be_unstable():
     with pytest.warns(UserWarning, match=r"alpha h = 3; RK4 is unstable above 2.78: take alpha below 250"):
-        crank = cs.MultibodySubsystem(slider_crank_model(), form="baumgarte", beta=300.0, integrator="rk4", step=0.01)
+        crank = cs.MultibodySubsystem(
+            slider_crank_model(), form="baumgarte", beta=300.0, integrator="rk4", internal_step=0.01
+        )
     crank.start(0.0)
     with pytest.raises(cs.SimulationError):
         cross(crank, 0.0, 5.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fine = cs.MultibodySubsystem(slider_crank_model(), form="baumgarte", beta=200.0, integrator="rk4", step=0.01)
+        fine = cs.MultibodySubsystem(
+            slider_crank_model(), form="baumgarte", beta=200.0, integrator="rk4", internal_step=0.01
+        )
     fine.start(0.0)
     cross(fine, 0.0, 5.0)
     assert max(abs(c) for c, _ in fine.constraint_residuals().values()) < 1e-2
 
 
 def test_infinite_inputs_stop_with_the_body():
-    ball = cs.MultibodySubsystem(model_with_ball(), ports=["ball"], integrator="rk4", step=1e-2)
+    ball = cs.MultibodySubsystem(model_with_ball(), ports=["ball"], integrator="rk4", internal_step=1e-2)
     ball.start(0.0)
     with pytest.raises(cs.NonFiniteError, match="body 'ball' became infinite or not a number"):
         cross(ball, 0.0, 0.1, [np.nan, 0, 0, 0, 0, 0])
@@ -167,7 +174,7 @@ def test_too_stiff_for_the_explicit_integrator():
     ball.start(0.0)
     with pytest.raises(cs.SubsystemError, match="use integrator='radau' with a step"):
         cross(ball, 0.0, 1.0)
-    stiff = cs.MultibodySubsystem(model, integrator="radau", step=0.01)
+    stiff = cs.MultibodySubsystem(model, integrator="radau", internal_step=0.01)
     stiff.start(0.0)
     cross(stiff, 0.0, 1.0)
     assert stiff.state_of("ball")[2] == pytest.approx(-1.0, abs=1e-9)

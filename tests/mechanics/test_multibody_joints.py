@@ -140,7 +140,7 @@ def spatial_four_bar(**options):
 
 @pytest.mark.covers("SC-48")
 @pytest.mark.parametrize(
-    "options", [{"rtol": 1e-9}, {"form": "ggl", "step": 5e-3}, {"integrator": "radau", "step": 5e-3}]
+    "options", [{"rtol": 1e-9}, {"form": "ggl", "internal_step": 5e-3}, {"integrator": "radau", "internal_step": 5e-3}]
 )
 def test_closed_spatial_four_bar(options):
     bar = spatial_four_bar(**options)
@@ -151,7 +151,7 @@ def test_closed_spatial_four_bar(options):
         y = cross(bar, 0.1 * k, 0.1 * (k + 1))
         worst = max(worst, *y[1:3])
     assert worst < 1e-12  # 1e-9 at both levels would do
-    assert y[0] == pytest.approx(y0[0], abs=1e-4 if "step" in options else 1e-6)
+    assert y[0] == pytest.approx(y0[0], abs=1e-4 if "internal_step" in options else 1e-6)
     assert len(y) == 3 + 17
     reference = spatial_four_bar(rtol=1e-11, atol=1e-12)
     reference.start(0.0)
@@ -255,7 +255,7 @@ def test_a_start_that_cannot_be_made_consistent_is_refused():
 
 @pytest.mark.parametrize("python_load", [False, True])
 @pytest.mark.parametrize(
-    "options", [{"integrator": "rk4", "step": 2e-3}, {"rtol": 1e-8}, {"form": "ggl", "step": 5e-3}]
+    "options", [{"integrator": "rk4", "internal_step": 2e-3}, {"rtol": 1e-8}, {"form": "ggl", "internal_step": 5e-3}]
 )
 def test_passing_a_singular_position_is_reported(options, python_load):
     # a parallelogram folds flat: there crank and coupler are in line and the motion can branch

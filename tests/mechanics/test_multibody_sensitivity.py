@@ -59,10 +59,10 @@ def jacobian_and_reference(H, eps, degree=1, **options):
 @pytest.mark.parametrize(
     "options",
     [
-        {"integrator": "rk4", "step": 0.01},
-        {"form": "index 1", "integrator": "rk4", "step": 0.01},
-        {"form": "position projection", "integrator": "rk4", "step": 0.01},
-        {"form": "baumgarte", "beta": 20.0, "integrator": "rk4", "step": 0.01},
+        {"integrator": "rk4", "internal_step": 0.01},
+        {"form": "index_1", "integrator": "rk4", "internal_step": 0.01},
+        {"form": "position_projection", "integrator": "rk4", "internal_step": 0.01},
+        {"form": "baumgarte", "beta": 20.0, "integrator": "rk4", "internal_step": 0.01},
         {"rtol": 1e-8},
     ],
 )
@@ -76,8 +76,8 @@ def test_agrees_with_differences_over_a_long_step(options, degree):
 
 def test_keeps_its_digits_over_a_short_step():
     # With H = 1e-4 a force of 1 N moves the body by 5e-9 m: differences with the usual increment are noise.
-    J, noisy = jacobian_and_reference(1e-4, 1e-5, integrator="rk4", step=1e-4)
-    _, better = jacobian_and_reference(1e-4, 1.0, integrator="rk4", step=1e-4)
+    J, noisy = jacobian_and_reference(1e-4, 1e-5, integrator="rk4", internal_step=1e-4)
+    _, better = jacobian_and_reference(1e-4, 1.0, integrator="rk4", internal_step=1e-4)
     force, position = slice(0, 3), slice(0, 3)
     size = np.abs(better[position, force]).max()
     assert np.abs(J - better)[position, force].max() / size < 1e-6
@@ -91,7 +91,7 @@ def test_semi_implicit_runs_use_it():
             model = cs.MultibodyModel()
             model.body("ball", 1.0, [0.1, 0.1, 0.1], position=(0.0 if name == "one" else 1.0, 0, 0))
             bodies[name] = cs.MultibodySubsystem(
-                model, ports=[("ball", ["force"])], integrator="rk4", step=1e-3, sensitivities=sensitivities
+                model, ports=[("ball", ["force"])], integrator="rk4", internal_step=1e-3, sensitivities=sensitivities
             )
         system = cs.System(bodies)
         system.law(
@@ -107,7 +107,7 @@ def test_semi_implicit_runs_use_it():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"integrator": "radau", "step": 1e-3}, "integrator='radau'"),
+        ({"integrator": "radau", "internal_step": 1e-3}, "integrator='radau'"),
         ({"monitors": ["energy"]}, "monitors"),
     ],
 )

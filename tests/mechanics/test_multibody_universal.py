@@ -39,9 +39,9 @@ def universal_joint(**options):
     "options",
     [
         {"rtol": 1e-10, "atol": 1e-12},
-        {"form": "ggl", "step": 5e-3},
-        {"form": "baumgarte", "beta": 20.0, "integrator": "rk4", "step": 2e-3},
-        {"integrator": "radau", "step": 5e-3},
+        {"form": "ggl", "internal_step": 5e-3},
+        {"form": "baumgarte", "beta": 20.0, "integrator": "rk4", "internal_step": 2e-3},
+        {"integrator": "radau", "internal_step": 5e-3},
     ],
 )
 def test_values_of_the_prototype(options):

@@ -68,7 +68,7 @@ def test_a_run_that_stopped_says_when_and_why(tmp_path, read):
     def rhs(t, x, u):
         return -x + u if t < 0.55 else np.full_like(x, np.nan)
 
-    tank = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"], solver="ode4", h=0.05)
+    tank = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"], integrator="ode4", internal_step=0.05)
     system = cs.System({"tank": tank})
     system.set("tank.q", 0.0)
     with pytest.raises(cs.SimulationError) as stopped:
@@ -161,7 +161,7 @@ def test_the_history_of_a_controlled_run_is_drawn(tmp_path, read):
     system = cs.System({"one": tank(1.0), "two": tank(0.0)})
     system.connect("one.h", "two.q")
     system.connect("two.h", "one.q")
-    result = cs.simulate(system, t_end=1.0, method=cs.Implicit(), step=cs.Adaptive(rtol=1e-3, H_init=0.2))
+    result = cs.simulate(system, t_end=1.0, method=cs.Implicit(), step=cs.Adaptive(rtol=1e-3, first_step=0.2))
     page = read(write_report(result, tmp_path / "report.html"))
     for title in ("macro step H", "interface residual left", "error estimate / tolerance"):
         assert title in page.text

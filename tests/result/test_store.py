@@ -93,7 +93,7 @@ def test_a_run_that_stops_early_keeps_its_rows_and_its_reason(tmp_path):
             raise RuntimeError("valve stuck")
         return -x
 
-    ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"], solver="ode4", h=0.1)
+    ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"], integrator="ode4", internal_step=0.1)
     with pytest.raises(cs.SimulationError, match="valve stuck") as stopped:
         cs.simulate(cs.System({"tank": ode}), t_end=1.0, method=cs.Jacobi(), step=0.1, save=tmp_path / "run.h5")
     kept = load(tmp_path / "run.h5")

@@ -28,8 +28,8 @@ def chain(count):
             x0=[0.0],
             inputs=["left", "right"],
             outputs=["x"],
-            solver="ode4",
-            h=H,
+            integrator="ode4",
+            internal_step=H,
         )
         for i in range(count)
     }

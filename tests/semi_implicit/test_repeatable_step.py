@@ -22,7 +22,7 @@ def oscillator_of_odes(solver, **options):
             x0=[x, v],
             inputs=["f"],
             outputs=["x", "v"],
-            solver=solver,
+            integrator=solver,
             **options,
         )
 
@@ -40,7 +40,7 @@ def oscillator_of_odes(solver, **options):
         split("F/D"),
         split("D/D"),
         oscillator_of_odes("dopri5"),
-        oscillator_of_odes("ode4", h=2e-4),
+        oscillator_of_odes("ode4", internal_step=2e-4),
         oscillator_of_odes("Radau"),
         oscillator_of_odes("BDF"),
         oscillator_of_odes("cvode"),

@@ -158,7 +158,7 @@ def test_eight_digits():
 def test_explicit_critical_steps(kind, limits):
     """First H >= 0.01 with rho > 1, to the last printed digit; rho straddles 1 there."""
     for k, expected in enumerate(limits):
-        found = cs.critical_step(split(kind), cs.Jacobi(degree=k), H_range=(0.01, 0.5))
+        found = cs.critical_step(split(kind), cs.Jacobi(degree=k), step_range=(0.01, 0.5))
         if np.isinf(expected):
             assert np.isinf(found)
             continue
@@ -182,7 +182,7 @@ def test_explicit_critical_steps(kind, limits):
 )
 def test_semi_implicit_critical_steps(kind, k, expected):
     """Semi-implicit limits of 3.1 to the last printed digit (windows: the method is not unconditionally stable)."""
-    found = cs.critical_step(split(kind), cs.SemiImplicit(degree=k), H_range=(0.01, 0.13))
+    found = cs.critical_step(split(kind), cs.SemiImplicit(degree=k), step_range=(0.01, 0.13))
     assert found == pytest.approx(expected, abs=6e-5)
     below, above = (radius(cs.SemiImplicit, kind, k, found * f) for f in (0.999, 1.001))
     assert below < 1.0 < above
@@ -193,7 +193,7 @@ def test_semi_implicit_critical_steps(kind, k, expected):
 @pytest.mark.parametrize(("kind", "k"), [("F/F", 0), ("F/D", 1), ("D/F", 0), ("D/F", 1), ("D/D", 1), ("D/D", 2)])
 def test_semi_implicit_without_limit(kind, k):
     """None up to H = 0.5 on a 2 % grid."""
-    assert np.isinf(cs.critical_step(split(kind), cs.SemiImplicit(degree=k), H_range=(0.01, 0.5)))
+    assert np.isinf(cs.critical_step(split(kind), cs.SemiImplicit(degree=k), step_range=(0.01, 0.5)))
 
 
 @pytest.mark.covers("SL-10")

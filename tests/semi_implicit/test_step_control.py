@@ -64,7 +64,7 @@ def kicked(rate_jump_at, solver="dopri5"):
         extra = 2e5 if t >= rate_jump_at else 0.0
         return np.array([s[1], (-P.c1 * s[0] - P.d1 * s[1] + u[0] + extra) / P.m1])
 
-    one = cs.Ode(push, lambda t, s, u: s, x0=[P.x1, P.v1], inputs=["f"], outputs=["x", "v"], solver=solver)
+    one = cs.Ode(push, lambda t, s, u: s, x0=[P.x1, P.v1], inputs=["f"], outputs=["x", "v"], integrator=solver)
     base = split("F/F")
     system = cs.System({"one": one, "two": base.subsystems["two"]})
     law = base.plan().blocks[0].function

@@ -32,7 +32,7 @@ def mass(m, c, d, x, v, solver, foreign, **options):
     """One mass as an `Ode`: driven by a force, or by the motion of the other mass."""
     rhs = right_hand_side(m, c, d, foreign)
     inputs = ["foreign_x", "foreign_v"] if foreign else ["f"]
-    return cs.Ode(rhs, lambda t, s, u: s, x0=[x, v], inputs=inputs, outputs=["x", "v"], solver=solver, **options)
+    return cs.Ode(rhs, lambda t, s, u: s, x0=[x, v], inputs=inputs, outputs=["x", "v"], integrator=solver, **options)
 
 
 def system(kind, solver, **options):
@@ -69,7 +69,7 @@ TIGHT = {"rtol": 1e-9, "atol": 1e-9}
     [
         ("dopri5", TIGHT),
         ("auto", TIGHT),
-        ("ode4", {"h": 1e-4}),
+        ("ode4", {"internal_step": 1e-4}),
         ("RK45", TIGHT),
         ("DOP853", TIGHT),
         ("Radau", TIGHT),
@@ -88,7 +88,7 @@ def test_inner_solvers_agree_with_exact_propagation(kind, solver, options):
 def test_ten_substeps_of_rk4_are_invisible():
     """The prototype's inner solver: RK4 with 10 substeps, T = 0.5, within 1.7e-11 in x and 7e-10 in v."""
     method = cs.SemiImplicit(degree=2, jacobian="difference")
-    real = cs.simulate(system("F/F", "ode4", h=1e-4), t_end=0.5, method=method, step=1e-3)
+    real = cs.simulate(system("F/F", "ode4", internal_step=1e-4), t_end=0.5, method=method, step=1e-3)
     ideal = cs.simulate(split("F/F"), t_end=0.5, method=method, step=1e-3)
     assert max(np.abs(real[n] - ideal[n]).max() for n in ("one.x", "two.x")) < 2e-11
     assert max(np.abs(real[n] - ideal[n]).max() for n in ("one.v", "two.v")) < 1e-9

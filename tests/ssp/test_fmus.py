@@ -104,7 +104,10 @@ def pair(drives):
 
 
 def test_a_written_system_reads_back_to_the_same_run(tmp_path):
-    method, step = cs.Implicit(degree=2, tol=1e-9, corrector=cs.IqnIls(reuse=2)), cs.Adaptive(rtol=1e-4, H_init=1e-3)
+    method, step = (
+        cs.Implicit(degree=2, tol=1e-9, corrector=cs.IqnIls(reuse=2)),
+        cs.Adaptive(rtol=1e-4, first_step=1e-3),
+    )
     path = cs.write_ssp(pair("two.f"), tmp_path / "pair.ssp", method=method, step=step, t_end=0.5)
     described = cs.read_ssp(path)
     assert repr(described.method) == repr(method)

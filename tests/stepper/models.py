@@ -15,11 +15,11 @@ def two_mass(solver: str = "dopri5") -> cs.System:
             x0=x0,
             inputs=["force", "extra"],
             outputs=["x", "v"],
-            solver=solver,
+            integrator=solver,
             **options,
         )
 
-    options = {"h": 0.003} if solver.startswith("ode") else {}
+    options = {"internal_step": 0.003} if solver.startswith("ode") else {}
     system = cs.System({"one": mass([1.0, 0.0], **options), "two": mass([0.0, 0.5], **options)})
     system.law(
         {"one.force": 1, "two.force": -1}, lambda a, b: 5.0 * (b - a) + (b - a) ** 3, of=["one.x", "two.x"], name="s"
@@ -39,8 +39,8 @@ def chain(n: int = 6) -> cs.System:
             x0=[0.2 * k],
             inputs=["a", "b"],
             outputs=["h", "q"],
-            solver="ode4",
-            h=0.02,
+            integrator="ode4",
+            internal_step=0.02,
         )
 
     system = cs.System({f"t{k}": tank(k) for k in range(n)})
@@ -102,7 +102,7 @@ def rigid() -> cs.System:
     return system
 
 
-adaptive = cs.Adaptive(rtol=1e-3, H_init=0.01)
+adaptive = cs.Adaptive(rtol=1e-3, first_step=0.01)
 
 #: name -> (system, method, step, startup)
 CASES = {

@@ -78,7 +78,7 @@ def test_without_saved_states_the_last_point_is_that_before_the_end(method):
 
 
 @pytest.mark.parametrize("method", CORRECTED, ids=lambda m: m.label)
-@pytest.mark.parametrize("step", [H, cs.Adaptive(rtol=1e-4, H_init=H)], ids=["fixed", "adaptive"])
+@pytest.mark.parametrize("step", [H, cs.Adaptive(rtol=1e-4, first_step=H)], ids=["fixed", "adaptive"])
 def test_with_saved_states_the_last_step_is_cut_to_end_there(method, step):
     result = cs.simulate(coupled("inside"), t_end=2.0, method=method, step=step)
     assert result.t[-1] == 0.65

@@ -181,7 +181,7 @@ def test_events_without_end_are_refused():
 
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(1)], ids=lambda m: m.label)
 def test_adaptive_steps_stop_too(method):
-    control = cs.Adaptive(rtol=1e-3, H_init=1e-2)
+    control = cs.Adaptive(rtol=1e-3, first_step=1e-2)
     seen = error(GoingBack(), method, control, stop_at_events=True)
     assert seen < 2e-2
     result = cs.simulate(coupled(GoingBack()), t_end=T_END, method=method, step=control, stop_at_events=True)

@@ -87,7 +87,9 @@ def test_a_failure_is_in_the_result():
     def rhs(t, x, u):
         return [np.nan if t > 0.35 else 1.0]
 
-    system = cs.System({"a": cs.Ode(rhs, lambda t, x, u: x, x0=[0.0], inputs=[], outputs=["x"], solver="ode1", h=0.1)})
+    system = cs.System(
+        {"a": cs.Ode(rhs, lambda t, x, u: x, x0=[0.0], inputs=[], outputs=["x"], integrator="ode1", internal_step=0.1)}
+    )
     with cs.Stepper(system, method=cs.Jacobi(), step=0.1, record=True) as stepper:
         with pytest.raises(cs.SimulationError):
             stepper.run_until(1.0)

@@ -31,11 +31,11 @@ def test_run_until_ends_exactly_there_and_does_not_disturb_the_grid():
     assert stepper.run_until(0.55) == 0.55  # two and a half steps
     assert stepper.steps == 6
     assert stepper.step() == pytest.approx(0.65, abs=1e-15)  # a new grid from there
-    assert stepper.step(H=0.02) == pytest.approx(0.67, abs=1e-15)
+    assert stepper.step(step=0.02) == pytest.approx(0.67, abs=1e-15)
     with pytest.raises(cs.SetupError, match=r"from 0\.67 on"):
         stepper.run_until(0.1)
-    with pytest.raises(cs.SetupError, match="H must be a positive"):
-        stepper.step(H=-1.0)
+    with pytest.raises(cs.SetupError, match="step must be a positive"):
+        stepper.step(step=-1.0)
 
 
 def test_a_million_steps_end_where_they_should():

@@ -42,18 +42,18 @@ def test_proportional_integral_controller(degree: int) -> None:
 @given(positive, positive, st.none() | positive, st.integers(0, 5), st.sampled_from(["I", "PI"]))
 def test_limiters(H: float, error: float, previous: float | None, degree: int, controller: str) -> None:
     """Growth at most q_max, shrinking at least q_min unless H_min is larger, always inside [H_min, H_max]."""
-    control = cs.Adaptive(H_min=1e-4, H_max=1e-1, controller=controller)
-    H = min(max(H, control.H_min), control.H_max)
+    control = cs.Adaptive(min_step=1e-4, max_step=1e-1, controller=controller)
+    H = min(max(H, control.min_step), control.max_step)
     following = control.next_step(H, error, previous, degree)
-    assert control.H_min <= following <= control.H_max
+    assert control.min_step <= following <= control.max_step
     assert following <= control.q_max * H * (1 + 1e-15)
-    assert following >= min(control.q_min * H, control.H_max) * (1 - 1e-15)
+    assert following >= min(control.q_min * H, control.max_step) * (1 - 1e-15)
 
 
 @pytest.mark.covers("SC-14")
 def test_order_of_the_limiters() -> None:
     """Eq. 2.32, min{H_max, q_max H, max{H_min, q_min H, q H~}}: where limits contradict each other the minimum wins."""
-    control = cs.Adaptive(H_min=1e-3, H_max=1e-2)
+    control = cs.Adaptive(min_step=1e-3, max_step=1e-2)
     # H = 1e-4 < H_min: the inner maximum wants H_min = 1e-3, the outer minimum allows 4 H only
     assert control.next_step(1e-4, 1.0, None, 0) == pytest.approx(4e-4, rel=1e-14)
     # H = 1 > H_max: the inner maximum wants q_min H = 0.25, the outer minimum allows H_max only
@@ -74,7 +74,7 @@ def test_a_vanishing_estimate_grows_by_the_largest_factor() -> None:
     reader = cs.Static(lambda t, u: u[0], inputs=["u"], outputs=["y"])
     system = cs.System({"source": source, "reader": reader})
     system.connect("source.y", "reader.u")
-    control = cs.Adaptive(rtol=1e-4, H_init=1e-3, H_max=0.1, controller="I")
+    control = cs.Adaptive(rtol=1e-4, first_step=1e-3, max_step=0.1, controller="I")
     H = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=control).H
     assert H[:5] == pytest.approx([1e-3, 4e-3, 16e-3, 64e-3, 0.1], rel=1e-9)
 
@@ -105,6 +105,6 @@ def test_the_last_step_is_clipped() -> None:
     reader = cs.Static(lambda t, u: u[0], inputs=["u"], outputs=["y"])
     system = cs.System({"source": source, "reader": reader})
     system.connect("source.y", "reader.u")
-    result = cs.simulate(system, t_end=np.pi, method=cs.Jacobi(2), step=cs.Adaptive(rtol=1e-4, H_init=0.01))
+    result = cs.simulate(system, t_end=np.pi, method=cs.Jacobi(2), step=cs.Adaptive(rtol=1e-4, first_step=0.01))
     assert result.t[-1] == np.pi
     assert np.all(result.H > 0)

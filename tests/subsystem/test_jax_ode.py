@@ -18,8 +18,10 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 FIXED = ["ode1", "ode2", "ode3", "ode4", "ode5"]
-SETTINGS = [{"solver": name, "h": 0.013} for name in (*FIXED, "radau5")] + [{"solver": "dopri5", "rtol": 1e-11}]
-KVAERNO = {"solver": "kvaerno5", "rtol": 1e-10, "atol": 1e-11}  # long to compile
+SETTINGS = [{"integrator": name, "internal_step": 0.013} for name in (*FIXED, "radau5")] + [
+    {"integrator": "dopri5", "rtol": 1e-11}
+]
+KVAERNO = {"integrator": "kvaerno5", "rtol": 1e-10, "atol": 1e-11}  # long to compile
 WEIGHTS = [np.array([1.0]), np.array([0.0, 1.0]), np.array([-0.5, 0.25, 1.25])]
 
 
@@ -47,7 +49,7 @@ def model(kind: type = cs.JaxOde, **settings) -> cs.Subsystem:
 @lru_cache
 def compiled(solver: str) -> cs.Subsystem:
     """One model per solver for all tests that start it anew."""
-    return model(**next(s for s in [*SETTINGS, KVAERNO] if s["solver"] == solver))
+    return model(**next(s for s in [*SETTINGS, KVAERNO] if s["integrator"] == solver))
 
 
 def wave(t0: float, H: float, degree: int = 2) -> Polynomial:
@@ -58,9 +60,11 @@ def wave(t0: float, H: float, degree: int = 2) -> Polynomial:
 # -- against the native solvers ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [s for s in SETTINGS if s["solver"] != "radau5"], ids=lambda s: s["solver"])
+@pytest.mark.parametrize(
+    "settings", [s for s in SETTINGS if s["integrator"] != "radau5"], ids=lambda s: s["integrator"]
+)
 def test_the_same_numbers_as_the_native_solver(settings: dict) -> None:
-    ours, native = compiled(settings["solver"]), model(cs.Ode, **settings)
+    ours, native = compiled(settings["integrator"]), model(cs.Ode, **settings)
     ours.start(0.0)
     native.start(0.0)
     for n in range(10):
@@ -87,10 +91,10 @@ def test_equations_and_outputs_are_those_of_the_model() -> None:
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["constant", "ramp", "quadratic"])
 @pytest.mark.parametrize(
-    "settings", [*SETTINGS, pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["solver"]
+    "settings", [*SETTINGS, pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["integrator"]
 )
 def test_jacobian_against_central_differences(settings: dict, weight: np.ndarray) -> None:
-    subsystem, u, d = compiled(settings["solver"]), wave(0.3, 0.2, 1), 1e-5
+    subsystem, u, d = compiled(settings["integrator"]), wave(0.3, 0.2, 1), 1e-5
     subsystem.start(0.0)
     exact = subsystem.jacobian(0.3, 0.5, u, weight)
     columns = []
@@ -124,7 +128,7 @@ def test_jacobian_is_the_sensitivity_equation_on_the_same_grid(name: str, weight
 
     native = cs.Ode(
         augmented, lambda t, z, u: z, x0=[1.0, 0.2, -0.3, *np.zeros(6)], inputs=["a", "b"], outputs=[("z", 9)],
-        solver=name, h=0.013,
+        integrator=name, internal_step=0.013,
     )  # fmt: skip
     native.start(0.0)
     u = wave(0.3, 0.2)
@@ -219,7 +223,7 @@ def test_nonlinear_oscillator_by_implicit_coupling() -> None:
 
 def test_dynamic_static_takes_equations_and_given_derivatives() -> None:
     """Variant A reads rhs and output of the mass and the derivative of the law: no perturbed calls of the law."""
-    method = cs.DynamicStatic("A", rtol=1e-6, h_init=1e-7, h_max=1e-4)
+    method = cs.DynamicStatic("A", rtol=1e-6, first_step=1e-7, max_step=1e-4)
     system = jax_oscillator()
     asked = []
     law = system.subsystems["law"]
@@ -238,7 +242,7 @@ def curve(h: float, lam: float = -1e6) -> cs.JaxOde:
     """Prothero and Robinson: x' = lam (x - cos t) - sin t, solved by cos t."""
     return cs.JaxOde(
         lambda t, x, u: lam * (x - jnp.cos(t)) - jnp.sin(t) + u, lambda t, x, u: x, x0=[1.0], inputs=["u"],
-        outputs=["x"], solver="radau5", h=h,
+        outputs=["x"], integrator="radau5", internal_step=h,
     )  # fmt: skip
 
 
@@ -260,7 +264,7 @@ def test_radau_has_order_five() -> None:
     steps, errors = [0.5, 0.25, 0.125], []
     for h in steps:
         coarse = cs.JaxOde(lambda t, x, u: [x[1], -jnp.sin(x[0])], lambda t, x, u: x, x0=[2.0, 0.0], inputs=[],
-                           outputs=["x", "v"], solver="radau5", h=h)  # fmt: skip
+                           outputs=["x", "v"], integrator="radau5", internal_step=h)  # fmt: skip
         coarse.start(0.0)
         errors.append(np.abs(coarse.advance(0.0, 2.0, u) - reference).max())
     assert cs.slope(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
@@ -269,7 +273,7 @@ def test_radau_has_order_five() -> None:
 def test_kvaerno_chooses_its_steps_for_stiff_equations() -> None:
     """x' = -1e6 (x - cos t) follows cos t, 1e-6 sin t behind; an explicit method would need steps of 3e-6."""
     tolerance = {"rtol": 1e-9, "atol": 1e-9}
-    part = decaying(rhs=lambda t, x, u: -1e6 * (x - jnp.cos(t)), solver="kvaerno5", max_steps=200, **tolerance)
+    part = decaying(rhs=lambda t, x, u: -1e6 * (x - jnp.cos(t)), integrator="kvaerno5", max_steps=200, **tolerance)
     part.start(0.0)
     for k in range(4):
         (x,) = part.advance(k / 4, (k + 1) / 4, Polynomial(k / 4, 0.25, np.zeros((1, 1))))
@@ -279,7 +283,7 @@ def test_kvaerno_chooses_its_steps_for_stiff_equations() -> None:
 
 @pytest.mark.slow  # compiling
 def test_kvaerno_says_where_it_is_stuck() -> None:
-    part = decaying(rhs=lambda t, x, u: 1e3 * jnp.sin(1e4 * t) * jnp.ones(1), solver="kvaerno5", max_steps=5)
+    part = decaying(rhs=lambda t, x, u: 1e3 * jnp.sin(1e4 * t) * jnp.ones(1), integrator="kvaerno5", max_steps=5)
     part.start(0.0)
     with pytest.raises(cs.SubsystemError, match=r"kvaerno5 needs more than 5 steps after t = 0; check rhs for a jump"):
         part.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
@@ -290,7 +294,7 @@ def test_without_diffrax(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         cs.SetupError, match=r"is diffrax's, which is not installed here; run: pip install cosolve\[jax\]"
     ):
-        decaying(solver="kvaerno5")
+        decaying(integrator="kvaerno5")
     decaying()  # the others do without it
 
 
@@ -306,10 +310,10 @@ def test_explicit_solver_gives_up_on_stiff_equations() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [*SETTINGS[-3:], pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["solver"]
+    "settings", [*SETTINGS[-3:], pytest.param(KVAERNO, marks=pytest.mark.slow)], ids=lambda s: s["integrator"]
 )
 def test_rollback_and_new_runs_give_the_same_bits(settings: dict) -> None:
-    one, two = compiled(settings["solver"]), model(**settings)
+    one, two = compiled(settings["integrator"]), model(**settings)
     one.start(0.0)
     one.advance(0.0, 0.1, wave(0.0, 0.1))
     state = one.save()
@@ -410,9 +414,9 @@ def decaying(**options) -> cs.JaxOde:
         ({"output": lambda t, x, u: [x, x]}, "output returns 2 numbers, expected 1"),
         ({"output": lambda t, x, u: {"y": x}}, r"values for \['y'\], expected the ports \['x'\]"),
         ({"rhs": lambda t, x, u: -x[3.5]}, "rhs cannot be traced by JAX"),
-        ({"solver": "rk45"}, "unknown solver 'rk45'; choose one of dopri5, kvaerno5, ode1"),
-        ({"solver": "ode4"}, "takes fixed steps and needs h"),
-        ({"h": 0.1}, "h belongs to the fixed-step solvers"),
+        ({"integrator": "rk45"}, "unknown integrator 'rk45'; choose one of dopri5, kvaerno5, ode1"),
+        ({"integrator": "ode4"}, "takes fixed steps and needs internal_step"),
+        ({"internal_step": 0.1}, "internal_step belongs to the integrators with fixed steps"),
         ({"rtol": -1.0}, "rtol must be a positive number"),
         ({"x0": [float("nan")]}, "x0 holds a NaN"),
     ],
@@ -426,9 +430,9 @@ def test_bad_settings(options: dict, words: str) -> None:
     "settings",
     [
         {},
-        {"solver": "ode4", "h": 0.01},
-        {"solver": "radau5", "h": 0.01},
-        pytest.param({"solver": "kvaerno5"}, marks=pytest.mark.slow),
+        {"integrator": "ode4", "internal_step": 0.01},
+        {"integrator": "radau5", "internal_step": 0.01},
+        pytest.param({"integrator": "kvaerno5"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_nan_is_never_passed_on(settings: dict) -> None:

@@ -78,7 +78,7 @@ def stiff_pair(solver: str) -> cs.System:
         x0=[0.5],
         inputs=["u"],
         outputs=["y"],
-        solver=solver,
+        integrator=solver,
     )
     system = cs.System({"slow": slow, "fast": fast})
     system.connect("slow.y", "fast.u")
@@ -123,6 +123,6 @@ def test_failures_have_words() -> None:
         (lambda t, x, u: x * np.nan, "NaN"),
         (lambda t, x, u: 1e3 * np.cos(1e6 * t) + 0 * x, "more than 10000 steps"),
     ):
-        ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["y"], solver="rodas4")
+        ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["y"], integrator="rodas4")
         with np.errstate(all="ignore"), pytest.raises(cs.SimulationError, match=words):
             cs.simulate(cs.System({"a": ode}), method=cs.Jacobi(0), step=5.0, t_end=10.0)

@@ -25,7 +25,9 @@ def both_masses(t, x, u):
 
 def whole_model_error(solver: str, h: float, t_end: float) -> float:
     """Error at `t_end` of the undivided two-mass model, relative to the size of each state."""
-    whole = cs.Ode(both_masses, lambda t, x, u: x, x0=SCHMOLL.z0, inputs=[], outputs=[("z", 4)], solver=solver, h=h)
+    whole = cs.Ode(
+        both_masses, lambda t, x, u: x, x0=SCHMOLL.z0, inputs=[], outputs=[("z", 4)], integrator=solver, internal_step=h
+    )
     z = cs.simulate(cs.System({"whole": whole}), t_end=t_end, method=cs.Jacobi(0), step=t_end)["whole.z"]
     exact = SCHMOLL.exact(np.linspace(0, t_end, 50))
     return float(np.linalg.norm((z[-1] - exact[-1]) / np.abs(exact).max(axis=0)))
@@ -52,8 +54,8 @@ def test_order_on_an_equation_with_time(solver: str) -> None:
             x0=[1.0],
             inputs=[],
             outputs=["x"],
-            solver=solver,
-            h=h,
+            integrator=solver,
+            internal_step=h,
         )
         run = cs.simulate(cs.System({"ode": ode}), t_end=2.0, method=cs.Jacobi(0), step=0.2)
         errors.append(np.linalg.norm(run["ode.x"] - np.exp(np.sin(run.t))))
@@ -82,8 +84,8 @@ def test_order_with_a_polynomial_input(solver: str) -> None:
             x0=[0.5],
             inputs=["u"],
             outputs=["x"],
-            solver=solver,
-            h=h,
+            integrator=solver,
+            internal_step=h,
         )
         ode.start(0.0)
         exact.start(0.0)

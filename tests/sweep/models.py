@@ -60,8 +60,8 @@ def pendulum(length: float) -> cs.System:
         x0=[1.0, 0.0],
         inputs=["f"],
         outputs=["x"],
-        solver="ode4",
-        h=0.01,
+        integrator="ode4",
+        internal_step=0.01,
     )
     damper = cs.Linear([[-1]], [[-0.5]], [[1]], x0=[0], inputs=["x"], outputs=["f"])
     system = cs.System({"rod": ode, "damper": damper})
@@ -85,7 +85,9 @@ def _angle(t, x, u):
 
 def jitted(start: float) -> cs.System:
     """Not linear, but jitted: runs through the compiled loop."""
-    ode = cs.Ode(_fall, _angle, x0=[start, 0.0], inputs=["f"], outputs=["x", "v"], solver="ode4", h=0.01)
+    ode = cs.Ode(
+        _fall, _angle, x0=[start, 0.0], inputs=["f"], outputs=["x", "v"], integrator="ode4", internal_step=0.01
+    )
     damper = cs.Linear([[-1]], [[-0.5]], [[1]], x0=[0], inputs=["x"], outputs=["f"])
     system = cs.System({"rod": ode, "damper": damper})
     system.connect("rod.x", "damper.x")

@@ -17,6 +17,7 @@ from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
+from cosolve.method.named import MethodLike, as_method
 from cosolve.run.disturbed import estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -61,23 +62,24 @@ class Advice:
         return "\n".join(f"{marks[f.level]} {f.text}" for f in self.findings)
 
 
-def check(system: System, method: Method | None = None, H: float | None = None) -> Advice:
+def check(system: System, method: MethodLike | None = None, step: float | None = None) -> Advice:
     """Say before the run whether a method and a macro step suit a system, and what to use instead.
 
-    Without a method the families are compared; without `H` only the structure is examined.
+    Without a method the families are compared; without `step` only the structure is examined.
 
     >>> import cosolve as cs
     >>> def mass(x):
     ...     return cs.Linear([[0, 1], [-1, -0.1]], [[0], [1]], [[1, 0]], x0=[x, 0], inputs=["f"], outputs=["x"])
     >>> system = cs.System({"one": mass(0), "two": mass(1)})
     >>> system.law({"one.f": 1, "two.f": -1}, lambda x1, x2: 9 * (x2 - x1), of=["one.x", "two.x"])
-    >>> print(cs.check(system, cs.SemiImplicit(degree=1), H=0.05))
+    >>> print(cs.check(system, cs.SemiImplicit(degree=1), step=0.05))
     [ok]   SemiImplicit(1) can run this system
     [ok]   stable: spectral radius 0.9975 at H = 0.05
     """
     advice = Advice()
-    if H is not None:
-        refuse_bad_step(H, "H")
+    method = None if method is None else as_method(method)
+    if step is not None:
+        refuse_bad_step(step, "the macro step")
     try:
         plan = system.plan()
     except SetupError as error:
@@ -95,21 +97,21 @@ def check(system: System, method: Method | None = None, H: float | None = None) 
     _check_start(advice, method, found)
     _check_held_copies(advice, method, found)
     _check_driven(advice, found)
-    if not advice.ok or H is None:
+    if not advice.ok or step is None:
         return advice
     if plan.n_z * 3 + plan.n_y > _LARGEST_MAP and not hides_state(plan):
         advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
         return advice
     if method is not None and "rollback" in method.needs:
-        _check_rollback(advice, system, H)
+        _check_rollback(advice, system, step)
         if getattr(method, "jacobian", None) == "auto" and advice.ok:
-            _check_jacobians(advice, system, method, H)
+            _check_jacobians(advice, system, method, step)
     if method is None:
-        _compare_families(advice, system, H)
+        _compare_families(advice, system, step)
     elif method.chooses_step:
         advice.add("note", "not-analysed", f"{method.name} chooses its own steps; analyse GaussSeidel instead")
     else:
-        _check_stability(advice, system, method, H)
+        _check_stability(advice, system, method, step)
     return advice
 
 
@@ -331,7 +333,7 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         )
         return
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
-    limit = critical_step(system, method, H_range=(H * 1e-4, H))
+    limit = critical_step(system, method, step_range=(H * 1e-4, H))
     if limit > 0.0 and np.isfinite(limit):
         advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
     _suggest_others(advice, system, method, H)

@@ -12,6 +12,7 @@ import numpy as np
 from cosolve.errors import SetupError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.run.disturbed import Estimate, Trials, estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -27,7 +28,7 @@ def hides_state(plan: Plan) -> list[str]:
     return [n for n, s in zip(plan.names, plan.subsystems, strict=True) if not has_capability(s, "state")]
 
 
-def estimate_stability(system: System, method: Method, H: float, *, t: float = 0.0) -> Estimate:
+def estimate_stability(system: System, method: MethodLike, step: float, *, t: float = 0.0) -> Estimate:
     """Whether a coupled run from its start is stable, found by running it; no subsystem has to show its state.
 
     It takes some 300 macro steps from `t`, more where that does not decide; `macro_steps` says how many. Parts of the
@@ -51,12 +52,12 @@ def estimate_stability(system: System, method: Method, H: float, *, t: float = 0
     >>> print(cs.estimate_stability(system, cs.Jacobi(degree=0), 0.6))
     unstable: spectral radius about 1.113553 (to 1e-09)
     """
-    return estimate(trials_of(system, method, H, t), H)
+    return estimate(trials_of(system, as_method(method), step, t), step)
 
 
 def trials_of(system: System, method: Method, H: float = 1.0, t: float = 0.0) -> Trials:
     """Trials of a system from its start, once it is clear that there is something to try."""
-    refuse_bad_step(H, "H")
+    refuse_bad_step(H, "the macro step")
     plan = system.plan()
     method.refuse_unfit(plan)
     if method.chooses_step:
@@ -72,13 +73,13 @@ def grows(trials: Trials, H: float) -> bool:
     return found.verdict == "unstable" and found.radius > 1.0 + _SEEN
 
 
-def estimated_limit(trials: Trials, H_range: tuple[float, float] | None) -> float:
+def estimated_limit(trials: Trials, step_range: tuple[float, float] | None) -> float:
     """The smallest step at which disturbances begin to grow, to 1 %; 0 when they always do, `inf` when they never do.
 
     Steps are tried a factor of 2 apart (without a range: from a stable one on), so narrow windows of instability may
     be missed.
     """
-    if H_range is None:
+    if step_range is None:
         low = _FIRST
         while grows(trials, low):
             low /= _FACTOR
@@ -86,9 +87,9 @@ def estimated_limit(trials: Trials, H_range: tuple[float, float] | None) -> floa
                 return 0.0
         high = _LARGEST
     else:
-        low, high = H_range
-        refuse_bad_step(low, "H_range")
-        refuse_bad_step(high, "H_range")
+        low, high = step_range
+        refuse_bad_step(low, "step_range")
+        refuse_bad_step(high, "step_range")
         if grows(trials, low):
             return 0.0
     while low < high:

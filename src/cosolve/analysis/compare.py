@@ -14,6 +14,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
 from cosolve.method import GaussSeidel, Implicit, Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Result, Stats
 from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive
@@ -47,7 +48,7 @@ class Comparison:
 
 def compare(
     system: System,
-    methods: Sequence[Method],
+    methods: Sequence[MethodLike],
     *,
     t_end: float,
     step: float | Adaptive | None,
@@ -78,7 +79,7 @@ def compare(
         exact = simulate(system, t_end=t_end, method=method, step=fine, **options)
     except SimulationError as error:
         label += f", which stopped, so there are no errors to show: {error}"
-    entries = [_entry(system, m, step, t_end, exact, options) for m in methods]
+    entries = [_entry(system, m, step, t_end, exact, options) for m in map(as_method, methods)]
     return Comparison(label, entries)
 
 

@@ -17,6 +17,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Result
 from cosolve.run.simulate import simulate
 
@@ -140,7 +141,7 @@ class Convergence:
 
 def convergence(
     system: System,
-    methods: Method | Sequence[Method] | Mapping[str, Method],
+    methods: Method | str | Sequence[MethodLike] | Mapping[str, MethodLike],
     *,
     steps: Sequence[float],
     t_end: float,
@@ -173,9 +174,12 @@ def convergence(
     }
     if measure not in measures:
         raise SetupError(f"convergence: measure must be one of {sorted(measures)}, not {measure!r}")
-    if isinstance(methods, Method):
+    if isinstance(methods, (Method, str)):
         methods = [methods]
-    labelled = dict(methods) if isinstance(methods, Mapping) else {method.label: method for method in methods}
+    if isinstance(methods, Mapping):
+        labelled = {label: as_method(each) for label, each in methods.items()}
+    else:
+        labelled = {method.label: method for method in map(as_method, methods)}
     sizes = np.sort(np.asarray(steps, dtype=np.float64))[::-1]
     study = Convergence(sizes, {}, {}, measure.upper() if measure != "max" else "largest error", {})
     for label, method in labelled.items():

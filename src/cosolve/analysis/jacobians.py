@@ -23,6 +23,7 @@ from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
 from cosolve.interface.constraint import LEVELS, Combination
 from cosolve.method import Method, Window
+from cosolve.method.named import MethodLike, as_method
 from cosolve.signal import Polynomial, lagrange_weights
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -49,11 +50,11 @@ class JacobianFinding:
 
 
 def check_jacobians(
-    system: System, H: float, *, method: Method | None = None, rtol: float = 1e-4, after: int = 0
+    system: System, step: float, *, method: MethodLike | None = None, rtol: float = 1e-4, after: int = 0
 ) -> list[JacobianFinding]:
     """Compare every provided derivative with differences; the wrong entries, none when all is well.
 
-    `H` is the macro step. `method` says with which input shapes it will be used (its degree; held and rising inputs
+    `step` is the macro step. `method` says with which input shapes it will be used (its degree; held and rising inputs
     without it). The check is made at the initial state, where some terms may still be zero, or `after` so many macro
     steps of `method`. Subsystems need rollback; those that provide no derivative are not called.
 
@@ -64,12 +65,13 @@ def check_jacobians(
     >>> tank = Tank([[0.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["inflow"], outputs=["level"])
     >>> system = cs.System({"tank": tank})
     >>> system.set("tank.inflow", 1.0)
-    >>> for finding in cs.check_jacobians(system, H=0.1):
+    >>> for finding in cs.check_jacobians(system, step=0.1):
     ...     print(finding)
     'tank' says d level / d inflow = 0.2 but differences give 0.1 (jacobian, entry [0, 0], held input, H = 0.1); all of
     it is 2 times the right value
     """
-    refuse_bad_step(H, "H")
+    refuse_bad_step(step, "the macro step")
+    method = None if method is None else as_method(method)
     positive("check_jacobians", "rtol", rtol)
     if not is_whole(after, 0):
         raise SetupError(f"check_jacobians: after must be a number of macro steps, 0 or more, not {after!r}")
@@ -77,14 +79,14 @@ def check_jacobians(
         raise SetupError("check_jacobians: after needs the method that makes these steps; give method=...")
     plan = system.plan()
     crew = Crew(plan)
-    t, y, z = _arrive(system, crew, method, H, int(after))
+    t, y, z = _arrive(system, crew, method, step, int(after))
     found: list[JacobianFinding] = []
     for i, subsystem in enumerate(plan.subsystems):
         if not plan.input_ports[i].length or not plan.output_ports[i].length:
             continue
         if has_capability(subsystem, "jacobian"):
             for shape in _shapes(method):
-                wrong = _over_the_step(crew, i, Window(t, t + H, H), z, shape, rtol)
+                wrong = _over_the_step(crew, i, Window(t, t + step, step), z, shape, rtol)
                 found += wrong
                 if wrong:  # one shape is enough to see it
                     break

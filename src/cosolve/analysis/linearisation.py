@@ -78,8 +78,8 @@ def compare_linearisation(system: System, method: DynamicStatic, *, t_end: float
         raise SetupError("compare_linearisation: variant A does not linearise; give variant B or C")
     implicit = replace(method, variant="A")
     finer: dict[str, Any] = {"rtol": method.rtol * _TIGHTER}
-    if method.h is not None:
-        finer["h"] = method.h / 4
+    if method.step is not None:
+        finer["step"] = method.step / 4
     elif method.atol is not None:
         tighter = np.asarray(method.atol) * _TIGHTER
         finer["atol"] = tuple(tighter.tolist()) if tighter.ndim else float(tighter)

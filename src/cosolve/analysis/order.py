@@ -18,7 +18,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_whole
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.method import Method
+from cosolve.method.named import MethodLike
 from cosolve.result import Result
 from cosolve.run.simulate import simulate
 
@@ -67,7 +67,7 @@ class OrderEstimate:
 
 def order_estimate(
     system: System | Callable[[float], System],
-    method: Method,
+    method: MethodLike,
     *,
     step: float,
     t_end: float,

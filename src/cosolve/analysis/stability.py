@@ -22,6 +22,7 @@ from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.method import Method, Window
+from cosolve.method.named import MethodLike, as_method
 from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -71,13 +72,13 @@ class MacroMap:
 
 def macro_map(
     system: System,
-    method: Method,
-    H: float,
+    method: MethodLike,
+    step: float,
     *,
     state: Mapping[str, npt.ArrayLike] | None = None,
     t: float = 0.0,
 ) -> MacroMap:
-    """The macro step of `method` with step `H` as a linear map, at `state` (subsystem name -> state vector).
+    """The macro step of `method` of length `step` as a linear map, at `state` (subsystem name -> state vector).
 
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
@@ -87,7 +88,7 @@ def macro_map(
     >>> cs.macro_map(system, cs.Jacobi(degree=0), 0.1).matrix.shape
     (4, 4)
     """
-    return _map(system, method, H, state, t)
+    return _map(system, as_method(method), step, state, t)
 
 
 def _map(
@@ -99,7 +100,7 @@ def _map(
     linear: bool | None = None,
 ) -> MacroMap:
     """`macro_map`, with the question whether the step is linear already answered or not."""
-    refuse_bad_step(H, "H")
+    refuse_bad_step(H, "the macro step")
     plan = system.plan()
     method.refuse_unfit(plan)
     if method.chooses_step:
@@ -118,8 +119,8 @@ def _map(
 
 def spectral_radius(
     system: System,
-    method: Method,
-    H: float,
+    method: MethodLike,
+    step: float,
     *,
     state: Mapping[str, npt.ArrayLike] | None = None,
     t: float = 0.0,
@@ -137,25 +138,26 @@ def spectral_radius(
     >>> round(cs.spectral_radius(system, cs.Jacobi(degree=0), 0.1), 4)      # exact: exp(-0.05) = 0.9512
     0.9524
     """
+    method = as_method(method)
     if state is None and hides_state(system.plan()):
-        found = estimate_stability(system, method, H, t=t)
+        found = estimate_stability(system, method, step, t=t)
         if not np.isfinite(found.radius):
             raise SetupError(f"the spectral radius cannot be estimated: {found.reason}")
         return found.radius
-    return macro_map(system, method, H, state=state, t=t).radius
+    return macro_map(system, method, step, state=state, t=t).radius
 
 
 def critical_step(
     system: System,
-    method: Method,
+    method: MethodLike,
     *,
-    H_range: tuple[float, float] | None = None,
+    step_range: tuple[float, float] | None = None,
     state: Mapping[str, npt.ArrayLike] | None = None,
 ) -> float:
     """The smallest macro step at which the spectral radius passes 1; `inf` if none does, 0 if all do.
 
     Steps are scanned on a grid of 2 % spacing from far below the fastest to beyond the slowest time scale of the
-    coupled system (or over `H_range`), and the first crossing is located to 1e-8. Instability windows narrower
+    coupled system (or over `step_range`), and the first crossing is located to 1e-8. Instability windows narrower
     than the grid may be missed. Where a subsystem does not show its state, steps are tried out instead, a factor of 2
     apart, and the limit is located to 1 %; that takes some thousand macro steps.
 
@@ -167,8 +169,9 @@ def critical_step(
     >>> cs.critical_step(system, cs.Jacobi(degree=0))                    # the coupled system itself is unstable
     0.0
     """
+    method = as_method(method)
     if state is None and hides_state(system.plan()):
-        return estimated_limit(trials_of(system, method), H_range)
+        return estimated_limit(trials_of(system, method), step_range)
     slow_and_fast = _time_scales(system, method, state)
     if slow_and_fast is None:  # nothing moves: an algebraic loop at most, whatever the step
         return 0.0 if macro_map(system, method, 1.0, state=state).unstable else np.inf
@@ -178,13 +181,13 @@ def critical_step(
     def unstable(H: float) -> bool:
         return _map(system, method, H, state, linear=sample.linear).grows(sample.neutral)
 
-    if H_range is None:
+    if step_range is None:
         coarse = np.geomspace(1e-6 / fast, 1e-2 / fast, 40, endpoint=False)
         grid = np.concatenate([coarse, _two_percent(1e-2 / fast, 20.0 / slow)])
     else:
-        low, high = H_range
-        refuse_bad_step(low, "H_range")
-        refuse_bad_step(high, "H_range")
+        low, high = step_range
+        refuse_bad_step(low, "step_range")
+        refuse_bad_step(high, "step_range")
         grid = _two_percent(low, high)
     if unstable(float(grid[0])):
         return 0.0
@@ -198,8 +201,8 @@ def stability_map(
     build: Callable[[float, float], System],
     first: Sequence[float] | Vector,
     second: Sequence[float] | Vector,
-    method: Method,
-    H: float,
+    method: MethodLike,
+    step: float,
 ) -> Matrix:
     """Spectral radii over two parameters: entry `[i, j]` belongs to `build(first[i], second[j])`.
 
@@ -213,7 +216,8 @@ def stability_map(
     >>> (cs.stability_map(build, [0.5, 5.0], [0.5, 5.0], cs.Jacobi(degree=0), 0.1) < 1).tolist()
     [[True, False], [False, False]]
     """
-    return np.array([[spectral_radius(build(float(a), float(b)), method, H) for b in second] for a in first])
+    method = as_method(method)
+    return np.array([[spectral_radius(build(float(a), float(b)), method, step) for b in second] for a in first])
 
 
 # -- inside ------------------------------------------------------------------------------------------------

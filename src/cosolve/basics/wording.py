@@ -51,6 +51,25 @@ def did_you_mean(
     return f"{intro} {listed(names, most, quote)}" if names else "there are none"
 
 
+def suggest(word: str, known: Iterable[str]) -> str:
+    """The nearest known word, or all of them.
+
+    >>> suggest("tend", ["t_end", "t_start"])
+    "did you mean 't_end'?"
+    """
+    names = list(known)
+    return did_you_mean(word, names, intro="known are", cutoff=0.5, most=len(names), quote=False)
+
+
+def problem(complaint: str, given: object) -> str:
+    """What a validator says of a value, as the end of a sentence that begins with the name of the value.
+
+    >>> problem("Input should be a valid integer", 1.5)
+    'should be a valid integer, not 1.5'
+    """
+    return f"{complaint[:1].lower()}{complaint[1:]}".removeprefix("input ") + f", not {shortened(given)}"
+
+
 def failed_while(name: str, doing: str, t: float, error: BaseException) -> str:
     """The sentence about a call to a subsystem that raised `error`.
 

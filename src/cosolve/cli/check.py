@@ -29,4 +29,4 @@ def check(
 
 
 def _first_step(step: float | Adaptive | None) -> float | None:
-    return step if step is None or isinstance(step, (int, float)) else step.H_init
+    return step if step is None or isinstance(step, (int, float)) else step.first_step

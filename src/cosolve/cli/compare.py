@@ -34,10 +34,10 @@ def compare(
 ) -> None:
     """Run a system with several methods and compare accuracy and cost."""
     from cosolve.analysis.compare import compare as run_all
-    from cosolve.io.named import method_from_words
+    from cosolve.method.named import as_method
 
     described = read_file(file, None, None, step, t_end)
-    chosen = [method_from_words(words.strip()) for words in methods.split(",") if words.strip()]
+    chosen = [as_method(words.strip()) for words in methods.split(",") if words.strip()]
     if not chosen:
         raise SetupError("--methods names no method; write it as jacobi:1,semi-implicit:1")
     found = run_all(
@@ -54,11 +54,11 @@ def compare(
 
 
 def _reference(words: str) -> tuple[Method, float]:
-    from cosolve.io.named import method_from_words
+    from cosolve.method.named import as_method
 
     name, _, step = words.partition("@")
     try:
-        return method_from_words(name), float(step)
+        return as_method(name), float(step)
     except ValueError as error:
         if isinstance(error, SetupError):
             raise

@@ -18,7 +18,7 @@ def crosscheck(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Cases at a time.", show_default="processors, at most 4")
     ] = None,
-    steps: Annotated[int, typer.Option("--steps", help="Communication steps at most.")] = 500,
+    max_steps: Annotated[int, typer.Option("--max-steps", help="Communication steps at most.")] = 500,
 ) -> None:
     """Run every FMU and SSP of a folder here and with FMPy, and compare the numbers."""
     from json import dumps
@@ -32,7 +32,7 @@ def crosscheck(
         if file is not None:
             refuse_unwritable(file)
     with progress(hidden=False) as show:
-        found = compare_all(folder, timeout=timeout, jobs=jobs, steps=steps, progress=show)
+        found = compare_all(folder, timeout=timeout, jobs=jobs, max_steps=max_steps, progress=show)
     if json is not None:
         json.write_text(dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
     if markdown is not None:

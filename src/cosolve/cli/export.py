@@ -35,14 +35,14 @@ def export(
 ) -> None:
     """Write a system or a Python subsystem as a co-simulation FMU, with the files that it needs."""
     from cosolve.io.fmu_export import export_fmu, packed_files
-    from cosolve.io.named import method_from_words
+    from cosolve.method.named import as_method
 
     version: Any = fmi
     made = export_fmu(
         source,
         out,
         version=version,
-        method=None if method is None else method_from_words(method),
+        method=None if method is None else as_method(method),
         step=step,
         inputs=inputs,
         outputs=outputs,

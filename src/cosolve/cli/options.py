@@ -43,7 +43,7 @@ def read_file(
 ) -> Description:
     """The system file with what the command line changes."""
     from cosolve.io import load_system
-    from cosolve.io.named import method_from_words
+    from cosolve.method.named import as_method
 
     if is_fmu(file):
         from cosolve.io.fmu_run import read_fmu
@@ -64,7 +64,7 @@ def read_file(
     else:
         described = load_system(file)
     if method is not None:
-        described = replace(described, method=method_from_words(method))
+        described = replace(described, method=as_method(method))
     if degree is not None:
         described = replace(described, method=replace(described.method, degree=degree))
     if step is not None:

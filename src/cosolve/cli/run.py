@@ -128,7 +128,7 @@ def _set_input(system: System, words: str) -> None:
 
 def _shown(described: Description, name: str) -> str:
     """A quantity to draw; of a single subsystem its name is enough."""
-    from cosolve.io.toml_text import suggest
+    from cosolve.basics.wording import suggest
     from cosolve.run import Selection
 
     known = list(Selection(described.system.plan(), described.output.record).channels)

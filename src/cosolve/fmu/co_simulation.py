@@ -93,7 +93,7 @@ class CoSimulationFmu(Subsystem):
         derivatives: Literal["instant", "step"] | None = None,
         retry: bool = False,
     ) -> None:
-        self._options = {
+        self._options: dict[str, Any] = {
             "parameters": parameters,
             "start": start,
             "inputs": inputs,

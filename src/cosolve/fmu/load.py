@@ -40,10 +40,10 @@ def load_fmu(
     noise: float = 0.0,
     derivatives: Literal["instant", "step"] | None = None,
     retry: bool = False,
-    solver: str = "auto",
+    integrator: str = "auto",
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    h: float | None = None,
+    internal_step: float | None = None,
     max_events: int = 1000,
 ) -> CoSimulationFmu | ModelExchangeFmu | Isolated:
     """An FMU as a subsystem, for co-simulation or model exchange.
@@ -72,9 +72,9 @@ def load_fmu(
 
     Model exchange, where cosolve integrates the FMU's equations and finds its events:
 
-    - `solver`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to "ode5"
-      with the fixed step `h`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
-    - `rtol`, `atol`: tolerances of adaptive solvers.
+    - `integrator`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to
+      "ode5" with fixed steps of `internal_step`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
+    - `rtol`, `atol`: tolerances of adaptive integrators.
     - `max_events`: more state events than these in one macro step end the run (chattering).
 
     >>> import cosolve as cs

@@ -72,15 +72,15 @@ class ModelExchangeFmu(Subsystem):
         tolerance: float | None = None,
         read_back: bool = True,
         trial: str | Path | None = None,
-        solver: str = "auto",
+        integrator: str = "auto",
         rtol: float = 1e-8,
         atol: float = 1e-10,
-        h: float | None = None,
+        internal_step: float | None = None,
         max_events: int = 1000,
     ) -> None:
         max_events = whole("FMU", "max_events", max_events)
-        steps = make_steps(solver, rtol, atol, h, MAX_STEPS)
-        stiff = SciPySteps("Radau", rtol, atol) if solver == "auto" else None
+        steps = make_steps(integrator, rtol, atol, internal_step, MAX_STEPS)
+        stiff = SciPySteps("Radau", rtol, atol) if integrator == "auto" else None
         file = found_file(file)
         self.file, self.tolerance = Path(file), tolerance
         folder = unpack(file)

@@ -19,13 +19,13 @@ from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5, FIXED, Tableau
 from cosolve.signal.polynomial import InputSignal
 
-SOLVERS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS)
+INTEGRATORS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS)
 
 Inside = Callable[[float], Vector]
 
 
 class NativeSteps:
-    """Fixed-step and adaptive Runge-Kutta; the step sizes are those of an `Ode` with the same solver."""
+    """Fixed-step and adaptive Runge-Kutta; the step sizes are those of an `Ode` with the same integrator."""
 
     def __init__(self, solver: DormandPrince | FixedStep) -> None:
         self._solver = solver
@@ -101,18 +101,23 @@ class SciPySteps:
 Steps = NativeSteps | SciPySteps
 
 
-def make_steps(name: str, rtol: float, atol: float, h: float | None, max_steps: int) -> Steps:
-    """The internal steps of a solver by its name."""
+def make_steps(name: str, rtol: float, atol: float, internal_step: float | None, max_steps: int) -> Steps:
+    """The internal steps of an integrator by its name."""
     if name in FIXED:
-        if h is None or not is_positive(h):
-            raise SetupError(f"FMU: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
-        return NativeSteps(FixedStep(name, h))
-    if h is not None:
-        raise SetupError(f"FMU: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
+        if internal_step is None or not is_positive(internal_step):
+            raise SetupError(
+                f"FMU: integrator '{name}' takes fixed steps and needs internal_step, a positive number; "
+                f"got {internal_step!r}"
+            )
+        return NativeSteps(FixedStep(name, internal_step))
+    if internal_step is not None:
+        raise SetupError(
+            f"FMU: internal_step belongs to the integrators with fixed steps {list(FIXED)}; '{name}' chooses its own"
+        )
     for what, value in (("rtol", rtol), ("atol", atol)):
         positive("FMU", what, value)
     if name in ("auto", "dopri5"):
         return NativeSteps(DormandPrince(rtol, atol, max_steps))
     if name in SCIPY_METHODS:
         return SciPySteps(name, rtol, atol)
-    raise SetupError(f"FMU: unknown solver {name!r}; a model-exchange FMU takes one of {', '.join(SOLVERS)}")
+    raise SetupError(f"FMU: unknown integrator {name!r}; a model-exchange FMU takes one of {', '.join(INTEGRATORS)}")

@@ -126,7 +126,7 @@ class Trajectory:
         elif count >= MAX_STEPS:
             raise StiffError(
                 f"the solver needs more than {MAX_STEPS} steps at t = {self.t:.6g}; if the FMU is stiff use "
-                "solver='Radau' or 'BDF'"
+                "integrator='Radau' or 'BDF'"
             )
 
     def one_step(self, t1: float, u: InputSignal, observer: Observer | None) -> int:

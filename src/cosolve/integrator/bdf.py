@@ -113,7 +113,7 @@ class Bdf:
         control = self.control
         relative_rate = np.abs(slope / control.weights(x0)).max(initial=0.0) * control.rtol
         guess = 0.1 * control.rtol**0.5 / relative_rate if relative_rate > 0 else np.inf
-        self.h = control.h or control.h_init or max(control.h_min, guess)
+        self.h = control.step or control.first_step or max(control.min_step, guess)
         self.t, self.order = t0, 1
         self._past, self._steps = [x0.copy()], list[float]()
         self._slope: Vector | None = slope.copy()  # while there is no point before the newest one
@@ -130,7 +130,7 @@ class Bdf:
     def step(self, t_max: float) -> float:
         """One accepted step, at most to `t_max`; repeats it with shorter steps while it fails."""
         control, counts = self.control, self.counts
-        fixed = control.h is not None
+        fixed = control.step is not None
         failures = 0
         while True:
             t, h = self._aim(t_max)
@@ -164,11 +164,11 @@ class Bdf:
 
     def _aim(self, t_max: float) -> tuple[float, float]:
         """End and length of the next attempt; fixed steps are counted, not summed."""
-        if self.control.h is not None:
-            t, h = self._origin + (self._index + 1) * self.control.h, self.control.h
+        if self.control.step is not None:
+            t, h = self._origin + (self._index + 1) * self.control.step, self.control.step
         else:
-            first = self._slope is not None and self.control.h_init is None
-            h = min(self.h, self.control.h_max, (1e-2 if first else 1.0) * (t_max - self.t))
+            first = self._slope is not None and self.control.first_step is None
+            h = min(self.h, self.control.max_step, (1e-2 if first else 1.0) * (t_max - self.t))
             t = self.t + h
         if t > t_max - 1e-6 * h:  # no sliver of a step before the end
             rest = t_max - self.t
@@ -228,10 +228,10 @@ class Bdf:
         clipped: bool,
     ) -> None:  # fmt: skip
         control = self.control
-        if control.h is None:
+        if control.step is None:
             best, factor = self._choose(k, x, error, points, nodes)
             factor = min(_GROW, max(_SHRINK, factor))
-            self.h = max(self.h if clipped and factor >= 1.0 else h * factor, control.h_min)
+            self.h = max(self.h if clipped and factor >= 1.0 else h * factor, control.min_step)
         else:
             best = control.order
         self._since = 0 if best != self.order else self._since + 1
@@ -266,7 +266,7 @@ class Bdf:
     def _refuse_to_go_on(self, fixed: bool, failures: int, h: float, reason: Exception) -> None:
         """After a failed attempt: raise when no shorter step is left to try."""
         stuck = self.t + self.h == self.t or failures >= _GIVE_UP
-        if not fixed and not stuck and self.h >= self.control.h_min:
+        if not fixed and not stuck and self.h >= self.control.min_step:
             return
         if isinstance(reason, SubsystemError):
             raise reason
@@ -276,7 +276,7 @@ class Bdf:
             )
         raise StepSizeError(
             f"no step from t = {self.t:.9g} succeeds, the last try had length {h:.2g}: {reason}; check the model "
-            "there, loosen rtol, or lower h_min",
+            "there, loosen rtol, or lower min_step",
             time=self.t,
         )
 

@@ -20,8 +20,8 @@ class BdfControl:
 
     A step is accepted when `|x - predictor| / ((k + 1) (atol + rtol |x|)) <= 1` for every state (`atol = rtol` unless
     given, per state if a list); the corrector stops when its last change is below `newton` of that (`tol_K`). `order`
-    is the highest order, or the only one with `fixed_order`; `h` fixes the step size and switches the error test off;
-    steps aim at `safety` times what the estimate allows.
+    is the highest order, or the only one with `fixed_order`; `step` fixes the step size and switches the error test
+    off; steps aim at `safety` times what the estimate allows.
 
     >>> BdfControl(rtol=1e-4, order=2).weights(np.array([1.0])).tolist()
     [0.0002]
@@ -31,10 +31,10 @@ class BdfControl:
     atol: float | tuple[float, ...] | None = None
     order: int = 5
     fixed_order: bool = False
-    h: float | None = None
-    h_init: float | None = None
-    h_min: float = 0.0
-    h_max: float = np.inf
+    step: float | None = None
+    first_step: float | None = None
+    min_step: float = 0.0
+    max_step: float = np.inf
     pattern: str = PATTERN
     newton: float = 0.01
     safety: float = 0.85
@@ -48,12 +48,12 @@ class BdfControl:
                 raise SetupError(f"BDF: {name} must be positive, not {given!r}")
         if self.order not in (1, 2, 3, 4, 5):
             raise SetupError(f"BDF: order must be 1, 2, 3, 4 or 5 (from 6 on the formulas grow), not {self.order!r}")
-        for name in ("h", "h_init"):
+        for name in ("step", "first_step"):
             value = getattr(self, name)
             if value is not None and not is_positive(value):
                 raise SetupError(f"BDF: {name} must be a positive step size, not {value!r}")
-        if not (is_number(self.h_min) and 0 <= self.h_min <= self.h_max and self.h_max > 0):
-            raise SetupError(f"BDF: needs 0 <= h_min <= h_max, got {self.h_min!r} and {self.h_max!r}")
+        if not (is_number(self.min_step) and 0 <= self.min_step <= self.max_step and self.max_step > 0):
+            raise SetupError(f"BDF: needs 0 <= min_step <= max_step, got {self.min_step!r} and {self.max_step!r}")
         if not self.pattern or set(self.pattern) - {"T", "F"}:
             raise SetupError(f"BDF: pattern is a row of T (rebuild) and F such as {PATTERN!r}, not {self.pattern!r}")
 

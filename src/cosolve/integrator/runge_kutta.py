@@ -89,7 +89,7 @@ class DormandPrince:
         if status != kernels.OK:
             reason = f"more than {self.max_steps} steps" if status == kernels.TOO_MANY_STEPS else "a vanishing step"
             raise StiffError(
-                f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='Radau' "
+                f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use integrator='Radau' "
                 "or 'cvode', otherwise check rhs for a jump"
             )
         return t, x

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
-from cosolve.io.toml_text import suggest
 
 
 def import_callable(address: str, folder: Path) -> Callable[..., Any]:

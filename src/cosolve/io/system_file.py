@@ -51,6 +51,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix
+from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError, SimulationError
 from cosolve.fmu.places import looking_in
 from cosolve.interface import System
@@ -69,7 +70,7 @@ from cosolve.io.schema import (
     PortTable,
     SystemTable,
 )
-from cosolve.io.toml_text import TomlFile, suggest
+from cosolve.io.toml_text import TomlFile
 from cosolve.method import Method
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable

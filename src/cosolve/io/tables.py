@@ -1,4 +1,4 @@
-"""Methods and step controls as tables of plain values, the inverse of `named.py`: for annotations and exports."""
+"""Methods and step controls as tables of plain values, the inverse of names in files: for annotations and exports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
-from cosolve.io.named import CORRECTORS, METHODS, TREATMENTS
 from cosolve.method import ConstraintTreatment, Method
+from cosolve.method.named import CORRECTORS, METHODS, TREATMENTS
 from cosolve.stepsize import Adaptive
 
 

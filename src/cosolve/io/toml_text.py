@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cosolve.basics.plain_file import refuse_no_file
-from cosolve.basics.wording import did_you_mean, shortened, shown
+from cosolve.basics.wording import problem, shown, suggest
 from cosolve.errors import SetupError
 
 #: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
@@ -104,22 +104,8 @@ class TomlFile:
         elif error["type"] == "list_type" and depth == 0:
             what = f"there can be several of these tables, so write [[{key}]] instead of [{key}]"
         else:
-            what = f"{key} {problem(error)}"
+            what = f"{key} {problem(error['msg'], error['input'])}"
         return self.refuse(table, what + more, key)
-
-
-def problem(error: ErrorDetails) -> str:
-    """What pydantic says, as the end of a sentence that begins with the key."""
-    return f"{_lower(error['msg']).removeprefix('input ')}, not {shortened(error['input'])}"
-
-
-def suggest(word: str, known: list[str]) -> str:
-    """The nearest known word, or all of them.
-
-    >>> suggest("tend", ["t_end", "t_start"])
-    "did you mean 't_end'?"
-    """
-    return did_you_mean(word, known, intro="known are", cutoff=0.5, most=len(known), quote=False)
 
 
 def line_numbers(text: str) -> dict[Where, int]:

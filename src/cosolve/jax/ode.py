@@ -27,9 +27,9 @@ from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports
 
-#: Solvers that choose their steps, and all of them.
+#: Integrators that choose their steps, and all of them.
 ADAPTIVE = ("dopri5", "kvaerno5")
-SOLVERS = (*ADAPTIVE, *FIXED, "radau5")
+INTEGRATORS = (*ADAPTIVE, *FIXED, "radau5")
 
 #: Signals are padded to so many coefficients: one compilation serves every degree up to 3.
 _ROWS = 4
@@ -38,11 +38,11 @@ _ROWS = 4
 class JaxOde(Subsystem):
     """`x' = rhs(t, x, u)`, `y = output(t, x, u)` written with `jax.numpy`; `x` and `u` are flat arrays.
 
-    `solver`: `"dopri5"` (Dormand-Prince) and, for stiff equations, `"kvaerno5"` (of diffrax) choose their steps by the
-    tolerances `rtol` and `atol`. The others take fixed steps of at most `h`: explicit `"ode1"` ... `"ode5"`, and
-    `"radau5"` for few stiff equations (Radau IIA of order 5, its Newton iteration with derivatives by JAX). With
-    `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a fourth argument; new values
-    in `.parameters` need no new compilation.
+    `integrator`: `"dopri5"` (Dormand-Prince) and, for stiff equations, `"kvaerno5"` (of diffrax) choose their steps by
+    the tolerances `rtol` and `atol`. The others take fixed steps of at most `internal_step`: explicit `"ode1"` ...
+    `"ode5"`, and `"radau5"` for few stiff equations (Radau IIA of order 5, its Newton iteration with derivatives by
+    JAX). With `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a fourth argument; new
+    values in `.parameters` need no new compilation.
 
     >>> import cosolve as cs, jax.numpy as jnp, numpy as np
     >>> pendulum = cs.JaxOde(lambda t, x, u, p: [x[1], u[0] - p["g"] * jnp.sin(x[0])], lambda t, x, u, p: x[0],
@@ -60,10 +60,10 @@ class JaxOde(Subsystem):
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
         parameters: Any = None,
-        solver: str = "dopri5",
+        integrator: str = "dopri5",
         rtol: float = 1e-8,
         atol: float = 1e-10,
-        h: float | None = None,
+        internal_step: float | None = None,
         max_steps: int = 10_000,
     ) -> None:
         for what, function in (("rhs", rhs), ("output", output)):
@@ -72,13 +72,13 @@ class JaxOde(Subsystem):
         for what, value in (("rtol", rtol), ("atol", atol), ("max_steps", max_steps)):
             if not (is_number(value) and value > 0):
                 raise SetupError(f"JaxOde: {what} must be a positive number, not {value!r}")
-        _refuse_bad_solver(solver, h)
+        _refuse_bad_integrator(integrator, internal_step)
         jax, jnp = load("JaxOde")
         self._jax = jax
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("JaxOde", x0)
-        self.solver_name, self.h, self.max_steps = solver, h, int(max_steps)
-        self.noise = rtol if solver in ADAPTIVE else 0.0
+        self.integrator, self.internal_step, self.max_steps = integrator, internal_step, int(max_steps)
+        self.noise = rtol if integrator in ADAPTIVE else 0.0
         self._given = parameters is not None
         self.parameters = parameters
         self.x, self._next_step = self.x0, 0.0
@@ -91,14 +91,14 @@ class JaxOde(Subsystem):
             return flat_outputs(jnp, gives, output(t, x, u, p) if self._given else output(t, x, u))
 
         self._refuse_bad_shapes(slope, measured, takes.length, gives.length)
-        if solver == "dopri5":
+        if integrator == "dopri5":
             integrate = partial(adaptive, jax, jnp, rtol, atol, int(max_steps))
-        elif solver == "kvaerno5":
+        elif integrator == "kvaerno5":
             integrate = partial(kvaerno, load_diffrax(), jnp, rtol, atol, int(max_steps))
-        elif solver == "radau5":
+        elif integrator == "radau5":
             integrate = partial(radau, jax, jnp)
         else:
-            integrate = partial(explicit, jax, jnp, FIXED[solver])
+            integrate = partial(explicit, jax, jnp, FIXED[integrator])
 
         def cross(p: Any, t0: Any, t1: Any, x: Any, u_t0: Any, u_H: Any, coefficients: Any, plan: Any) -> Any:
             """End state, outputs there, next step size, status and the time reached."""
@@ -180,9 +180,9 @@ class JaxOde(Subsystem):
 
     def _plan(self, t0: float, t1: float) -> Any:
         """How to cross: the number of equal steps, or the first step size to try."""
-        if self.h is None:
+        if self.internal_step is None:
             return self._next_step
-        return max(1, ceil((t1 - t0) / self.h - 1e-9))
+        return max(1, ceil((t1 - t0) / self.internal_step - 1e-9))
 
     def _refuse_bad_shapes(self, slope: Any, measured: Any, n_u: int, n_y: int) -> None:
         """Trace both functions once, before anything runs."""
@@ -203,15 +203,15 @@ class JaxOde(Subsystem):
         if status == OK:
             k = int(np.flatnonzero(~np.isfinite(x))[0])
             return NonFiniteError(f"state {k} became {x[k]} before t = {t:.9g}")
-        if self.solver_name == "radau5":
+        if self.integrator == "radau5":
             return SubsystemError(f"Newton's iteration of radau5 does not converge at t = {t:.6g}; take a smaller h")
         reason = "a vanishing step" if status == STUCK else f"more than {self.max_steps} steps"
-        if self.solver_name == "kvaerno5":
+        if self.integrator == "kvaerno5":
             return SubsystemError(
                 f"kvaerno5 needs {reason} after t = {t:.6g}; check rhs for a jump, or raise rtol, atol or max_steps"
             )
         return SubsystemError(
-            f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use solver='kvaerno5', "
+            f"the explicit solver needs {reason} at t = {t:.6g}; if the equations are stiff use integrator='kvaerno5', "
             "or 'radau5' with a step h, otherwise check rhs for a jump"
         )
 
@@ -230,11 +230,16 @@ def _padded(coefficients: Any, rows: int) -> Any:
     return np.concatenate([given, np.zeros((max(rows - len(given), 0), *given.shape[1:]))])
 
 
-def _refuse_bad_solver(solver: str, h: float | None) -> None:
-    if solver not in SOLVERS:
-        raise SetupError(f"JaxOde: unknown solver {solver!r}; choose one of {', '.join(SOLVERS)}")
-    if solver in ADAPTIVE and h is not None:
-        fixed = [name for name in SOLVERS if name not in ADAPTIVE]
-        raise SetupError(f"JaxOde: h belongs to the fixed-step solvers {fixed}; '{solver}' chooses its steps")
-    if solver not in ADAPTIVE and not (is_number(h) and h is not None and h > 0):
-        raise SetupError(f"JaxOde: solver '{solver}' takes fixed steps and needs h, a positive step size; got h={h!r}")
+def _refuse_bad_integrator(name: str, internal_step: float | None) -> None:
+    if name not in INTEGRATORS:
+        raise SetupError(f"JaxOde: unknown integrator {name!r}; choose one of {', '.join(INTEGRATORS)}")
+    if name in ADAPTIVE and internal_step is not None:
+        fixed = [each for each in INTEGRATORS if each not in ADAPTIVE]
+        raise SetupError(
+            f"JaxOde: internal_step belongs to the integrators with fixed steps {fixed}; '{name}' chooses its own"
+        )
+    if name not in ADAPTIVE and not (is_number(internal_step) and internal_step is not None and internal_step > 0):
+        raise SetupError(
+            f"JaxOde: integrator '{name}' takes fixed steps and needs internal_step, a positive number; "
+            f"got {internal_step!r}"
+        )

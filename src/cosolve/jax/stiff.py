@@ -23,7 +23,7 @@ def load_diffrax() -> Any:
         return import_module("diffrax")
     except ImportError:
         raise SetupError(
-            "JaxOde: solver 'kvaerno5' is diffrax's, which is not installed here; run: pip install cosolve[jax]"
+            "JaxOde: integrator 'kvaerno5' is diffrax's, which is not installed here; run: pip install cosolve[jax]"
         ) from None
 
 

@@ -57,14 +57,27 @@ class ConstraintTreatment:
         z[rows] = blended[rows]
         return z
 
+    def limit_radius(self, degree: int, step: float = 1.0) -> float:
+        """Factor by which an error of the constraint grows per macro step as the step goes to zero.
+
+        Only ratios such as `beta / H` matter, so they are taken at the given `step` (docs/theory.md, "Constraints").
+
+        >>> import cosolve as cs
+        >>> round(cs.Baumgarte(beta=0.4, gamma=0).limit_radius(degree=1), 4)
+        1.8669
+        >>> round(cs.StabilisedIndex2(relaxation=0.9).limit_radius(degree=0), 4)
+        0.3162
+        """
+        return _limit_radius(self, degree, step)
+
     def refuse_unstable(self, degree: int, H: float) -> None:
         """Refuse what grows as the step goes to zero; warn of what is marginal."""
         if self.allow_unstable:
             return
-        radius = limit_radius(self, degree, H)
+        radius = self.limit_radius(degree, H)
         if radius < 1.0 - _MARGIN:
             return
-        better = [k for k in range(4) if limit_radius(self, k, H) < 1.0 - _MARGIN]
+        better = [k for k in range(4) if self.limit_radius(k, H) < 1.0 - _MARGIN]
         advice = f"use degree {' or '.join(map(str, better))}, or " if better else "use "
         sentence = (
             f"{self} with degree {degree} and H = {H:.3g}: errors of the constraint are multiplied by {radius:.4g} in "
@@ -165,17 +178,7 @@ class StabilisedIndex2(ConstraintTreatment):
         return "a smaller relaxation such as 0.8"
 
 
-def limit_radius(treatment: ConstraintTreatment, degree: int, H: float = 1.0) -> float:
-    """Factor by which an error of the constraint grows per step as the step goes to zero.
-
-    Only ratios such as `beta / H` matter, so they are taken at the given `H` (docs/theory.md, "Constraints").
-
-    >>> import cosolve as cs
-    >>> round(limit_radius(cs.Baumgarte(beta=0.4, gamma=0), degree=1), 4)
-    1.8669
-    >>> round(limit_radius(cs.StabilisedIndex2(relaxation=0.9), degree=0), 4)
-    0.3162
-    """
+def _limit_radius(treatment: ConstraintTreatment, degree: int, H: float) -> float:
     nodes = (1.0, *(-float(j) for j in range(degree)))
     powers = np.arange(degree + 1)
     basis = lagrange_weights(nodes)  # basis[j, l]: coefficient of s**j in the polynomial of node l

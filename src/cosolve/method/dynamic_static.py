@@ -36,9 +36,9 @@ from cosolve.subsystem.feedthrough import feedthrough
 if TYPE_CHECKING:
     from cosolve.engine.readable.crew import Crew
 
-Variant = Literal["A", "B", "C", "fully implicit", "last corrector", "predictor"]
+Variant = Literal["A", "B", "C", "fully_implicit", "last_corrector", "predictor"]
 
-_LETTERS = {"fully implicit": "A", "last corrector": "B", "predictor": "C"}
+_LETTERS = {"fully_implicit": "A", "last_corrector": "B", "predictor": "C"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class DynamicStatic(Method):
     """Dynamic-static solver coupling, variant A, B or C (module docstring); chooses its own steps.
 
     `rtol`, `atol` (one number, or one per state; `rtol` unless given), `order` (highest, the only one with
-    `fixed_order`), `h_init`, `h_min`, `h_max`, `safety`, or a fixed step `h`: see `BdfControl`. `pattern` says at which
-    corrector iterations the Jacobian is rebuilt; `newton` is the corrector's tolerance in units of the error tolerance;
-    `increment` the relative size of perturbations (raised where a static solver's `noise` asks for it); `past(t)` gives
-    states before the start where they are known, so that a run begins at full order.
+    `fixed_order`), `first_step`, `min_step`, `max_step`, `safety`, or a fixed `step`: see `BdfControl`. `pattern` says
+    at which corrector iterations the Jacobian is rebuilt; `newton` is the corrector's tolerance in units of the error
+    tolerance; `increment` the relative size of perturbations (raised where a static solver's `noise` asks for it);
+    `past(t)` gives states before the start where they are known, so that a run begins at full order.
 
     In the result's statistics a call of a static subsystem is one set of parallel solves, its Jacobians are the sets
     with perturbed solves; calls of the dynamic subsystem are attempts at a step and its Jacobians are rebuilt iteration
@@ -74,10 +74,10 @@ class DynamicStatic(Method):
     atol: float | Sequence[float] | None = None
     order: int = 5
     fixed_order: bool = False
-    h: float | None = None
-    h_init: float | None = None
-    h_min: float = 0.0
-    h_max: float = np.inf
+    step: float | None = None
+    first_step: float | None = None
+    min_step: float = 0.0
+    max_step: float = np.inf
     safety: float = 0.85
     pattern: str = PATTERN
     newton: float = 0.01
@@ -119,10 +119,10 @@ class DynamicStatic(Method):
             atol=self.atol,  # type: ignore[arg-type]  # made a tuple above
             order=self.order,
             fixed_order=self.fixed_order,
-            h=self.h,
-            h_init=self.h_init,
-            h_min=self.h_min,
-            h_max=self.h_max,
+            step=self.step,
+            first_step=self.first_step,
+            min_step=self.min_step,
+            max_step=self.max_step,
             pattern=self.pattern,
             newton=self.newton,
             safety=self.safety,

@@ -21,7 +21,7 @@ from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port
 
-_SOLVERS = ("auto", "RK44", "RK67", "DOPRI5", "GeneralizedAlpha", "TrapezoidalIndex2")
+_INTEGRATORS = ("auto", "RK44", "RK67", "DOPRI5", "GeneralizedAlpha", "TrapezoidalIndex2")
 
 #: Accelerations at an instant are read after one internal step this long (in units of the internal step).
 _INSTANT = 1e-3
@@ -31,10 +31,10 @@ class ExudynModel:
     """An Exudyn main system with named markers: give it to `assemble` like a `MultibodyModel`.
 
     `mbs` is what `SystemContainer().AddSystem()` returned, filled with bodies and joints; `markers` maps a name to
-    `(body number, local position)` of a rigid body, the position from the body's reference point. `step` is the
-    internal step; `solver` one of Exudyn's dynamic solvers, by default an explicit Runge-Kutta method of order 4 where
-    there are no algebraic equations (bodies with `nodeType=RotationRotationVector`, no joints), the trapezoidal rule
-    otherwise. `tolerance` is that of Exudyn's Newton iterations.
+    `(body number, local position)` of a rigid body, the position from the body's reference point. `internal_step` is
+    that of Exudyn; `integrator` one of Exudyn's dynamic solvers, by default an explicit Runge-Kutta method of order 4
+    where there are no algebraic equations (bodies with `nodeType=RotationRotationVector`, no joints), the trapezoidal
+    rule otherwise. `tolerance` is that of Exudyn's Newton iterations.
 
     `StabilisedIndex2` needs a correction of positions inside the solver, which Exudyn does not offer: join with
     `assemble(..., correction=False)` and use `Baumgarte` or `WeightedMultipliers`.
@@ -47,20 +47,21 @@ class ExudynModel:
         mbs: Any,
         markers: Mapping[str, tuple[Any, npt.ArrayLike]],
         *,
-        step: float = 1e-3,
-        solver: str = "auto",
+        internal_step: float = 1e-3,
+        integrator: str = "auto",
         tolerance: float = 1e-10,
     ) -> None:
         if not (hasattr(mbs, "SolveDynamic") and hasattr(mbs, "systemData")):
             raise SetupError(
                 f"ExudynModel: mbs must be an Exudyn main system (SystemContainer().AddSystem()), not {mbs!r}"
             )
-        for name, number in (("step", step), ("tolerance", tolerance)):
+        for name, number in (("internal_step", internal_step), ("tolerance", tolerance)):
             if not (is_number(number) and number > 0):
                 raise SetupError(f"ExudynModel: {name} must be a positive number, not {number!r}")
-        if solver not in _SOLVERS:
-            raise SetupError(f"ExudynModel: unknown solver {solver!r}; choose one of {', '.join(_SOLVERS)}")
-        self.mbs, self.step, self.solver, self.tolerance = mbs, float(step), solver, float(tolerance)
+        if integrator not in _INTEGRATORS:
+            raise SetupError(f"ExudynModel: unknown integrator {integrator!r}; choose one of {', '.join(_INTEGRATORS)}")
+        self.mbs, self.tolerance = mbs, float(tolerance)
+        self.internal_step, self.integrator = float(internal_step), integrator
         self._markers: dict[str, tuple[Any, Vector]] = {}
         for name, (body, point) in markers.items():
             try:
@@ -88,7 +89,9 @@ class ExudynModel:
         """The subsystem for these joint ends; options meant for native multibody subsystems are not known here."""
         if options:
             unknown = next(iter(options))
-            raise SetupError(f"ExudynModel: unknown option '{unknown}'; give step and solver to ExudynModel itself")
+            raise SetupError(
+                f"ExudynModel: unknown option '{unknown}'; give internal_step and integrator to ExudynModel itself"
+            )
         bodies = {self._name(body): body for body, _ in self._markers.values()}
         return ExudynSubsystem(self, [(end, bodies[end.body]) for end in ends])
 
@@ -112,14 +115,14 @@ class ExudynSubsystem(Subsystem):
         self.inputs = [Port(f"{end.name}_{suffix}", size) for end, _, _ in self._ends for suffix, size in end.inputs]
         sizes = (("r", 3), ("q", 4), ("v", 3), ("w", 3), ("a", 3), ("alpha", 3))
         self.outputs = [Port(f"{end.name}_{suffix}", size) for end, _, _ in self._ends for suffix, size in sizes]
-        self.step_size, self._u = model.step, np.zeros(sum(end.size for end, _, _ in self._ends))
+        self.internal_step, self._u = model.internal_step, np.zeros(sum(end.size for end, _, _ in self._ends))
         self._signal: InputSignal | None = None
         self._add_loads()
         self.mbs.Assemble()
         self._initial = self.mbs.systemData.GetSystemState(self._exudyn.ConfigurationType.Initial)
         self._settings = self._make_settings(model.tolerance)
         algebraic = self.mbs.systemData.AEsize() > 0
-        name = ("TrapezoidalIndex2" if algebraic else "RK44") if model.solver == "auto" else model.solver
+        name = ("TrapezoidalIndex2" if algebraic else "RK44") if model.integrator == "auto" else model.integrator
         self._solver = getattr(self._exudyn.DynamicSolverType, name)
         self.noise = model.tolerance if name in ("GeneralizedAlpha", "TrapezoidalIndex2") else 0.0
         self._q = [np.zeros(4) for _ in self._ends]
@@ -135,7 +138,7 @@ class ExudynSubsystem(Subsystem):
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         self._signal = u
-        self._solve(t0, t1, max(1, round((t1 - t0) / self.step_size + 0.499)))
+        self._solve(t0, t1, max(1, round((t1 - t0) / self.internal_step + 0.499)))
         self._t = t1
         self._u = u.end
         y = self._outputs()
@@ -157,7 +160,7 @@ class ExudynSubsystem(Subsystem):
         state = self.save()
         self._signal, self._u = None, np.asarray(u, dtype=np.float64)
         y = self._outputs()
-        self._solve(t, t + _INSTANT * self.step_size, 1)
+        self._solve(t, t + _INSTANT * self.internal_step, 1)
         later = self._outputs()
         self.restore(state)
         width = 19

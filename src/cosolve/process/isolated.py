@@ -21,7 +21,7 @@ from cosolve.subsystem.base import Subsystem
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
 
-TRANSPORTS = ("shared memory", "pipe", "tcp")
+TRANSPORTS = ("shared_memory", "pipe", "tcp")
 _KILLED = 9  # SIGKILL: the process did not end by itself but was ended (timeout, Ctrl-C)
 _DEGREES = 4  # signals up to this many coefficients fit into the shared memory
 
@@ -34,7 +34,7 @@ class Isolated(Proxy):
     to the last bit. With `simulate(..., workers=n)` several of them compute at the same time; compiled runs cross them
     through shared memory with compiled code at both ends.
 
-    `transport` is `"shared memory"` (fastest), `"pipe"` or `"tcp"`. A call that takes longer than `timeout` seconds
+    `transport` is `"shared_memory"` (fastest), `"pipe"` or `"tcp"`. A call that takes longer than `timeout` seconds
     ends the process and, with a sentence, the run. What the process prints is kept in `log`, or only its last lines.
 
     >>> import cosolve as cs
@@ -51,7 +51,7 @@ class Isolated(Proxy):
         self,
         subsystem: Callable[[], Subsystem] | Subsystem | str,
         *,
-        transport: str = "shared memory",
+        transport: str = "shared_memory",
         timeout: float | None = None,
         name: str = "",
         log: str | Path | None = None,
@@ -87,7 +87,7 @@ class Isolated(Proxy):
         label = f" '{self._name}'" if self._name else ""
         with told_as_setup(f"Isolated{label}"):
             about = self._worker.loaded()
-        if self._wanted == "shared memory":
+        if self._wanted == "shared_memory":
             numbers = sum(port.length for port in (*about["inputs"], *about["outputs"]))
             trouble = self._worker.share_memory(8 * _DEGREES * numbers + 1024)
             if trouble:
@@ -99,7 +99,7 @@ class Isolated(Proxy):
 
     @property
     def transport(self) -> str:
-        """What carries the messages: `"shared memory"`, `"pipe"` or `"tcp"`."""
+        """What carries the messages: `"shared_memory"`, `"pipe"` or `"tcp"`."""
         self._about()
         return self._worker.transport
 
@@ -124,7 +124,7 @@ class Isolated(Proxy):
         return super().__getattr__(name)
 
     def _native(self, H: float, degree: int) -> Native | str:
-        if self.transport != "shared memory":
+        if self.transport != "shared_memory":
             way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
             return f"its process is reached through {way}, and compiled code needs shared memory"
         from cosolve.process.native_exchange import near_native

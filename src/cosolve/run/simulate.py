@@ -14,7 +14,8 @@ from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
-from cosolve.method import Method, Outcome
+from cosolve.method import Outcome
+from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.run import (
     Core,
@@ -46,7 +47,7 @@ def simulate(
     system: System,
     *,
     t_end: float,
-    method: Method,
+    method: MethodLike,
     step: float | Adaptive | None = None,
     t_start: float = 0.0,
     startup: Startup | None = None,
@@ -62,6 +63,9 @@ def simulate(
     stop_at_events: bool = False,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
+
+    `method` is a coupling method, its name (`"semi-implicit"`, `"semi-implicit:2"` for degree 2), or a dict with its
+    name and options, as in a system file.
 
     `step` is the macro step, or an `Adaptive` step control (`LeaderFollower` chooses its own steps; `step` then limits
     them). `workers` > 1 runs subsystems of a parallel sweep in threads: same bits, less time where they release the
@@ -98,6 +102,7 @@ def simulate(
     """
     if not isinstance(every, (int, np.integer)) or isinstance(every, bool) or every < 1:
         raise SetupError(f"every must be a whole number of at least 1, not {every!r}")
+    method = as_method(method)
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
     t_first = t_start

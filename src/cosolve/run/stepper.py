@@ -17,6 +17,7 @@ from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Channel, Result, find_channel
 from cosolve.run.core import Core
 from cosolve.run.pace import Pace, make_pace
@@ -63,7 +64,7 @@ class Stepper:
         self,
         system: System,
         *,
-        method: Method,
+        method: MethodLike,
         step: float | Adaptive | None = None,
         t_start: float = 0.0,
         t_end: float | None = None,
@@ -74,6 +75,7 @@ class Stepper:
         pace: float | Pace | None = None,
         stop_at_events: bool = False,
     ) -> None:
+        method = as_method(method)
         plan = checked_plan("Stepper", system, method, workers)
         self._system, self._run = system, _newest[system]
         windows = make_windows(method, step, t_start, t_end, plan)
@@ -146,18 +148,18 @@ class Stepper:
 
     # -- going on --------------------------------------------------------------------------------------
 
-    def step(self, H: float | None = None) -> float:
-        """Cross one macro step (`H`: of another length, this time) and return the new time.
+    def step(self, step: float | None = None) -> float:
+        """Cross one macro step (of the length `step`, this time) and return the new time.
 
         Where a subsystem asks for the end of the run, `done` is True after it and `ended` says why; the time is the old
         one when that happened inside a step that not everybody could go back from.
         """
-        if H is not None:
-            refuse_bad_step(H, "H")
+        if step is not None:
+            refuse_bad_step(step, "the macro step")
         self._refuse_ended()
         if self._core.done:
             raise SetupError(f"the run has reached its t_end = {self.t:.9g}; give the Stepper a later one, or none")
-        return self._cross(H, inf)
+        return self._cross(step, inf)
 
     def run_until(self, t: float) -> float:
         """Cross macro steps until `t`, where the last one is cut to end, and return the time reached.
@@ -327,8 +329,6 @@ def checked_plan(who: str, system: System, method: Method, workers: int) -> Plan
     """The compiled system, once it is clear that `method` can run it."""
     if not isinstance(system, System):
         raise SetupError(f"{who} runs a cosolve.System, not a {type(system).__name__}")
-    if not isinstance(method, Method):
-        raise SetupError(f"method must be a coupling method such as Jacobi(degree=1), not {method!r}")
     if not isinstance(workers, (int, np.integer)) or isinstance(workers, bool) or workers < 1:
         raise SetupError(f"workers must be a whole number of at least 1, not {workers!r}")
     plan = system.plan()

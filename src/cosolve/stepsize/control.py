@@ -25,23 +25,23 @@ TINY = 1e-300
 class Adaptive:
     """Error-controlled macro steps.
 
-    The estimate is the root mean square over all coupling variables of
-    `(z - predicted) / (atol * nominal + rtol * max(|z|, |predicted|))`; steps aim at 1. With `atol = rtol` (the
-    default) and nominal values 1 that is Eq. 2.29. `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30).
-    `H_next = min(H_max, q_max H, max(H_min, q_min H, q * proposal))` (Eq. 2.32). `reject`: `None` repeats steps whose
-    estimate exceeds 1 where all subsystems can roll back; `True` insists on it, `False` never repeats.
+    The estimate is the root mean square over all coupling variables of `(z - predicted) / (atol * nominal + rtol *
+    max(|z|, |predicted|))`; steps aim at 1. With `atol = rtol` (the default) and nominal values 1 that is Eq. 2.29.
+    `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30). The next step is `min(max_step, q_max H, max(min_step, q_min H,
+    q * proposal))` (Eq. 2.32), the first `first_step`. `reject`: `None` repeats steps whose estimate exceeds 1 where
+    all subsystems can roll back; `True` insists on it, `False` never repeats.
 
     >>> import cosolve as cs
-    >>> control = cs.Adaptive(rtol=1e-4, H_init=1e-3, H_max=1e-2)
+    >>> control = cs.Adaptive(rtol=1e-4, first_step=1e-3, max_step=1e-2)
     >>> round(control.next_step(1e-3, 1.0, None, degree=1), 9)       # the estimate hits the tolerance: H * q
     0.00095
     """
 
     rtol: float = 1e-6
     atol: float | None = None
-    H_init: float | None = None
-    H_min: float = 0.0
-    H_max: float = np.inf
+    first_step: float | None = None
+    min_step: float = 0.0
+    max_step: float = np.inf
     controller: Literal["I", "PI"] = "PI"
     q: float = 0.95
     q_min: float = 0.25
@@ -56,17 +56,17 @@ class Adaptive:
             raise SetupError(f"Adaptive: atol must be a number of at least 0, not {self.atol!r}")
         if self.controller not in ("I", "PI"):
             raise SetupError(f"Adaptive: controller must be 'I' or 'PI', not {self.controller!r}")
-        if self.H_init is not None:
-            refuse_bad_step(self.H_init, "Adaptive: H_init")
-        for name in ("H_min", "q", "q_min", "q_max", "alpha", "beta"):
+        if self.first_step is not None:
+            refuse_bad_step(self.first_step, "Adaptive: first_step")
+        for name in ("min_step", "q", "q_min", "q_max", "alpha", "beta"):
             if not is_number(getattr(self, name)):
                 raise SetupError(f"Adaptive: {name} must be a finite number, not {getattr(self, name)!r}")
-        if not is_number(self.H_max) and self.H_max != np.inf:
-            raise SetupError(f"Adaptive: H_max must be a positive number, not {self.H_max!r}")
+        if not is_number(self.max_step) and self.max_step != np.inf:
+            raise SetupError(f"Adaptive: max_step must be a positive number, not {self.max_step!r}")
         if self.reject not in (None, True, False):
             raise SetupError(f"Adaptive: reject must be True, False or None, not {self.reject!r}")
-        if not 0 <= self.H_min <= self.H_max or self.H_max <= 0:
-            raise SetupError(f"Adaptive: needs 0 <= H_min <= H_max, got {self.H_min} and {self.H_max}")
+        if not 0 <= self.min_step <= self.max_step or self.max_step <= 0:
+            raise SetupError(f"Adaptive: needs 0 <= min_step <= max_step, got {self.min_step} and {self.max_step}")
         if not (0 < self.q_min < 1 < self.q_max and 0 < self.q <= 1):
             raise SetupError(
                 f"Adaptive: needs 0 < q_min < 1 < q_max and 0 < q <= 1, got q_min = {self.q_min}, q_max = {self.q_max} "
@@ -94,7 +94,7 @@ class Adaptive:
     def numbers(self) -> tuple[float, ...]:
         """The settings as plain numbers, for `next_length` and for compiled engines."""
         alpha, beta = (self.alpha, self.beta) if self.controller == "PI" else (1.0, 0.0)
-        limits = float(self.H_min), float(self.H_max), self.q, self.q_min, self.q_max
+        limits = float(self.min_step), float(self.max_step), self.q, self.q_min, self.q_max
         return (*(float(number) for number in (*limits, alpha, beta)), float(self.controller == "PI"))
 
 

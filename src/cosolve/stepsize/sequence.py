@@ -224,12 +224,12 @@ class Controlled(Windows):
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
         self.control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
         if t_end < inf:
-            guess = 1e-4 * (t_end - t_start) if control.H_init is None else control.H_init
-        elif control.H_init is None:
-            raise SetupError("steps without a t_end need a first length: step=Adaptive(H_init=...)")
+            guess = 1e-4 * (t_end - t_start) if control.first_step is None else control.first_step
+        elif control.first_step is None:
+            raise SetupError("steps without a t_end need a first length: step=Adaptive(first_step=...)")
         else:
-            guess = control.H_init
-        self.proposed = self.first_step = min(control.H_max, max(control.H_min, guess))
+            guess = control.first_step
+        self.proposed = self.first_step = min(control.max_step, max(control.min_step, guess))
         self._begin(t_start)
         self.previous: float | None = None
         self._ticks, self._cut = 0, False
@@ -258,13 +258,13 @@ class Controlled(Windows):
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         control = self.control
         error = control.estimate(outcome.z, outcome.predicted, self._nominal)
-        if self.may_reject and error > 1.0 and control.H_min * (1 + 1e-9) < window.H:
+        if self.may_reject and error > 1.0 and control.min_step * (1 + 1e-9) < window.H:
             self.proposed = control.shorter_step(window.H, error, outcome.degree)
             self.previous = None
             if self.clock.fit(self.proposed) <= LEAST_TICKS or window.t0 + self.proposed == window.t0:
                 raise StepSizeError(
                     f"the step control wants steps below {self.proposed:.1e} at t = {window.t0:.9g}: a jump or a "
-                    f"tolerance (rtol {control.rtol:g}) beyond reach; set H_min, or loosen rtol",
+                    f"tolerance (rtol {control.rtol:g}) beyond reach; set min_step, or loosen rtol",
                     time=window.t0,
                 )
             return None

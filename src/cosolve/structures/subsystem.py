@@ -50,11 +50,12 @@ class SecondOrder(Subsystem):
     initial motion (zero by default), `a0` the initial acceleration (from the balance with inputs `u0` by default),
     `before = (h, q, v)` the values a step of length `h` before the start (for BDF2).
 
-    `load` says how an input acts in integrators that balance forces inside the step: `"interpolated"` as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with
-    its `"end"` value. `restart` says where the acceleration at the beginning of a macro step comes from: `"kept"` from
-    the end of the last one, or `"balanced"` anew with the input there, which suits inputs that jump at macro points.
-    The local Newton iteration stops at the residual force `tol`; with `warm_start` it begins at the last trial of the
-    same step (fewer iterations, results then depend on the iteration's path within `tol`).
+    `load` says how an input acts in integrators that balance forces inside the step: `"interpolated"` as `(1 - alpha_f)
+    u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with its `"end"` value. `restart` says
+    where the acceleration at the beginning of a macro step comes from: `"kept"` from the end of the last one, or
+    `"balanced"` anew with the input there, which suits inputs that jump at macro points. The local Newton iteration
+    stops at the residual force `tol`; with `warm_start` it begins at the last trial of the same step (fewer iterations,
+    results then depend on the iteration's path within `tol`).
 
     `local_iterations` counts the linear solves of a run, `factorisations` those of the object's life (one per step size
     for linear structures); `internal_residual` is the residual force left by the last crossing.

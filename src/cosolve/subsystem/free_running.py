@@ -82,7 +82,7 @@ class FreeRunning(Subsystem):
 
     >>> import cosolve as cs
     >>> ball = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x[0], x0=[0, 1], inputs=["a"], outputs=["x"],
-    ...               solver="ode4", h=0.3)
+    ...               integrator="ode4", internal_step=0.3)
     >>> sorted(cs.capabilities(cs.FreeRunning(ball)))
     ['output', 'rollback']
     """

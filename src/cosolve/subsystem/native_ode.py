@@ -148,7 +148,9 @@ def ode_native(ode: Ode) -> Native | str:
     """The crossing of `ode`, or why there is none."""
     solver = ode._first_solver
     if not isinstance(solver, (FixedStep, DormandPrince, Rosenbrock)):
-        return f"its solver {ode.solver_name!r} is a library's; use 'auto', 'dopri5', 'rodas4' or one of ode1 to ode5"
+        return (
+            f"its integrator {ode.integrator!r} is a library's; use 'auto', 'dopri5', 'rodas4' or one of ode1 to ode5"
+        )
     for what, function in (("rhs", ode.rhs), ("output", ode.output_function)):
         if not kernels.is_compiled(function):
             return f"its {what} is a plain Python function; decorate it with numba.njit"

@@ -1,4 +1,4 @@
-"""Ordinary differential equations given by a Python right-hand side, with a choice of real solvers."""
+"""Ordinary differential equations given by a Python right-hand side, with a choice of integrators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cosolve.subsystem.signatures import refuse_wrong_arguments
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
 
-SOLVERS = ("auto", "dopri5", "rodas4", *FIXED, *SCIPY_METHODS, "cvode")
+INTEGRATORS = ("auto", "dopri5", "rodas4", *FIXED, *SCIPY_METHODS, "cvode")
 
 # An explicit solver that needs more internal steps than this for one macro step makes "auto" turn stiff.
 _AUTO_MAX_STEPS = 1000
@@ -32,10 +32,10 @@ _AUTO_MAX_STEPS = 1000
 class Ode(Subsystem):
     """`x' = rhs(t, x, u)`, `y = output(t, x, u)`; `x` and `u` are flat arrays.
 
-    `solver`: `"auto"` (adaptive Dormand-Prince, turns to SciPy's Radau where the problem is stiff), `"dopri5"`,
-    `"rodas4"` (stiff, one-step: restarts at macro points cost nothing), fixed steps `"ode1"` ... `"ode5"` with step
-    `h`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`, `"LSODA"`, or `"cvode"` (SUNDIALS, stiff). A
-    right-hand side jitted by numba runs compiled in the native solvers.
+    `integrator`: `"auto"` (adaptive Dormand-Prince, turns to SciPy's Radau where the problem is stiff), `"dopri5"`,
+    `"rodas4"` (stiff, one-step: restarts at macro points cost nothing), fixed steps `"ode1"` ... `"ode5"` of the length
+    `internal_step`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`, `"LSODA"`, or `"cvode"` (SUNDIALS,
+    stiff). A right-hand side jitted by numba runs compiled in the native solvers.
 
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
@@ -51,10 +51,10 @@ class Ode(Subsystem):
         x0: npt.ArrayLike,
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
-        solver: str = "auto",
+        integrator: str = "auto",
         rtol: float = 1e-8,
         atol: float = 1e-10,
-        h: float | None = None,
+        internal_step: float | None = None,
     ) -> None:
         refuse_no_function("Ode", "(t, x, u)", rhs=rhs, output=output)
         for what, value in (("rtol", rtol), ("atol", atol)):
@@ -64,11 +64,11 @@ class Ode(Subsystem):
         self.rhs, self.output_function = rhs, output
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("Ode", x0)
-        self.solver_name = solver
-        self._first_solver = self._solver = _make_solver(solver, rtol, atol, h)
+        self.integrator = integrator
+        self._first_solver = self._solver = _make_solver(integrator, rtol, atol, internal_step)
         self._first_memory = self._solver.memory
-        self._stiff = SciPy("Radau", rtol, atol) if solver == "auto" else None
-        self.h = h
+        self._stiff = SciPy("Radau", rtol, atol) if integrator == "auto" else None
+        self.internal_step = internal_step
         self.x = self.x0
         self._t_start = 0.0
         self._count = 0  # own fixed steps since then: time as an index
@@ -145,7 +145,9 @@ class Ode(Subsystem):
     def _step(self, t0: float, t_max: float, u: InputSignal) -> tuple[float, Any]:
         solver = self._solver
         if not isinstance(solver, (FixedStep, DormandPrince)):
-            raise RuntimeError("turned stiff, so it has no internal steps of its own; use solver='dopri5' or 'ode4'")
+            raise RuntimeError(
+                "turned stiff, so it has no internal steps of its own; use integrator='dopri5' or 'ode4'"
+            )
         self._check_rhs(t0, u)
         t_stop = t_max
         if isinstance(solver, FixedStep):
@@ -176,13 +178,18 @@ class Ode(Subsystem):
         self._checked = True
 
 
-def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
+def _make_solver(name: str, rtol: float, atol: float, internal_step: float | None) -> Any:
     if name in FIXED:
-        if h is None or not is_positive(h):
-            raise SetupError(f"Ode: solver '{name}' takes fixed steps and needs h, a positive step size; got h={h!r}")
-        return FixedStep(name, h)
-    if h is not None:
-        raise SetupError(f"Ode: h belongs to the fixed-step solvers {list(FIXED)}; '{name}' chooses its own steps")
+        if internal_step is None or not is_positive(internal_step):
+            raise SetupError(
+                f"Ode: integrator '{name}' takes fixed steps and needs internal_step, a positive number; "
+                f"got {internal_step!r}"
+            )
+        return FixedStep(name, internal_step)
+    if internal_step is not None:
+        raise SetupError(
+            f"Ode: internal_step belongs to the integrators with fixed steps {list(FIXED)}; '{name}' chooses its own"
+        )
     if name == "auto":
         return DormandPrince(rtol, atol, _AUTO_MAX_STEPS)
     if name == "dopri5":
@@ -193,4 +200,4 @@ def _make_solver(name: str, rtol: float, atol: float, h: float | None) -> Any:
         return SciPy(name, rtol, atol)
     if name == "cvode":
         return Cvode(rtol, atol)
-    raise SetupError(f"Ode: unknown solver {name!r}; choose one of {', '.join(SOLVERS)}")
+    raise SetupError(f"Ode: unknown integrator {name!r}; choose one of {', '.join(INTEGRATORS)}")

@@ -17,6 +17,7 @@ from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Result
 from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
@@ -38,7 +39,7 @@ def sweep(
     build: Callable[..., System],
     parameters: Mapping[str, npt.ArrayLike] | Sequence[Mapping[str, Any]] | Any,
     *,
-    methods: Method | Sequence[Method] | Mapping[str, Method],
+    methods: Method | str | Sequence[MethodLike] | Mapping[str, MethodLike],
     steps: float | Adaptive | Sequence[float],
     t_end: float,
     t_start: float = 0.0,
@@ -179,18 +180,15 @@ def _run(
 
 def _methods(given: Any) -> tuple[list[str] | None, list[Method]]:
     """Labels (None for a single method) and methods."""
-    if isinstance(given, Method):
-        return None, [given]
+    if isinstance(given, (Method, str)):
+        return None, [as_method(given)]
     if isinstance(given, Mapping):
-        labels, found = [str(label) for label in given], list(given.values())
+        labels, found = [str(label) for label in given], [as_method(each) for each in given.values()]
     else:
-        found = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        labels = [m.label if isinstance(m, Method) else "" for m in found]
+        found = [as_method(each) for each in (given if isinstance(given, Sequence) else [given])]
+        labels = [m.label for m in found]
         if len(set(labels)) < len(labels):
             labels = [repr(m) for m in found]
-    for method in found:
-        if not isinstance(method, Method):
-            raise SetupError(f"sweep: methods are coupling methods such as Jacobi(degree=1), not {method!r}")
     if not found:
         raise SetupError("sweep: no methods given, so there is nothing to run")
     if len(set(labels)) < len(labels):

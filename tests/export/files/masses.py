@@ -12,8 +12,8 @@ def mass(x0, m=1.0):
         x0=x0,
         inputs=[cs.Port("force", unit="N"), cs.Port("extra", unit="N")],
         outputs=[cs.Port("x", unit="m"), cs.Port("v", unit="m/s")],
-        solver="ode4",
-        h=0.005,
+        integrator="ode4",
+        internal_step=0.005,
     )
 
 
@@ -25,7 +25,7 @@ def pair(stiffness=5.0):
 
 
 def adaptive_pair():
-    return pair()[0], cs.SemiImplicit(degree=1), cs.Adaptive(rtol=1e-5, H_init=1e-3)
+    return pair()[0], cs.SemiImplicit(degree=1), cs.Adaptive(rtol=1e-5, first_step=1e-3)
 
 
 def plate(m=2.0):
@@ -36,8 +36,8 @@ def plate(m=2.0):
         x0=[1.0, 2.0],
         inputs=[("u", 2)],
         outputs=[("x", 2), "sum"],
-        solver="ode4",
-        h=0.01,
+        integrator="ode4",
+        internal_step=0.01,
     )
 
 

@@ -20,8 +20,8 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "Implicit(1), Broyden": (cs.Implicit(1, corrector=cs.Broyden()), 0.05),
     "Implicit(0), IQN-ILS": (cs.Implicit(0, corrector=cs.IqnIls()), 0.05),
     "Implicit(1), Gauss-Seidel sweep": (cs.Implicit(1, corrector=cs.Aitken(), sweep="gauss-seidel"), 0.05),
-    "Jacobi(1), adaptive": (cs.Jacobi(1), cs.Adaptive(rtol=1e-3, H_init=0.02)),
-    "SemiImplicit(1), adaptive": (cs.SemiImplicit(1), cs.Adaptive(rtol=1e-3, H_init=0.02)),
+    "Jacobi(1), adaptive": (cs.Jacobi(1), cs.Adaptive(rtol=1e-3, first_step=0.02)),
+    "SemiImplicit(1), adaptive": (cs.SemiImplicit(1), cs.Adaptive(rtol=1e-3, first_step=0.02)),
     "LeaderFollower(1)": (cs.LeaderFollower(1, leader="b"), 0.05),
 }
 ROLLBACK = tuple(name for name in METHODS if "mplicit" in name)
@@ -50,6 +50,6 @@ def leads(rate: float = 2.0, gain: float = 0.5) -> cs.Ode:
         x0=[1.0],
         inputs=["u"],
         outputs=["y"],
-        solver="ode4",
-        h=0.01,
+        integrator="ode4",
+        internal_step=0.01,
     )

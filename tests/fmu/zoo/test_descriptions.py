@@ -173,7 +173,7 @@ def test_a_warning_in_every_step(fmi, caplog):
     assert "the table is extrapolated" in caplog.text
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "pipe"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_standard_output_does_not_disturb_the_exchange(transport):
     """The process of an isolated FMU talks through pipes of its own; what the FMU prints goes elsewhere."""
     from functools import partial

@@ -81,7 +81,7 @@ def test_steps_of_one_size_only(fmi):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
     assert "my step is 0.02" in str(cs.check(system, cs.Implicit(1), 0.05))
     with pytest.raises(cs.SubsystemError, match=r"'own_step.fmu' takes steps of one size only"):
-        cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-3, H_init=0.02))
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-3, first_step=0.02))
 
 
 @VERSIONS

@@ -34,6 +34,7 @@ from cosolve.engine.texts import option_obstacle, text_obstacle
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
 from cosolve.method import Method, Script
+from cosolve.method.named import MethodLike, as_method
 from cosolve.method.order import in_order
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Controlled, Uniform
@@ -84,7 +85,7 @@ class Chunk:
         return value * len(self) if same else value.sum(axis=0)
 
 
-def why_not_compiled(system: System, method: Method, step: object = None) -> str | None:
+def why_not_compiled(system: System, method: MethodLike, step: object = None) -> str | None:
     """Why a run does not go through compiled code, in one sentence; None when it does.
 
     >>> import cosolve as cs
@@ -96,6 +97,7 @@ def why_not_compiled(system: System, method: Method, step: object = None) -> str
     'the law for one.q is a plain Python function; decorate it with numba.njit'
     """
     plan = system.plan()
+    method = as_method(method)
     found = _method_obstacle(method) or obstacle(plan)
     if found is not None or step is None:
         return found

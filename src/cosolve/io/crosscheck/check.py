@@ -27,15 +27,16 @@ def crosscheck(
     *,
     timeout: float = 60.0,
     jobs: int | None = None,
-    steps: int = 500,
+    max_steps: int = 500,
     progress: Callable[[float], None] | None = None,
 ) -> CrossCheck:
     """Run every FMU and SSP in a folder and its subfolders here and with FMPy, and compare the numbers.
 
-    Each FMU runs in each of its kinds by its DefaultExperiment (at most `steps` communication steps; the end is cut,
-    the step is kept), inputs at their start values, all numeric outputs compared at all communication points; cosolve
-    runs twice. libcosim joins in where the package `libcosimpy` is installed. Every run has a process of its own, which
-    is ended after `timeout` seconds; `jobs` cases run at a time (by default one for each processor, at most four).
+    Each FMU runs in each of its kinds by its DefaultExperiment (at most `max_steps` communication steps; the end is
+    cut, the step is kept), inputs at their start values, all numeric outputs compared at all communication points;
+    cosolve runs twice. libcosim joins in where the package `libcosimpy` is installed. Every run has a process of its
+    own, which is ended after `timeout` seconds; `jobs` cases run at a time (by default one for each processor, at most
+    four).
 
     The verdict is "equal" (largest difference at most 1e-12 of max(1, largest value)), "close" (1e-6), "differs", "both
     refuse", "only FMPy", "only cosolve", "crash" or "timeout" (of cosolve's process). Model exchange is integrated
@@ -54,10 +55,10 @@ def crosscheck(
         raise SetupError(f"there is no folder '{folder}'; give one with FMUs or SSPs in it")
     if not is_positive(timeout):
         raise SetupError(f"crosscheck: timeout is a positive number of seconds, not {timeout!r}")
-    for name, value in (("steps", steps), ("jobs", 1 if jobs is None else jobs)):
+    for name, value in (("max_steps", max_steps), ("jobs", 1 if jobs is None else jobs)):
         if not is_whole(value, 1):
             raise SetupError(f"crosscheck: {name} is a whole number of at least 1, not {value!r}")
-    cases = find_cases(folder.resolve(), steps)
+    cases = find_cases(folder.resolve(), max_steps)
     if not cases:
         raise SetupError(f"there is no .fmu or .ssp file in '{folder}' or below it")
     if find_spec("fmpy") is None:

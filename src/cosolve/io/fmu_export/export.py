@@ -25,7 +25,7 @@ from cosolve.io.fmu_export.interface import Variable, dependencies, variables
 from cosolve.io.fmu_export.model_description import Facts, model_description
 from cosolve.io.fmu_export.needed import is_installed
 from cosolve.io.fmu_export.source import Model, Source, build, default_arguments, locate, stepper
-from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
 
@@ -40,7 +40,7 @@ def export_fmu(
     path: str | Path,
     *,
     version: Version = "2.0",
-    method: Method | None = None,
+    method: MethodLike | None = None,
     step: float | Adaptive | None = None,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
@@ -86,7 +86,7 @@ def export_fmu(
     loaded = dict(sys.modules)
     if parameters is None and _is_function(source):
         given = default_arguments(str(source))
-    located = locate(source, method, step, files, given)
+    located = locate(source, None if method is None else as_method(method), step, files, given)
     with _tried(located, given, loaded) as model:
         if parameters is None:  # a port of that name comes first
             given = {name: value for name, value in given.items() if name not in _port_names(model)}

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.io.fmu_export.source import Model
-from cosolve.io.toml_text import suggest
 from cosolve.subsystem.feedthrough import feedthrough
 from cosolve.subsystem.port import Ports
 

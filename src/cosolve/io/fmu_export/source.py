@@ -27,6 +27,7 @@ from cosolve.io.system_file import Description, load_system
 from cosolve.io.tables import method_table, step_table
 from cosolve.io.unfed import hold_unfed
 from cosolve.method import Jacobi, Method
+from cosolve.method.named import as_method
 from cosolve.run import Stepper
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
@@ -239,4 +240,4 @@ def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
     if method is None:
         raise SetupError("export: a System needs a method; give method= and step=, or return (system, method, step)")
     hold_unfed(made)
-    return Model(made, method, step, startup)
+    return Model(made, as_method(method), step, startup)

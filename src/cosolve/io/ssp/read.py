@@ -17,6 +17,7 @@ from cosolve.io.ssp.document import ANNOTATION, Component, Document, read_docume
 from cosolve.io.ssp.flatten import Flat, Node
 from cosolve.io.system_file import Description
 from cosolve.method import Jacobi, Method, SemiImplicit
+from cosolve.method.named import MethodLike, as_method
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
@@ -30,7 +31,7 @@ _KINDS = {"CoSimulation": "co-simulation", "ModelExchange": "model-exchange"}
 def read_ssp(
     path: str | Path,
     *,
-    method: Method | None = None,
+    method: MethodLike | None = None,
     step: float | Adaptive | None = None,
     t_end: float | None = None,
     component: Factory | None = None,
@@ -69,7 +70,7 @@ def read_ssp(
         raise SetupError(f"{path.name}: two components have names that differ in dots only; rename one of them")
     system = System(subsystems)
     _join(system, flat)
-    return _described(path, document, system, method, step, t_end)
+    return _described(path, document, system, None if method is None else as_method(method), step, t_end)
 
 
 def _made(part: Component, where: str, flat: Flat, component: Factory | None) -> Subsystem:

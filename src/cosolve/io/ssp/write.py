@@ -18,7 +18,7 @@ from cosolve.io.ssp.affine import Affine
 from cosolve.io.ssp.document import ANNOTATION, TOP
 from cosolve.io.system_file import _Weighted
 from cosolve.io.tables import method_table, step_table
-from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Port, Subsystem
 from cosolve.subsystem.port import Ports
@@ -35,7 +35,7 @@ def write_ssp(
     system: System,
     path: str | Path,
     *,
-    method: Method,
+    method: MethodLike,
     step: float | Adaptive | None = None,
     t_end: float = 1.0,
     t_start: float = 0.0,
@@ -79,7 +79,7 @@ def write_ssp(
     _connections(structure, system)
     SubElement(top, "ssd:DefaultExperiment", startTime=repr(float(t_start)), stopTime=repr(float(t_end)))
     annotation = SubElement(SubElement(top, "ssd:Annotations"), "ssc:Annotation", type=ANNOTATION)
-    run = {"method": json.dumps(method_table(method))}
+    run = {"method": json.dumps(method_table(as_method(method)))}
     if step is not None:
         run["step"] = json.dumps(step_table(step))
     SubElement(annotation, "run", {"xmlns": "urn:cosolve:run", **run})

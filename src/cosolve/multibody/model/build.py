@@ -56,7 +56,7 @@ def build(model: MultibodyModel, *, coordinates: str, redundant: str) -> Built:
     >>> model = MultibodyModel()
     >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
     >>> model.joint("hold", "spherical", "ball", "ground")
-    >>> build(model, coordinates="euler parameters", redundant="refuse").row_names
+    >>> build(model, coordinates="euler_parameters", redundant="refuse").row_names
     ("joint 'hold' (atpoint x)", "joint 'hold' (atpoint y)", "joint 'hold' (atpoint z)")
     """
     if not model.bodies:
@@ -73,7 +73,7 @@ def build(model: MultibodyModel, *, coordinates: str, redundant: str) -> Built:
     marker_index = {name: k for k, name in enumerate(model.markers)}
     marker_body = np.array([order.index(m.body) for m in model.markers.values()], dtype=np.int64)
     markers = np.array([[*m.point, *m.axes.T.ravel()] for m in model.markers.values()])
-    kind = {"euler parameters": EULER_PARAMETERS, "euler angles": EULER_ANGLES}[coordinates]
+    kind = {"euler_parameters": EULER_PARAMETERS, "euler_angles": EULER_ANGLES}[coordinates]
     driven = np.zeros((len(others), DRIVEN))
     for i, name in enumerate(others):
         driven[i, :STATE] = model.bodies[name].start if name != GROUND else [0, 0, 0, 1, *[0] * 9]
@@ -247,7 +247,7 @@ def _start_row(start: Vector, name: str, kind: int) -> Vector:
     if sine < 1e-3:
         raise SetupError(
             f"body '{name}': Euler angles (z-x-z) are singular at the initial orientation (sin theta = {sine:.2g}); "
-            "use coordinates='euler parameters' or turn the body frame"
+            "use coordinates='euler_parameters' or turn the body frame"
         )
     row = start.copy()
     row[3:7] = [np.arctan2(T[0, 2], -T[1, 2]), np.arctan2(sine, T[2, 2]), np.arctan2(T[2, 0], T[2, 1]), 0.0]

@@ -48,11 +48,11 @@ class Crossing:
         """State at `t1`."""
         if self.options.integrator == "radau":
             return self._run(radau, t0, t1, x, u)
-        return self._run(adaptive if self.options.step is None else fixed, t0, t1, x, u)
+        return self._run(adaptive if self.options.internal_step is None else fixed, t0, t1, x, u)
 
     def replay(self, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         """State at `t1` on the internal grid of the last `integrate`."""
-        return self._run(fixed, t0, t1, x, u) if self.options.step is None else self.integrate(t0, t1, x, u)
+        return self._run(fixed, t0, t1, x, u) if self.options.internal_step is None else self.integrate(t0, t1, x, u)
 
     def _run(self, kernel: Callable[..., int], t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         if self.outside.needed:
@@ -105,9 +105,9 @@ class Crossing:
 
     def _grid(self, t0: float, t1: float) -> Vector:
         """Equal steps, none longer than asked, or those of the last crossing where the integrator is adaptive."""
-        if self.options.step is None:
+        if self.options.internal_step is None:
             return self.memory.grid
-        count = max(1, ceil((t1 - t0) / self.options.step - 1e-9))
+        count = max(1, ceil((t1 - t0) / self.options.internal_step - 1e-9))
         return np.full(count, (t1 - t0) / count)
 
     # -- driven from Python ----------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Crossing:
             body = self.built.free[int(np.argmin(sines))]
             return SubsystemError(
                 f"the Euler angles of body '{body}' are singular near {at} (sin theta = {sines.min():.2g}); use "
-                "coordinates='euler parameters'"
+                "coordinates='euler_parameters'"
             )
         if status == stepping.NOT_PROJECTED:
             return SubsystemError(

@@ -37,11 +37,13 @@ class Memory:
         self.state, self.rates = np.zeros(STATE * free + TAIL), np.zeros(STATE * free)
         self.x, self.tail = self.state[:-TAIL], self.state[-TAIL:]
         self.driven, self.extra = still.copy(), empty_extra(arrays)
-        self._steps = np.zeros(MOST_STEPS if options.step is None else 0)
+        self._steps = np.zeros(MOST_STEPS if options.internal_step is None else 0)
         self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *step_parts()], np.int64)
         room, stages = room_of(arrays), np.zeros((len(b) + 2, STATE * free))
         self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), room.lam
-        numbers = np.array([options.level, options.step or 0.0, options.rtol, options.atol, options.ggl], np.float64)
+        numbers = np.array(
+            [options.level, options.internal_step or 0.0, options.rtol, options.atol, options.ggl], np.float64
+        )
         self._fields = [
             np.ascontiguousarray(field)
             for field in (

@@ -9,9 +9,9 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 
 #: Form of the equations -> how far the state is projected after each step (0 no, 1 positions, 2 velocities too).
-FORMS = {"index 1": 0, "baumgarte": 0, "ggl": 0, "projection": 2, "position projection": 1}
+FORMS = {"index_1": 0, "baumgarte": 0, "ggl": 0, "projection": 2, "position_projection": 1}
 INTEGRATORS = ("auto", "rk4", "dopri5", "radau")
-COORDINATES = ("euler parameters", "euler angles")
+COORDINATES = ("euler_parameters", "euler_angles")
 
 #: Largest product of `alpha` and step that RK4 takes (its limit is 2.78), and default `beta`.
 MAX_ALPHA_H, BETA = 2.5, 10.0
@@ -23,7 +23,7 @@ class Options:
 
     form: str
     integrator: str
-    step: float | None
+    internal_step: float | None
     rtol: float
     atol: float
     alpha: float
@@ -45,7 +45,7 @@ class Options:
 def checked(
     form: str,
     integrator: str,
-    step: float | None,
+    internal_step: float | None,
     rtol: float,
     atol: float,
     alpha: float | None,
@@ -55,7 +55,7 @@ def checked(
 ) -> Options:
     """Options that fit together; Baumgarte's `alpha` is `beta` unless given (critical damping).
 
-    >>> checked("projection", "auto", None, 1e-8, 1e-10, None, None, 3, "euler parameters").integrator
+    >>> checked("projection", "auto", None, 1e-8, 1e-10, None, None, 3, "euler_parameters").integrator
     'dopri5'
     """
     for what, value, known in (
@@ -72,13 +72,14 @@ def checked(
             f"MultibodySubsystem: the form 'ggl' is of index 2 and needs integrator='radau', not {integrator!r}"
         )
     if integrator == "dopri5":
-        if step is not None:
+        if internal_step is not None:
             raise SetupError(
-                "MultibodySubsystem: step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)"
+                "MultibodySubsystem: internal_step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)"
             )
-    elif not (is_number(step) and step is not None and step > 0):
+    elif not (is_number(internal_step) and internal_step is not None and internal_step > 0):
         raise SetupError(
-            f"MultibodySubsystem: integrator '{integrator}' takes fixed steps and needs step > 0; got step={step!r}"
+            f"MultibodySubsystem: integrator '{integrator}' takes fixed steps and needs internal_step > 0; "
+            f"got {internal_step!r}"
         )
     for what, number in (("rtol", rtol), ("atol", atol)):
         if not (is_number(number) and number > 0):
@@ -88,16 +89,17 @@ def checked(
     if form != "baumgarte":
         if alpha is not None or beta is not None:
             raise SetupError(f"MultibodySubsystem: alpha and beta belong to form='baumgarte', not to {form!r}")
-        return Options(form, integrator, step, rtol, atol, 0.0, 0.0, stages, coordinates)
+        return Options(form, integrator, internal_step, rtol, atol, 0.0, 0.0, stages, coordinates)
     beta = (BETA if alpha is None else alpha) if beta is None else beta
     alpha = beta if alpha is None else alpha
     for what, number in (("alpha", alpha), ("beta", beta)):
         if not (is_number(number) and number >= 0):
             raise SetupError(f"MultibodySubsystem: {what} must be a number not below zero, not {number!r}")
-    if integrator == "rk4" and step is not None and alpha * step > MAX_ALPHA_H:
+    if integrator == "rk4" and internal_step is not None and alpha * internal_step > MAX_ALPHA_H:
         warnings.warn(
-            f"Baumgarte's alpha = {alpha:g} with steps of {step:g} gives alpha h = {alpha * step:.3g}; RK4 is unstable "
-            f"above 2.78: take alpha below {MAX_ALPHA_H / step:.3g} or smaller steps",
+            f"Baumgarte's alpha = {alpha:g} with steps of {internal_step:g} gives alpha h = "
+            f"{alpha * internal_step:.3g}; RK4 is unstable above 2.78: take alpha below "
+            f"{MAX_ALPHA_H / internal_step:.3g} or smaller steps",
             stacklevel=3,
         )
-    return Options(form, integrator, step, rtol, atol, float(alpha), float(beta), stages, coordinates)
+    return Options(form, integrator, internal_step, rtol, atol, float(alpha), float(beta), stages, coordinates)

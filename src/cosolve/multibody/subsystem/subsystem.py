@@ -35,13 +35,14 @@ MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "mu
 class MultibodySubsystem(Subsystem):
     """Rigid bodies in absolute coordinates (Euler parameters), coupled at markers or through joint ends.
 
-    `form`: "projection" (positions and velocities after each internal step), "position projection" (shows why that is
+    `form`: "projection" (positions and velocities after each internal step), "position_projection" (shows why that is
     not enough), "baumgarte" (`alpha`, `beta`; critical damping `alpha = beta` by default), "ggl" (stabilised index 2),
-    "index 1" (drifts). `integrator`: "dopri5" (adaptive, `rtol`, `atol`), "rk4" or "radau" (2 or 3 `stages`) with fixed
-    steps of at most `step`; "auto" takes dopri5, and radau for ggl. `initial`: "refuse" inconsistent initial values, or
-    "find" consistent ones next to them (`initial_change` says how far). `redundant`: "refuse" or "drop" repeated
-    constraints. `sensitivities=True` gives exact Jacobians over the macro step (explicit integrators, Euler parameters,
-    no Python functions, no monitors), free of the rounding of differences of whole runs, at about their cost.
+    "index_1" (drifts). `integrator`: "dopri5" (adaptive, `rtol`, `atol`), "rk4" or "radau" (2 or 3 `stages`) with fixed
+    steps of at most `internal_step`; "auto" takes dopri5, and radau for ggl. `initial`: "refuse" inconsistent initial
+    values, or "find" consistent ones next to them (`initial_change` says how far). `redundant`: "refuse" or "drop"
+    repeated constraints. `sensitivities=True` gives exact Jacobians over the macro step (explicit integrators, Euler
+    parameters, no Python functions, no monitors), free of the rounding of differences of whole runs, at about their
+    cost.
 
     A port at marker `tip` (an entry "tip", or ("tip", ["force", "torque", "shift", "turn"]) to choose inputs):
 
@@ -78,12 +79,12 @@ class MultibodySubsystem(Subsystem):
         *,
         form: str = "projection",
         integrator: str = "auto",
-        step: float | None = None,
+        internal_step: float | None = None,
         rtol: float = 1e-8,
         atol: float = 1e-10,
         ports: Sequence[Any] = (),
         ends: Sequence[Any] = (),
-        coordinates: str = "euler parameters",
+        coordinates: str = "euler_parameters",
         alpha: float | None = None,
         beta: float | None = None,
         stages: int = 3,
@@ -94,7 +95,7 @@ class MultibodySubsystem(Subsystem):
     ) -> None:
         if not isinstance(model, MultibodyModel):
             raise SetupError(f"MultibodySubsystem takes a MultibodyModel, not a {type(model).__name__}")
-        self.options = checked(form, integrator, step, rtol, atol, alpha, beta, stages, coordinates)
+        self.options = checked(form, integrator, internal_step, rtol, atol, alpha, beta, stages, coordinates)
         for what, value, known in (
             ("initial", initial, ("refuse", "find")),
             ("redundant", redundant, ("refuse", "drop")),
@@ -128,7 +129,7 @@ class MultibodySubsystem(Subsystem):
         if sensitivities:
             reasons = {
                 "integrator='radau'": self.options.integrator == "radau",
-                "Euler angles": coordinates != "euler parameters",
+                "Euler angles": coordinates != "euler_parameters",
                 "Python functions as loads, drives or laws": self._outside.needed,
                 "monitors": bool(monitors),
             }
@@ -181,7 +182,7 @@ class MultibodySubsystem(Subsystem):
         return np.concatenate([y, *(np.atleast_1d(self._monitor(m, driven, lam)) for m in self._monitors)])
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        if self.options.step is None:  # on the grid that `advance` takes from here
+        if self.options.internal_step is None:  # on the grid that `advance` takes from here
             carried = self._crossing.carried
             self._crossing.integrate(t0, t1, self.x, u)
             self._crossing.carried = carried
