@@ -48,7 +48,7 @@ def _run(system, steps=700, method=None, **options):
 @pytest.mark.parametrize("every", [1, 7])
 def test_blocks_of_any_length_hold_the_same_rows(monkeypatch, method, every):
     gathered = _run(_system(), 40, method, every=every)
-    monkeypatch.setattr(sys.modules["cosolve.run.simulate"], "_WRITE_EVERY", -1.0)  # every row by itself
+    monkeypatch.setattr(sys.modules["cosolve.run.engines"], "_WRITE_EVERY", -1.0)  # every row by itself
     single = _run(_system(), 40, method, every=every)
     for name, column in gathered._columns().items():
         if name != "seconds":
