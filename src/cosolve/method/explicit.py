@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script, Text
-from cosolve.method.order import checked_order, listed, unknown_in_order
+from cosolve.method.order import checked_order, unknown_in_order
 from cosolve.subsystem.base import has_capability
 from cosolve.verbs import asked, cross, end_known, extrapolated, lead, open_signal, places, settled, sweep
 
