@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 
+_COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "seconds", "norms")
+
 #: Gives arrays (`y`, `z`, `residual`) for so many rows, which need not be copied when they are written down.
 Room = Callable[[int], Mapping[str, Any]]
 
@@ -52,19 +54,7 @@ class Chunk:
 
     def columns(self) -> dict[str, Any]:
         """What a recorder writes down of them."""
-        return {
-            "t": self.t,
-            "y": self.y,
-            "z": self.z,
-            "H": self.H,
-            "iterations": self.iterations,
-            "residual": self.residual,
-            "error": self.error,
-            "rejected": self.rejected,
-            "calls": self.calls,
-            "seconds": self.seconds,
-            "norms": self.norms,
-        }
+        return {name: getattr(self, name) for name in _COLUMNS}
 
 
 class FastEngine(Protocol):
