@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import choice
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface.system import System
@@ -71,8 +72,7 @@ def assemble(
     >>> bool(abs(cs.constraint_residuals(system, run)["hinge"][:2]).max() < 1e-6)
     True
     """
-    if jacobian not in ("auto", "approximate"):
-        raise SetupError(f"assemble: jacobian must be 'auto' or 'approximate', not {jacobian!r}")
+    choice("assemble", "jacobian", jacobian, ("auto", "approximate"))
     joints = _checked_joints(models, joints)
     hosts = {name: host_of(name, model) for name, model in models.items() if not isinstance(model, Subsystem)}
     fitted = []

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import choice
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.multibody.model import checks
@@ -272,8 +273,7 @@ class MultibodyModel:
         marker = self._known_marker(where, target)
         if marker.body == GROUND:
             raise SetupError(f"{where}: the marker belongs to the ground, where a load does nothing")
-        if frame not in ("ground", "body"):
-            raise SetupError(f"{where}: frame must be 'ground' or 'body', not {frame!r}")
+        choice(where, "frame", frame, ("ground", "body"))
         if force is None and torque is None:
             raise SetupError(f"{where}: give a force, a torque or both")
         functions = {"force": force, "torque": torque}
