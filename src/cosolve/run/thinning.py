@@ -33,41 +33,42 @@ class Thinning:
         self._recorder, self._every = recorder, every
         self._seen = 0
         self._carried: dict[str, Any] = {}  # what rows took that were left out
-        self._left: tuple[dict[str, Any], Counts | None] | None = None  # the newest row, where it was left out
+        self._left: tuple[dict[str, Any], Counts | None] | None = None  # the newest rows, where the last was left out
 
     def extend(self, block: dict[str, Any], counts: Counts | None) -> None:
         """Some more rows, as a recorder takes them."""
-        length = len(block["t"])
-        rows = np.flatnonzero(np.arange(self._seen + 1, self._seen + length + 1) % self._every == 0)
+        length, first = len(block["t"]), (-1 - self._seen) % self._every
         self._seen += length
-        last = np.arange(rows[-1] + 1 if len(rows) else 0, length)[-1:]  # where it is left out
         known = [name for name in _TAKEN if name != "seconds" or np.ndim(block[name])]  # fast engines do not measure
-        block = block | {name: self._taken(name, block, np.append(rows, last)) for name in known}
-        self._carried = {name: block[name][-1] for name in known if len(last)}
-        if len(rows):
-            self._recorder.extend(*_picked(block, counts, rows))
-        self._left = _picked(block, counts, last) if len(last) else None
+        block = block | {name: self._taken(name, block, first) for name in known}
+        left = self._seen % self._every != 0
+        self._carried = {name: block[name][-1] for name in known if left}
+        self._left = (block, counts) if left else None
+        if first < length:
+            self._recorder.extend(*_picked(block, counts, slice(first, None, self._every)))
 
-    def _taken(self, name: str, block: dict[str, Any], rows: Counts) -> Any:
-        """Calls, rejections or seconds; in these rows, those since the one before it."""
+    def _taken(self, name: str, block: dict[str, Any], first: int) -> Any:
+        """Calls, rejections or seconds; in rows that are written down and in the last, those since the one before."""
         shape = np.shape(block["t"]) if name == "rejected" else (len(block["t"]), np.shape(block["calls"])[-1])
         taken = np.broadcast_to(block[name], shape).cumsum(axis=0) + self._carried.get(name, 0)
-        taken[rows[1:]] -= taken[rows[:-1]]
+        written = taken[first :: self._every]
+        if len(written) and self._seen % self._every:
+            taken[-1] -= written[-1]
+        written[1:] -= written[:-1].copy()
         return taken
 
     def finish(self) -> None:
         """There are no more rows."""
         if self._left is not None:
-            self._recorder.extend(*self._left)
+            self._recorder.extend(*_picked(*self._left, slice(-1, None)))
             self._left = None
 
 
-def _picked(block: dict[str, Any], counts: Counts | None, rows: Counts) -> tuple[dict[str, Any], Counts | None]:
+def _picked(block: dict[str, Any], counts: Counts | None, rows: slice) -> tuple[dict[str, Any], Counts | None]:
     """Some rows of a block, and how many norms they have."""
     norms = block["norms"]
-    if counts is not None:
+    if counts is not None and len(norms):
         ends = np.cumsum(counts)
-        norms = np.concatenate([norms[ends[k] - counts[k] : ends[k]] for k in rows])
-        counts = counts[rows]
+        norms = np.concatenate([norms[end - count : end] for end, count in zip(ends[rows], counts[rows], strict=True)])
     picked = {n: value[rows] if np.ndim(value) else value for n, value in block.items() if n != "norms"}
-    return picked | {"norms": norms}, counts
+    return picked | {"norms": norms}, None if counts is None else counts[rows]
