@@ -186,3 +186,20 @@ def test_an_ode_that_calls_a_c_library() -> None:
     system.law({"one.f": 1, "two.f": -1}, bush, of=["one.x", "one.v", "two.x", "two.v"])
     run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.06}
     same(cs.simulate(system, **run, compiled=True), cs.simulate(system, **run, compiled=False))
+
+
+@numba.njit
+def friction(x1, v1, x2, v2):
+    return 50.0 * (x2 - x1) + 5.0 * np.tanh(20.0 * (v2 - v1))
+
+
+def test_steps_that_are_accepted_without_convergence() -> None:
+    """One correction is too few where the relative velocity changes its sign: those steps are crossed by the readable
+    engine, which decides on them, and machine code goes on from what it has accepted."""
+    method = cs.Implicit(1, tol=1e-6, max_iterations=1, accept_unconverged=True)
+    run = {"method": method, "step": 0.01, "t_end": 0.8}
+    readable = cs.simulate(pendulums("ode4", 4e-3, friction), **run, compiled=False)
+    compiled = cs.simulate(pendulums("ode4", 4e-3, friction), **run, compiled=True)
+    same(compiled, readable)
+    assert compiled.stats.unconverged == readable.stats.unconverged == 2
+    assert compiled.stats.compiled_steps == readable.stats.steps - 3  # the start, and those two

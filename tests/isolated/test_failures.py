@@ -131,7 +131,7 @@ def test_the_log_is_kept_where_asked(tmp_path):
         (models.pendulum(), {}, "this Ode cannot be sent to another process"),
         (42, {}, "not 42"),
         ("nonsense", {}, "'module:function'"),
-        (models.Plain, {"transport": "carrier pigeon"}, "transport must be one of 'shared_memory', 'pipe', 'tcp'"),
+        (models.Plain, {"transport": "carrier pigeon"}, "transport must be 'shared_memory', 'pipe' or 'tcp'"),
         (models.Plain, {"timeout": -1.0}, "timeout must be a positive number"),
     ],
 )

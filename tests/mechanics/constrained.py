@@ -197,7 +197,8 @@ def _radau_step(
 
     Stage unknowns are `(q, v, h lambda, h mu)`; Newton's matrix is differenced at the end point of the tangent.
     """
-    from cosolve.multibody.equations.radau import RADAU, settled
+    from cosolve.integrator.tableaus import RADAU
+    from cosolve.multibody.equations.radau import settled
 
     A, nodes = RADAU[stages]
     n, m, s = len(q), len(lam), stages

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
+from cosolve.run.engines import StepByStep
 
 
 class Counter(cs.Subsystem):
@@ -48,13 +49,57 @@ def _run(system, steps=700, method=None, **options):
 @pytest.mark.parametrize("every", [1, 7])
 def test_blocks_of_any_length_hold_the_same_rows(monkeypatch, method, every):
     gathered = _run(_system(), 40, method, every=every)
-    monkeypatch.setattr(sys.modules["cosolve.run.simulate"], "_WRITE_EVERY", -1.0)  # every row by itself
+    monkeypatch.setattr(sys.modules["cosolve.run.engines"], "_WRITE_EVERY", -1.0)  # every row by itself
     single = _run(_system(), 40, method, every=every)
     for name, column in gathered._columns().items():
         if name != "seconds":
             np.testing.assert_array_equal(column, single._columns()[name], err_msg=name)
     assert gathered.stats.calls == single.stats.calls
     assert gathered._columns()["calls"].sum(axis=0).tolist() == list(gathered.stats.calls.values())
+
+
+class Fives:
+    """A fast engine of somebody's own: five steps at a time, and now and then it must pass."""
+
+    reason, loading, worth_it = None, 0.0, True
+
+    def __init__(self, core):
+        self._steps, self._turn = StepByStep(core), 0
+
+    def take(self, room=None):
+        self._turn += 1
+        if self._turn % 3 == 0:
+            return None
+        chunk = self._steps.take(5)
+        chunk.compiled, chunk.seconds = True, np.nan
+        return chunk
+
+
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_another_engine_is_booked_like_our_own(monkeypatch, every):
+    method = cs.Implicit(0, corrector=cs.Relaxation(0.9), tol=1e-3)
+    ours = _run(_system(), 40, method, every=every)
+    monkeypatch.setattr("cosolve.run.engines.Chunks", Fives)
+    monkeypatch.setattr("cosolve.run.engines._WRITE_EVERY", np.inf)  # fives even on a busy machine
+    theirs = cs.simulate(_system(), t_end=40.0, step=1.0, method=method, every=every)
+    for name, column in ours._columns().items():
+        if name != "seconds":
+            np.testing.assert_array_equal(theirs._columns()[name], column, err_msg=name)
+    assert theirs.stats.compiled_steps == 37  # fives, with three steps in between that it passed
+    for name in ("steps", "iterations", "calls", "max_residual", "unconverged", "growth", "still"):
+        assert getattr(theirs.stats, name) == getattr(ours.stats, name), name
+
+
+def _over():
+    raise cs.EndOfSimulation("enough")
+
+
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_an_end_inside_a_step_leaves_the_point_before_it(every):
+    ended = _run(_system(last=25, fate=_over), every=every)
+    assert ended.t[-1] == ended["a.n"][-1] == 24.0
+    assert ended._columns()["calls"].sum(axis=0).tolist() == [24, 24]  # the step that was left belongs to no row
+    assert ended.stats.calls == {"a": 25, "b": 24}
 
 
 def _interrupted():

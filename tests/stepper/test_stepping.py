@@ -72,7 +72,7 @@ def test_what_cannot_be_set_or_asked_for_is_refused():
         stepper.set("one.force", 1.0)
     with pytest.raises(cs.SetupError, match="takes one finite number, not nan"):
         stepper.set("one.extra", np.nan)
-    with pytest.raises(KeyError, match=r"has no 'one\.y'; did you mean one\.x"):
+    with pytest.raises(KeyError, match=r"has no 'one\.y'; did you mean 'one\.x"):
         stepper["one.y"]
     with pytest.raises(cs.SetupError, match="without t_end give a step that limits them"):
         cs.Stepper(two_mass(), method=cs.LeaderFollower(leader="one"))

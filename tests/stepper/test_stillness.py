@@ -48,3 +48,13 @@ def test_one_that_nobody_pushes_is_not():
 
 def test_nothing_is_said_of_a_few_steps():
     assert not cs.simulate(coupled(Frozen()), t_end=1.0, method=cs.Jacobi(1), step=0.1).stats.still
+
+
+def test_one_that_moves_for_a_moment_is_not():
+    """Every macro point is looked at, not only those at which steps are handed over."""
+
+    class Blinking(Frozen):
+        def advance(self, t0, t1, u):
+            return 0.7 if 1.45 < t1 < 1.55 else 0.5
+
+    assert not cs.simulate(coupled(Blinking()), t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.still

@@ -158,7 +158,8 @@ def choice(owner: str, name: str, value: Any, known: Sequence[str]) -> None:
     >>> choice("SecondOrder", "load", "mean", ["interpolated", "end"])
     Traceback (most recent call last):
     ...
-    cosolve.errors.SetupError: SecondOrder: load must be one of 'interpolated', 'end', not 'mean'
+    cosolve.errors.SetupError: SecondOrder: load must be 'interpolated' or 'end', not 'mean'
     """
     if value not in known:
-        raise SetupError(f"{owner}: {name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+        *first, last = map(repr, known)
+        raise SetupError(f"{owner}: {name} must be {', '.join(first)} or {last}, not {value!r}")

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number, whole
+from cosolve.basics.checks import choice, is_number, whole
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import Corrector, InterfaceProblem
@@ -55,8 +55,7 @@ class Broyden(Corrector):
             raise SetupError(
                 f"Broyden: initial must be 'exact' or a finite number other than 0 (J = I / initial), not {initial!r}"
             )
-        if form not in ("inverse", "direct"):
-            raise SetupError(f"Broyden: form must be 'inverse' or 'direct', not {form!r}")
+        choice("Broyden", "form", form, ("inverse", "direct"))
         rank = whole("Broyden", "rank", rank)
         self.initial, self.carry, self.form, self.rank = initial, carry, form, int(rank)
         self.uses_jacobian = initial == "exact"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import choice
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.errors import SetupError
 from cosolve.verbs import minus, solved
 
 Refresh = Literal["iteration", "step", "run"]
@@ -37,8 +37,7 @@ class Newton(Corrector):
     text = staticmethod(newton)
 
     def __init__(self, refresh: Refresh = "iteration") -> None:
-        if refresh not in ("iteration", "step", "run"):
-            raise SetupError(f"Newton: refresh must be 'iteration', 'step' or 'run', not {refresh!r}")
+        choice("Newton", "refresh", refresh, ("iteration", "step", "run"))
         self.refresh = refresh
         self._labels: Sequence[str] = ()
         self._factors: Factorised | None = None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Script
@@ -68,7 +69,7 @@ def absolute_tolerances(plan: Plan, atol: float | Mapping[str, float]) -> Vector
     allowed = np.zeros(plan.n_z)
     for name, value in atol.items():
         if name not in plan.z_ports:
-            known = ", ".join(f"'{n}'" for n in list(plan.z_ports)[:8])
-            raise SetupError(f"Implicit: atol names '{name}', which is no coupling variable; there are {known}")
+            hint = did_you_mean(name, plan.z_ports)
+            raise SetupError(f"Implicit: atol names '{name}', which is no coupling variable; {hint}")
         allowed[plan.z_ports[name][0]] = value
     return allowed

@@ -1,4 +1,4 @@
-"""Butcher tableaus of the fixed-step family ODE1..ODE5 (Schmoll (2015), App. C.1) and of the pair 5(4)."""
+"""Butcher tableaus of the fixed-step family ODE1..ODE5 (Schmoll (2015), App. C.1), the pair 5(4) and Radau IIA."""
 
 from __future__ import annotations
 
@@ -50,3 +50,19 @@ DOPRI5 = _tableau(
     [*_DORMAND_PRINCE_B, 0.0],
     [5179 / 57600, 0.0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40],
 )
+
+_R = np.sqrt(6.0)
+#: Matrices and nodes of Radau IIA with two and three stages (Hairer and Wanner: II, section IV.5).
+RADAU: dict[int, tuple[Matrix, Vector]] = {
+    2: (np.array([[5 / 12, -1 / 12], [3 / 4, 1 / 4]]), np.array([1 / 3, 1.0])),
+    3: (
+        np.array(
+            [
+                [(88 - 7 * _R) / 360, (296 - 169 * _R) / 1800, (-2 + 3 * _R) / 225],
+                [(296 + 169 * _R) / 1800, (88 + 7 * _R) / 360, (-2 - 3 * _R) / 225],
+                [(16 - _R) / 36, (16 + _R) / 36, 1 / 9],
+            ]
+        ),
+        np.array([(4 - _R) / 10, (4 + _R) / 10, 1.0]),
+    ),
+}

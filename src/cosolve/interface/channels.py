@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.result import Channel, Layout, find_channel
@@ -61,8 +61,7 @@ class Selection:
             found = {name: find_channel(self.channels, name) for name in names}
             unknown = [name for name, channel in found.items() if channel is None]
             if unknown:
-                close = get_close_matches(unknown[0], list(self.channels), n=1)
-                hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(list(self.channels)[:8])}"
+                hint = did_you_mean(unknown[0], self.channels)
                 raise SetupError(f"record: there is no '{unknown[0]}'; {hint}")
             kept = {name: channel for name, channel in found.items() if channel is not None}
             self._y, self._z = (_columns(kept, column) for column in ("y", "z"))

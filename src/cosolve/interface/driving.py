@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, is_number
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.signal.polynomial import horner
@@ -117,10 +117,8 @@ class Table(Drive):
             )
         if not (np.isfinite(t).all() and np.isfinite(v).all()):
             raise SetupError("Table: times and values must be finite; leave rows without a value out")
-        if kind not in ("linear", "step", "cubic"):
-            raise SetupError(f"Table: kind must be 'linear', 'step' or 'cubic', not {kind!r}")
-        if beyond not in ("hold", "error"):
-            raise SetupError(f"Table: beyond must be 'hold' or 'error', not {beyond!r}")
+        choice("Table", "kind", kind, ("linear", "step", "cubic"))
+        choice("Table", "beyond", beyond, ("hold", "error"))
         steps = np.diff(t)
         if (steps < 0).any() or (kind != "linear" and (steps == 0).any()):
             k = int(np.flatnonzero(steps < 0 if (steps < 0).any() else steps == 0)[0])

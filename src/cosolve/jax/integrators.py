@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
-from cosolve.integrator.tableaus import DOPRI5, Tableau
+from cosolve.integrator.step_control import is_last
+from cosolve.integrator.tableaus import DOPRI5, RADAU, Tableau
 
 __all__ = ["NOT_FINITE", "OK", "STUCK", "TOO_MANY_STEPS", "adaptive", "explicit", "radau"]
 
@@ -51,7 +52,7 @@ def adaptive(
 
     def attempt(now: Any) -> Any:
         t, x, h = now["t"], now["x"], now["h"]
-        last = t + h * (1.0 + 1e-10) >= t1
+        last = is_last(t, h, t1)
         step = jnp.where(last, t1 - t, h)
         room = jnp.zeros((len(DOPRI5.b), x.size)).at[0].set(now["K0"])
         K = _stages(jax, jnp, rhs, DOPRI5, t, step, x, room, 1)
@@ -101,14 +102,7 @@ def radau(jax: Any, jnp: Any, rhs: Any, t0: Any, t1: Any, x: Any, count: Any) ->
     One Newton step more than convergence asks for is taken with the derivatives on: differentiating
     `K - M^-1 r(K)` at the solution gives `dK = -M^-1 dr`, the derivative of the implicit equation.
     """
-    root = 6.0**0.5
-    A = np.array(
-        [
-            [(88 - 7 * root) / 360, (296 - 169 * root) / 1800, (-2 + 3 * root) / 225],
-            [(296 + 169 * root) / 1800, (88 + 7 * root) / 360, (-2 - 3 * root) / 225],
-            [(16 - root) / 36, (16 + root) / 36, 1 / 9],
-        ]
-    )
+    A, _ = RADAU[3]
     c, n, held = A.sum(axis=1), x.size, jax.lax.stop_gradient
     h = (t1 - t0) / count
 

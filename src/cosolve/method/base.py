@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import numpy as np
-
+from cosolve.basics.checks import is_whole
+from cosolve.basics.wording import listed
 from cosolve.corrector.base import Corrector
 from cosolve.errors import CapabilityError, SetupError
 from cosolve.interface.plan import Plan
@@ -100,7 +100,7 @@ class Method:
 
     def refuse_bad_degree(self, degree: object, what: str) -> None:
         """A degree is a whole number from 0."""
-        if not isinstance(degree, (int, np.integer)) or isinstance(degree, bool) or degree < 0:
+        if not is_whole(degree, 0):
             raise SetupError(f"{self.name}: {what} must be 0, 1, 2, ..., not {degree!r}")
 
     @property
@@ -146,11 +146,11 @@ class Method:
             }
             if lacking:
                 named = [f"'{name}' ({type(subsystem).__name__})" for name, subsystem in lacking.items()]
-                shown = ", ".join(named[:8]) + (f" and {len(named) - 8} more" if len(named) > 8 else "")
                 remedies = "; ".join(dict.fromkeys(s.remedy(capability) for s in lacking.values()))
                 found.append(
-                    f"{self.name} needs {capability} ({CAPABILITIES[capability][1]}) from every subsystem, but {shown} "
-                    f"{'has' if len(lacking) == 1 else 'have'} none; {remedies}, or use {self.instead}"
+                    f"{self.name} needs {capability} ({CAPABILITIES[capability][1]}) from every subsystem, but "
+                    f"{listed(named, quote=False)} {'has' if len(lacking) == 1 else 'have'} none; {remedies}, or use "
+                    f"{self.instead}"
                 )
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, is_number
 from cosolve.errors import SetupError, StabilityWarning, warn
 from cosolve.interface.constraint import Combination
 from cosolve.interface.plan import Plan
@@ -168,8 +168,7 @@ class StabilisedIndex2(ConstraintTreatment):
     def __post_init__(self) -> None:
         if not (is_number(self.relaxation) and 0 < self.relaxation <= 1):
             raise SetupError(f"StabilisedIndex2: relaxation must lie in (0, 1], not {self.relaxation!r}")
-        if self.relaxed not in ("all", "multipliers"):
-            raise SetupError(f"StabilisedIndex2: relaxed must be 'all' or 'multipliers', not {self.relaxed!r}")
+        choice("StabilisedIndex2", "relaxed", self.relaxed, ("all", "multipliers"))
 
     def combinations(self, H: float) -> list[tuple[float, Combination]]:
         return [(1.0, Combination(position=1.0, corrected=True))]

@@ -23,7 +23,8 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number
 from cosolve.basics.differences import forward_differences
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
+from cosolve.basics.wording import failed_while, listed
+from cosolve.errors import CapabilityError, EndOfSimulation, NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.bdf import Bdf, consistent_slope
 from cosolve.integrator.bdf_control import PATTERN, BdfControl
 from cosolve.interface.plan import Plan
@@ -146,8 +147,8 @@ class DynamicStatic(Method):
             ]
         if not dynamic:
             return [
-                f"DynamicStatic needs a dynamic subsystem that gives its equations, but {', '.join(described[:8])} "
-                "are all static; use Jacobi"
+                f"DynamicStatic needs a dynamic subsystem that gives its equations, but "
+                f"{listed(described, quote=False)} are all static; use Jacobi"
             ]
         _, loop = static_levels(plan, dynamic[0])
         if loop:
@@ -305,8 +306,7 @@ class _Coupled:
             raise
         except Exception as error:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
-            what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
-            raise kind(f"'{self.name}' failed while {doing} at t = {t:.9g}: {what}", subsystem=self.name) from error
+            raise kind(failed_while(self.name, doing, t, error), subsystem=self.name) from error
 
     def _refuse_bad_equations(self, t: float, x: Vector) -> None:
         """Wrong sizes, and outputs that answer an input at once: `u_d(y_d)` would be an implicit equation."""

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from cosolve.errors import SetupError
+from cosolve.basics.checks import choice
+from cosolve.basics.wording import listed
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script, Text
-from cosolve.method.order import checked_order, listed, unknown_in_order
+from cosolve.method.order import checked_order, unknown_in_order
 from cosolve.subsystem.base import has_capability
 from cosolve.verbs import asked, cross, end_known, extrapolated, lead, open_signal, places, settled, sweep
 
@@ -70,8 +71,7 @@ class _Explicit(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.outputs not in ("as_used", "exchanged"):
-            raise SetupError(f"{self.name}: outputs must be 'as_used' or 'exchanged', not {self.outputs!r}")
+        choice(self.name, "outputs", self.outputs, ("as_used", "exchanged"))
 
     def complaints(self, plan: Plan) -> list[str]:
         found = super().complaints(plan)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, is_number, positive
 from cosolve.corrector import Corrector, Newton
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
@@ -112,8 +112,7 @@ class Implicit(Method):
         object.__setattr__(self, "order", checked_order(self.name, self.order))
         if not isinstance(self.corrector, Corrector):
             raise SetupError(f"Implicit: corrector must be a Corrector such as Newton(), not {self.corrector!r}")
-        if not (is_number(self.tol) and self.tol > 0):
-            raise SetupError(f"Implicit: tol must be a positive number, not {self.tol!r}")
+        positive("Implicit", "tol", self.tol)
         if self.predictor is not None:
             self.refuse_bad_degree(self.predictor, "predictor")
         for allowed in self.atol.values() if isinstance(self.atol, Mapping) else [self.atol]:
@@ -122,12 +121,8 @@ class Implicit(Method):
         if not (is_number(self.max_iterations) and self.max_iterations >= 1):
             raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations!r}")
         refuse_no_treatment(self.name, self.constraints)
-        if self.sweep not in ("jacobi", "gauss-seidel"):
-            raise SetupError(f"Implicit: sweep must be 'jacobi' or 'gauss-seidel', not {self.sweep!r}")
-        if self.local not in ("converged", "one_step", "output_equation"):
-            raise SetupError(
-                f"Implicit: local must be 'converged', 'one_step' or 'output_equation', not {self.local!r}"
-            )
+        choice("Implicit", "sweep", self.sweep, ("jacobi", "gauss-seidel"))
+        choice("Implicit", "local", self.local, ("converged", "one_step", "output_equation"))
         if self.sweep == "gauss-seidel" and self.local != "converged":
             raise SetupError("Implicit: serial sweeps solve every subsystem fully; use sweep='jacobi' with this local")
         if self.sweep == "gauss-seidel" and self.corrector.uses_jacobian:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 
@@ -28,8 +29,3 @@ def unknown_in_order(method: str, order: Sequence[str], plan: Plan) -> list[str]
     known = set(plan.names)
     unknown = [name for name in order if name not in known]
     return [f"{method}: order names {name!r}, but the subsystems are {listed(plan.names)}" for name in unknown]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for a message, not too many."""
-    return ", ".join(f"'{n}'" for n in names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

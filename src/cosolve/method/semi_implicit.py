@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import choice, positive
 from cosolve.corrector import Newton
-from cosolve.errors import SetupError
 from cosolve.method.base import JacobianSource, Method, Script
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
 from cosolve.verbs import (
@@ -78,8 +77,7 @@ class SemiImplicit(Method):
         refuse_bad_differencing(self.name, self.jacobian, self.increment)
         if self.predictor is not None:
             self.refuse_bad_degree(self.predictor, "predictor")
-        if self.refresh not in ("step", "run"):
-            raise SetupError(f"{self.name}: refresh must be 'step' or 'run', not {self.refresh!r}")
+        choice(self.name, "refresh", self.refresh, ("step", "run"))
         refuse_no_treatment(self.name, self.constraints)
 
     def for_linearisation(self) -> SemiImplicit:
@@ -104,7 +102,5 @@ class SemiImplicit(Method):
 
 def refuse_bad_differencing(name: str, jacobian: str, increment: float) -> None:
     """Check the arguments that semi-implicit and implicit methods share."""
-    if jacobian not in ("auto", "difference"):
-        raise SetupError(f"{name}: jacobian must be 'auto' or 'difference', not {jacobian!r}")
-    if not (is_number(increment) and increment > 0):
-        raise SetupError(f"{name}: increment must be a positive number, not {increment!r}")
+    choice(name, "jacobian", jacobian, ("auto", "difference"))
+    positive(name, "increment", increment)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.arrays import Index, Matrix, Vector
+from cosolve.basics.dependencies import levels
+from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem, has_capability
@@ -75,13 +77,9 @@ def sources_of(plan: Plan, i: int) -> set[int]:
 
 def static_levels(plan: Plan, dynamic: int) -> tuple[list[list[int]], list[int]]:
     """Static subsystems in groups that can run at the same time, one after the other; and those caught in a loop."""
-    waiting = {i: sources_of(plan, i) - {dynamic} for i in range(plan.n_subsystems) if i != dynamic}
-    levels: list[list[int]] = []
-    while ready := sorted(i for i, sources in waiting.items() if not sources & set(waiting)):
-        levels.append(ready)
-        for i in ready:
-            del waiting[i]
-    return levels, sorted(waiting)
+    static = [i for i in range(plan.n_subsystems) if i != dynamic]
+    groups, looped = levels({i: sources_of(plan, i) - {dynamic} for i in static})
+    return [sorted(group) for group in groups], looped
 
 
 class StaticNetwork:
@@ -90,12 +88,12 @@ class StaticNetwork:
     def __init__(self, crew: Crew, dynamic: int, increment: float) -> None:
         self.crew, self.plan, self.dynamic, self.increment = crew, crew.plan, dynamic, increment
         plan = self.plan
-        levels, _ = static_levels(plan, dynamic)
+        groups, _ = static_levels(plan, dynamic)
         sources = {i: sources_of(plan, i) for i in range(plan.n_subsystems)}
         feeding = _upstream(sources, dynamic)
         self._timed = {i for i in feeding - {dynamic} if dynamic not in _upstream(sources, i)}
-        self._levels = [[i for i in level if i in feeding] for level in levels]
-        self._observers = [i for level in levels for i in level if i not in feeding]
+        self._levels = [[i for i in level if i in feeding] for level in groups]
+        self._observers = [i for level in groups for i in level if i not in feeding]
         self._stages = _stages(plan, dynamic, [*self._levels, *([i] for i in self._observers)])
         self._can_roll_back = [has_capability(s, "rollback") for s in plan.subsystems]
         self._copies: dict[int, list[Subsystem]] = {}
@@ -257,9 +255,8 @@ class StaticNetwork:
 
     def _where(self, i: int, t: float, u: Vector) -> str:
         named = zip(self.plan.input_ports[i].labels(), u, strict=True)
-        given = ", ".join(f"{label} = {value:.9g}" for label, value in list(named)[:8]) or "no inputs"
-        more = f" and {len(u) - 8} more" if len(u) > 8 else ""
-        return f"'{self.plan.names[i]}' failed in call {self.crew.calls[i]} at t = {t:.9g} with {given}{more}"
+        given = listed([f"{label} = {value:.9g}" for label, value in named], quote=False) if len(u) else "no inputs"
+        return f"'{self.plan.names[i]}' failed in call {self.crew.calls[i]} at t = {t:.9g} with {given}"
 
     def _nominal(self, i: int) -> Vector:
         ports = self.plan.input_ports[i]

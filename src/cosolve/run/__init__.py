@@ -2,25 +2,18 @@
 
 from cosolve.interface.channels import Selection, channels
 from cosolve.run.core import Core
-from cosolve.run.growth import Growth, GrowthMonitor
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import about_run, make_recorder
-from cosolve.run.rows import Rows
 from cosolve.run.snapshot import Snapshot
 from cosolve.run.stepper import Stepper, checked_plan
-from cosolve.run.stillness import Stillness
 from cosolve.stepsize.sequence import Windows, make_windows
 
 __all__ = [
     "Core",
-    "Growth",
-    "GrowthMonitor",
     "Pace",
-    "Rows",
     "Selection",
     "Snapshot",
     "Stepper",
-    "Stillness",
     "Windows",
     "about_run",
     "channels",

@@ -57,10 +57,7 @@ class Growth(NamedTuple):
 
 
 class GrowthMonitor:
-    """Watches one run and answers at most once.
-
-    `note` collects single steps and says when it is time for `look_at_noted`; compiled steps come to `look_at_chunk`.
-    """
+    """Watches one run and answers at most once: `note` collects steps and says when it is time to `look`."""
 
     def __init__(self, core: Core) -> None:
         # of a wide field some entries are watched: what grows without bound in it does not stay in one of them
@@ -68,10 +65,12 @@ class GrowthMonitor:
         self._core, self._nominal = core, core.plan.z_nominal[:: self._every]
         self._look_every = min(LOOK, max(_SAMPLES, _NUMBERS // max(1, len(self._nominal))))
         self.found: Growth | None = None
-        self._rows: list[Vector] = []
+        self._noted: list[Matrix] = []  # steps that are to become one block
         self._passed: list[Matrix] = []  # blocks that nobody has looked at, and the number of their steps
         self._unseen = 0
-        self._steps, self._due = 0, min(self._look_every, LOOK // 4)  # the first looks come sooner
+        self._steps = 0
+        #: steps of the readable engine until the next look; the first looks come sooner
+        self.due = min(self._look_every, LOOK // 4)
         self._alert = self._nominal.copy()
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
         self._lowest = np.full(len(self._nominal), np.inf)
@@ -81,14 +80,26 @@ class GrowthMonitor:
         self._trials = 0
         self._off = not core.plan.n_z
 
-    def note(self, z: Vector) -> bool:
-        """Coupling variables after one more step; True when it is time to look (with `look_at_noted`)."""
-        self._rows.append(z if self._every == 1 else z[:: self._every].copy())
-        return len(self._rows) >= self._due
+    def note(self, z: Matrix, compiled: bool = False, last: bool = False) -> bool:
+        """Coupling variables after some more steps; True when it is time to look.
 
-    def look_at_noted(self, failed: bool = False) -> Growth | None:
-        """Look at all steps that were noted or let pass so far."""
-        self._pass_rows()
+        Chunks of compiled steps that follow each other closely are let pass, but for the last one.
+        """
+        z = z[:, : self._core.plan.n_z : self._every]
+        if not compiled:
+            self._noted.append(z if self._every == 1 else z.copy())
+            self.due -= len(z)
+            return self.due <= 0
+        self._pass_noted()
+        self._mark(z)
+        due = last or self._unseen + len(z) >= LOOK_COMPILED
+        self._passed.append(z if due else z[-_KEPT:].copy())  # its memory may be used again
+        self._unseen += len(z)
+        return due
+
+    def look(self, failed: bool = False) -> Growth | None:
+        """Look at all steps that were noted or let pass so far; after a step that `failed` nothing is tried out."""
+        self._pass_noted()
         blocks, self._passed, self._unseen = self._passed, [], 0
         if not blocks:
             return None
@@ -96,30 +107,19 @@ class GrowthMonitor:
             return self._look(blocks[-1], failed)
         return self._look(np.concatenate(blocks), failed)
 
-    def look_at_chunk(self, z: Matrix, last: bool, failed: bool = False) -> Growth | None:
-        """Look at steps that compiled code crossed, but let chunks pass that follow each other closely."""
-        z = z[:, :: self._every]
-        self._pass_rows()
-        if last or failed or self._unseen + len(z) >= LOOK_COMPILED:
-            self._mark(z)
-            self._passed.append(z)
-            return self.look_at_noted(failed)
-        self._mark(z)
-        self._passed.append(z[-_KEPT:].copy())  # its memory may be used again
-        self._unseen += len(z)
-        return None
-
-    def _pass_rows(self) -> None:
-        """The steps that were noted one by one, as a block."""
-        if self._rows:
-            self._passed.append(np.array(self._rows))
-            self._mark(self._passed[-1])
-            self._unseen += len(self._rows)
-            self._rows = []
+    def _pass_noted(self) -> None:
+        """The steps of the readable engine, as a block."""
+        if self._noted:
+            block = np.concatenate(self._noted)
+            self._mark(block)
+            self._passed.append(block)
+            self._unseen += len(block)
+            self.due += len(block)
+            self._noted = []
 
     def _look(self, z: Matrix, failed: bool) -> Growth | None:
-        """Look at the newest macro points, row by row; after a step that `failed` nothing is tried out."""
-        self._due = self._look_every if self._steps >= LOOK else min(self._look_every, LOOK // 4)
+        """Look at the newest macro points, row by row."""
+        self.due = self._look_every if self._steps >= LOOK else min(self._look_every, LOOK // 4)
         if self._off or self.found is not None:
             return None
         level = self._level

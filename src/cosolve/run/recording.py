@@ -15,6 +15,7 @@ from cosolve.interface.channels import Selection
 from cosolve.interface.graph import graph
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
+from cosolve.run.books import note_totals
 from cosolve.run.core import Core
 from cosolve.run.rows import Rows
 from cosolve.version import VERSION
@@ -72,20 +73,21 @@ class Recording:
         """Write down where the run stands, without a step that led there."""
         core, chosen = self._core, self._selection
         self._recorder.append(Row(core.t, chosen.y(core.y), chosen.z(core.recorded(core.z))))
-        self._rows.totals = core.crew.calls.copy(), core.crew.seconds.copy(), core.rejected
+        self._rows.count_from(core.rejected)
 
     def add(self, step: Outcome) -> None:
         """Write down a step that was crossed."""
         chosen = self._selection
         self._rows.add(step, chosen.y(step.y), chosen.z(self._core.recorded(step.z)), self._core.rejected)
-        self._unconverged += not step.converged
         if perf_counter() - self._written > _WRITE_EVERY:
             self._write()
 
     def _write(self) -> None:
         self._written = perf_counter()
         if len(self._rows):
-            self._recorder.extend(*self._rows.take())
+            chunk = self._rows.take()
+            self._recorder.extend(chunk.columns(), chunk.counts)
+            self._unconverged += chunk.unconverged
 
     def refuse_back(self) -> None:
         """Rows in a file stay there."""
@@ -105,7 +107,7 @@ class Recording:
         kept = int(np.searchsorted(times, self._core.t, side="right"))
         kept = kept if kept and times[kept - 1] == self._core.t else 0
         self._recorder.truncate(kept)
-        self._rows.totals = self._core.crew.calls.copy(), self._core.crew.seconds.copy(), self._core.rejected
+        self._rows.count_from(self._core.rejected)
         if not kept:
             self._point()
 
@@ -132,8 +134,7 @@ class Recording:
         return Result(columns, self._selection.channels, names, stats=stats, meta=self._meta, error=self.error)
 
     def _stats(self, columns: Any) -> Stats:
-        core, crew, names = self._core, self._core.crew, self._core.plan.names
-        residual, error = columns["residual"], columns["error"]
+        core, residual, error = self._core, columns["residual"], columns["error"]
         stats = Stats(
             steps=len(columns["t"]) - 1,
             rejected=int(columns["rejected"].sum()),
@@ -144,11 +145,7 @@ class Recording:
             wall_seconds=perf_counter() - self._began,
         )
         stats.ended = "" if core.ended is None else core.ended.sentence(core.t)
-        stats.events = 0 if crew.watch is None else crew.watch.stops
-        stats.retried = crew.retried()
-        stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
-        stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
-        stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}
+        note_totals(stats, core)
         return stats
 
     def close(self) -> None:

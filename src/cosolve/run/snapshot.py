@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import Method
@@ -42,8 +43,8 @@ class Snapshot:
         there = self.description
         if list(there["subsystems"]) != list(here["subsystems"]):
             raise SetupError(
-                f"the saved state belongs to a system of {_listed(there['subsystems'])}, "
-                f"this one has {_listed(here['subsystems'])}; build the same system"
+                f"the saved state belongs to a system of {listed(there['subsystems'])}, "
+                f"this one has {listed(here['subsystems'])}; build the same system"
             )
         for name, ports in here["subsystems"].items():
             if there["subsystems"][name] != ports:
@@ -131,8 +132,3 @@ def description(plan: Plan, method: Method, startup: Startup) -> dict[str, Any]:
         "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
         "startup": type(startup).__name__,
     }
-
-
-def _listed(names: Any) -> str:
-    names = list(names)
-    return ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

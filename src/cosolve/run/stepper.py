@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_number, whole
+from cosolve.basics.wording import did_you_mean, listed
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
@@ -121,11 +122,7 @@ class Stepper:
     def __getitem__(self, name: str) -> float | Vector:
         channel = find_channel(self._channels, name)
         if channel is None:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, self.names, n=3)
-            hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(self.names[:8])}"
-            raise KeyError(f"the system has no '{name}'; {hint}")
+            raise KeyError(f"the system has no '{name}'; {did_you_mean(name, self.names, near=3)}")
         values = self._values(name, channel)
         return float(values[0]) if channel.scalar else values
 
@@ -241,7 +238,7 @@ class Stepper:
                 f"set: '{target}' follows a function of time or a table; hold it with System.set to change it by hand"
             )
         if channel is None or "." not in target or not is_constant(plan, channel):
-            can = f"those that can be set are {', '.join(constant[:8])}" if constant else "there are none to set"
+            can = f"those that can be set are {listed(constant, quote=False)}" if constant else "there are none to set"
             raise SetupError(f"set: '{target}' is not an input that System.set holds; {can}")
         into = self._entries(target)
         try:
@@ -329,8 +326,7 @@ def checked_plan(who: str, system: System, method: Method, workers: int) -> Plan
     """The compiled system, once it is clear that `method` can run it."""
     if not isinstance(system, System):
         raise SetupError(f"{who} runs a cosolve.System, not a {type(system).__name__}")
-    if not isinstance(workers, (int, np.integer)) or isinstance(workers, bool) or workers < 1:
-        raise SetupError(f"workers must be a whole number of at least 1, not {workers!r}")
+    whole(who, "workers", workers)
     plan = system.plan()
     method.refuse_unfit(plan)
     _newest[system] = object()

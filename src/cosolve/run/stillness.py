@@ -7,16 +7,14 @@ its outputs have moved for the first time, so that a healthy run pays nothing.
 
 from __future__ import annotations
 
-import numpy as np
-
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix
 from cosolve.run.core import Core
 
 _LEAST = 20  # macro steps after which standing still is worth a word
 
 
 class Stillness:
-    """Who has not moved since the start; `look` at any macro points, the last one among them."""
+    """Who has not moved since the start."""
 
     def __init__(self, core: Core) -> None:
         self.plan, self._y, self._z = core.plan, core.y.copy(), core.z.copy()
@@ -25,13 +23,13 @@ class Stillness:
         ]
         self._pushed: set[int] = set()  # those whose inputs have moved
 
-    def look(self, y: Vector, z: Vector) -> None:
-        """Outputs and coupling variables at a macro point."""
+    def look(self, y: Matrix, z: Matrix) -> None:
+        """Outputs and coupling variables at the next macro points, row by row."""
         plan = self.plan
-        self.waiting = [i for i in self.waiting if np.array_equal(y[plan.y_slices[i]], self._y[plan.y_slices[i]])]
+        self.waiting = [i for i in self.waiting if (y[:, plan.y_slices[i]] == self._y[plan.y_slices[i]]).all()]
         for i in self.waiting:
             reads = plan.reads(i)
-            if i not in self._pushed and not np.array_equal(z[reads], self._z[reads]):
+            if i not in self._pushed and (z[:, reads] != self._z[reads]).any():
                 self._pushed.add(i)
 
     def sentence(self, steps: int) -> str:

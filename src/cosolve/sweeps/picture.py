@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.basics.wording import listed
+from cosolve.basics.wording import did_you_mean, listed
 from cosolve.errors import SetupError
 from cosolve.result.plot import save_figure
 
@@ -99,8 +98,7 @@ def _quantity(found: xr.Dataset, value: str | None) -> str:
     if value is None and len(names) == 1:
         return names[0]
     if value not in names:
-        close = get_close_matches(value or "", names, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}"
+        hint = did_you_mean(value or "", names, most=len(names))
         what = f"there is no quantity '{value}'" if value else "say which quantity to draw"
         raise SetupError(f"plot_map: {what}; {hint}")
     return value
@@ -123,11 +121,8 @@ def _position(dim: str, labels: Any, wanted: Any) -> int:
     if matches.any():
         return int(matches.argmax())
     texts = [str(label) for label in labels]
-    close = get_close_matches(wanted, texts, n=1) if isinstance(wanted, str) else []
-    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
-    raise SetupError(
-        f"plot_map: {dim} has no {wanted!r}; {f'did you mean {close[0]!r}?' if close else f'there are {shown}'}"
-    )
+    hint = did_you_mean(wanted if isinstance(wanted, str) else "", texts, quote=False)
+    raise SetupError(f"plot_map: {dim} has no {wanted!r}; {hint}")
 
 
 def _geometric(where: Any) -> bool:

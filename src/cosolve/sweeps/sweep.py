@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.checks import whole
+from cosolve.basics.checks import choice, whole
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.interface.channels import channels
@@ -225,8 +225,7 @@ def _refuse_bad_choices(reduce: Any, every: Any, workers: Any, executor: Any) ->
     for name, value in (("every", every), ("workers", workers)):
         if not (name == "workers" and value is None):
             whole("sweep", name, value)
-    if executor not in ("auto", "serial", "processes", "dask"):
-        raise SetupError(f"sweep: executor must be 'auto', 'serial', 'processes' or 'dask', not {executor!r}")
+    choice("sweep", "executor", executor, ("auto", "serial", "processes", "dask"))
 
 
 def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import failed_while
+from cosolve.engine.chunk import Chunk, Room
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import (
     JACOBIANS,
@@ -54,35 +55,6 @@ _FAILURES = 3
 #: Rows of the first chunk, and of any at most; numbers in them at most. Later chunks take about so many seconds: Ctrl-C
 #: and the progress bar must not wait for long.
 _FIRST, _ROWS, _NUMBERS, _SECONDS = 64, 1 << 16, 1 << 20, 2e-2
-
-
-@dataclass
-class Chunk:
-    """Rows of macro steps crossed by compiled code; what is the same in all of them is one row."""
-
-    t: Vector
-    y: Matrix
-    z: Matrix
-    H: Vector | float
-    iterations: npt.NDArray[np.int32] | int
-    residual: Vector | float
-    calls: npt.NDArray[np.int64]  # per step and subsystem
-    rejected: npt.NDArray[np.int64] | int
-    error: Vector | float
-    norms: Vector = field(default_factory=lambda: np.zeros(0))
-    counts: npt.NDArray[np.int64] | None = None  # norms per row
-    failure: SimulationError | EndOfSimulation | None = (
-        None  # what ended it, where the readable engine cannot take the step again
-    )
-
-    def __len__(self) -> int:
-        return len(self.t)
-
-    def total(self, name: str) -> Any:
-        """The sum over all rows of `calls`, `iterations` or `rejected`."""
-        value = np.asarray(getattr(self, name))
-        same = value.ndim < (2 if name == "calls" else 1)
-        return value * len(self) if same else value.sum(axis=0)
 
 
 def why_not_compiled(system: System, method: MethodLike, step: object = None) -> str | None:
@@ -167,7 +139,7 @@ class Chunks:
         self._most = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
         self._rows = min(_FIRST, self._most)
 
-    def take(self, room: Callable[[int], Mapping[str, Any]] | None = None) -> Chunk | None:
+    def take(self, room: Room | None = None) -> Chunk | None:
         """Cross many steps from where the run stands; None when the readable engine must take the next one.
 
         `room(rows)` gives arrays `y`, `z` and `residual` to write the rows to.
@@ -313,7 +285,7 @@ class Chunks:
             w.exact[i] = 1
         return True
 
-    def _cross(self, times: Vector, room: Callable[[int], Mapping[str, Any]] | None) -> Chunk | None:
+    def _cross(self, times: Vector, room: Room | None) -> Chunk | None:
         core, method = self.core, self.core.method
         count = len(times) - 1
         rows = self._scratch(count) if room is None or not count else room(count)
@@ -384,8 +356,7 @@ class Chunks:
                 end.subsystem, end.time = name, t if end.time is None else end.time
                 return end
             except CosolveError as error:
-                text = f"'{name}' failed while crossing the step at t = {t:.9g}: {error}"
-                return SubsystemError(text, time=t, subsystem=name)
+                return SubsystemError(failed_while(name, "crossing the step", t, error), time=t, subsystem=name)
         what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
         return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
 

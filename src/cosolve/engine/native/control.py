@@ -12,7 +12,8 @@ from cosolve.stepsize.sequence import Controlled
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
-    from cosolve.engine.native.chunks import Chunk, Chunks
+    from cosolve.engine.chunk import Chunk
+    from cosolve.engine.native.chunks import Chunks
 
 
 class ControlledChunks:

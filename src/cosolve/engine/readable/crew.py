@@ -17,12 +17,13 @@ import numpy as np
 
 from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite
 from cosolve.basics.checks import is_number
+from cosolve.basics.wording import failed_while
 from cosolve.engine.readable.driving import driven_inputs
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.instant import Booleans
 from cosolve.engine.readable.kept_states import FirstStates
 from cosolve.engine.readable.settlement import Settlement
-from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
+from cosolve.errors import EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Local
 from cosolve.method.step import CLOSE, Window
@@ -391,9 +392,7 @@ class Crew:
     def _failed(self, i: int, t: float, doing: str, error: Exception) -> SubsystemError:
         """The sentence about a call that raised `error`."""
         name, kind = self.plan.names[i], NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
-        # our own complaints are sentences already; others are named by their type too
-        what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
-        return kind(f"'{name}' failed while {doing} at t = {t:.9g}: {what}", time=t, subsystem=name)
+        return kind(failed_while(name, doing, t, error), time=t, subsystem=name)
 
     def _refuse_non_finite(self, i: int, t: float, doing: str, y: Vector) -> None:
         """Raise when an output of subsystem `i` is NaN or infinite."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.dependencies import levels
 from cosolve.engine.readable.instant import (
     MOST,
     Booleans,
@@ -383,15 +384,9 @@ class _News:
 
 def _sources_first(reached: list[list[int]]) -> list[int]:
     """Subsystems in an order in which each comes before those it reaches; members of loops last, as they are listed."""
-    waiting_for = np.zeros(len(reached), dtype=np.intp)
-    for found in reached:
+    sources: dict[int, list[int]] = {i: [] for i in range(len(reached))}
+    for i, found in enumerate(reached):
         for k in found:
-            waiting_for[k] += 1
-    order = [i for i, n in enumerate(waiting_for) if n == 0]
-    for i in order:  # grows while it is read
-        for k in reached[i]:
-            waiting_for[k] -= 1
-            if waiting_for[k] == 0:
-                order.append(k)
-    done = set(order)
-    return order + [i for i in range(len(reached)) if i not in done]
+            sources[k].append(i)
+    groups, looped = levels(sources)
+    return [i for group in groups for i in group] + looped

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import choice
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface.system import System
 from cosolve.multibody.coupling.approximate_jacobian import with_approximate_jacobian
@@ -71,8 +72,7 @@ def assemble(
     >>> bool(abs(cs.constraint_residuals(system, run)["hinge"][:2]).max() < 1e-6)
     True
     """
-    if jacobian not in ("auto", "approximate"):
-        raise SetupError(f"assemble: jacobian must be 'auto' or 'approximate', not {jacobian!r}")
+    choice("assemble", "jacobian", jacobian, ("auto", "approximate"))
     joints = _checked_joints(models, joints)
     hosts = {name: host_of(name, model) for name, model in models.items() if not isinstance(model, Subsystem)}
     fitted = []
@@ -115,7 +115,7 @@ def _checked_joints(models: Mapping[str, Any], joints: Sequence[Joint]) -> list[
 def _attach(models: Mapping[str, Any], hosts: Mapping[str, JointHost], address: str, joint: Joint) -> Attachment:
     name, marker = address.split(".")
     if name not in models:
-        raise SetupError(f"joint '{joint.name}': no model '{name}' for '{address}'; {_suggest(name, list(models))}")
+        raise SetupError(f"joint '{joint.name}': no model '{name}' for '{address}'; {did_you_mean(name, models)}")
     if name not in hosts:
         raise SetupError(
             f"joint '{joint.name}': '{name}' is a finished {type(models[name]).__name__}, which has no markers; give "
@@ -128,15 +128,8 @@ def _attach(models: Mapping[str, Any], hosts: Mapping[str, JointHost], address: 
             "joint into the model at its other end"
         )
     if marker not in known:
-        raise SetupError(f"joint '{joint.name}': '{name}' has no marker '{marker}'; {_suggest(marker, known)}")
+        raise SetupError(f"joint '{joint.name}': '{name}' has no marker '{marker}'; {did_you_mean(marker, known)}")
     return hosts[name].attach(marker)
-
-
-def _suggest(word: str, known: list[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    return f"there are {', '.join(repr(k) for k in known[:8])}" if known else "there are none"
 
 
 def _holding(name: str, subsystem: Subsystem, fitted: Sequence[Fitted]) -> Subsystem:

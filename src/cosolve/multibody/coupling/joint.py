@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.multibody.equations.coupling_loads import ATPOINT, INPLANE, Attachment
 from cosolve.multibody.model.arrays import PERPENDICULAR, PLANE, POINT
@@ -77,9 +77,7 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            close = get_close_matches(str(self.kind), KINDS, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(KINDS)}"
-            raise SetupError(f"joint: unknown kind {self.kind!r}; {hint}")
+            raise SetupError(f"joint: unknown kind {self.kind!r}; {did_you_mean(self.kind, KINDS, most=len(KINDS))}")
         for address in (self.first, self.second):
             if not isinstance(address, str) or address.count(".") != 1:
                 raise SetupError(f"joint: {address!r} is not an address of the form 'subsystem.marker'")

@@ -30,22 +30,6 @@ from cosolve.multibody.equations.stepping import (
 )
 from cosolve.multibody.model.arrays import STATE, Arrays, Matrix, Vector
 
-_R = np.sqrt(6.0)
-#: Matrices and nodes of Radau IIA.
-RADAU: dict[int, tuple[Matrix, Vector]] = {
-    2: (np.array([[5 / 12, -1 / 12], [3 / 4, 1 / 4]]), np.array([1 / 3, 1.0])),
-    3: (
-        np.array(
-            [
-                [(88 - 7 * _R) / 360, (296 - 169 * _R) / 1800, (-2 + 3 * _R) / 225],
-                [(296 + 169 * _R) / 1800, (88 + 7 * _R) / 360, (-2 - 3 * _R) / 225],
-                [(16 - _R) / 36, (16 + _R) / 36, 1 / 9],
-            ]
-        ),
-        np.array([(4 - _R) / 10, (4 + _R) / 10, 1.0]),
-    ),
-}
-
 #: Newton iterations before a step is given up, and after which a new matrix is made.
 MOST, FRESH = 40, 8
 

@@ -7,10 +7,9 @@ the state is watched: a NaN, a singular position or a singular set of Euler angl
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 
+from cosolve.integrator import step_control
 from cosolve.jit import address_of, entry, field_size, index_field, internal, matrix_at, matrix_field, vector_field
 from cosolve.multibody.equations.dynamics import project_by, slope_by
 from cosolve.multibody.equations.table import (
@@ -44,6 +43,9 @@ SINGULAR_MARGIN, SMALL_MARGIN = 1e-6, 0.05
 
 #: Smallest `sin theta` of Euler angles.
 SMALLEST_SINE = 1e-3
+
+equal_steps, step_factor = internal(step_control.equal_steps), internal(step_control.step_factor)
+is_last, is_stuck = internal(step_control.is_last), internal(step_control.is_stuck)
 
 
 @internal
@@ -129,12 +131,6 @@ def _leave_grid(w: int, t: float, margin: float, status: int, h: float, taken: i
     return _leave(w, t, margin, status)
 
 
-@internal
-def equal_steps(span: float, step: float) -> int:
-    """How many equal steps, none longer than asked."""
-    return max(1, ceil(span / step - 1e-9))
-
-
 @entry
 def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coefficients: int) -> int:
     """Runge-Kutta in equal steps or, where the integrator is adaptive, on the grid that it took last.
@@ -195,9 +191,9 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
     while t < t1:
         if tried >= len(grid):
             return _leave_grid(w, t, margin, TOO_MANY_STEPS, proposed, accepted)
-        if h < 1e-14 * max(abs(t), span):
+        if is_stuck(h, t, span):
             return _leave_grid(w, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted)
-        last = t + h * (1.0 + 1e-10) >= t1
+        last = is_last(t, h, t1)
         step = t1 - t if last else h
         tried += 1
         if fresh:
@@ -219,9 +215,9 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
             h = 0.1 * step
             shrunk = True
             continue
-        factor = 0.9 * size**-0.2 if size > 0.0 else 10.0
+        factor = step_factor(size, 5, 0.9, 0.2, 10.0)
         if size > 1.0:
-            h = step * max(0.2, factor)
+            h = step * factor
             proposed = h
             shrunk = True
             continue
@@ -235,8 +231,7 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
         fresh = True  # the projection moved the state, so the last slope is not the next one
         if status != OK:
             return _leave_grid(w, t, margin, status, proposed, accepted)
-        factor = min(1.0 if shrunk else 10.0, max(0.2, factor))
+        h = step * (min(1.0, factor) if shrunk else factor)
         shrunk = False
-        h = step * factor
         proposed = h if not last else max(h, min(proposed, step * 10.0))
     return _leave_grid(w, t, margin, OK, proposed, accepted)

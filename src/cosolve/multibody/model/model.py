@@ -6,12 +6,13 @@ Frames: K0 is the inertial frame; a body frame sits at the centre of mass. SI un
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.checks import choice
+from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.multibody.model import checks
 from cosolve.multibody.model.arrays import BUSHING, CONSTANT_LOAD, SPRING, TORSION
@@ -274,8 +275,7 @@ class MultibodyModel:
         marker = self._known_marker(where, target)
         if marker.body == GROUND:
             raise SetupError(f"{where}: the marker belongs to the ground, where a load does nothing")
-        if frame not in ("ground", "body"):
-            raise SetupError(f"{where}: frame must be 'ground' or 'body', not {frame!r}")
+        choice(where, "frame", frame, ("ground", "body"))
         if force is None and torque is None:
             raise SetupError(f"{where}: give a force, a torque or both")
         functions = {"force": force, "torque": torque}
@@ -305,11 +305,11 @@ class MultibodyModel:
 
     def _known_body(self, where: str, body: str) -> None:
         if body != GROUND and body not in self.bodies:
-            raise SetupError(f"{where}: there is no body {body!r}{_meant(body, [GROUND, *self.bodies])}")
+            raise SetupError(f"{where}: there is no body {body!r}; {did_you_mean(body, [GROUND, *self.bodies])}")
 
     def _known_marker(self, where: str, marker: str) -> Marker:
         if marker not in self.markers:
-            raise SetupError(f"{where}: there is no marker {marker!r}{_meant(marker, list(self.markers))}")
+            raise SetupError(f"{where}: there is no marker {marker!r}; {did_you_mean(marker, self.markers)}")
         return self.markers[marker]
 
     def _two_markers(self, where: str, first: str, second: str) -> None:
@@ -329,8 +329,3 @@ class MultibodyModel:
 def _refuse_bad_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not name or "." in name:
         raise SetupError(f"a {what} needs a non-empty name without a dot, not {name!r}")
-
-
-def _meant(name: object, known: list[str]) -> str:
-    close = get_close_matches(str(name), known, 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

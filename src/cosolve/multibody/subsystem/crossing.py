@@ -10,13 +10,13 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
 from cosolve.integrator import kernels
-from cosolve.integrator.tableaus import DOPRI5, FIXED
+from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
 from cosolve.multibody.equations import stepping
 from cosolve.multibody.equations.dynamics import settle, slope, step_parts
 from cosolve.multibody.equations.entries import watch
 from cosolve.multibody.equations.observe import SEEN
 from cosolve.multibody.equations.outside import Outside
-from cosolve.multibody.equations.radau import FRESH, MOST, RADAU, first_guess, newton_matrix, newton_update, settled
+from cosolve.multibody.equations.radau import FRESH, MOST, first_guess, newton_matrix, newton_update, settled
 from cosolve.multibody.equations.sensitivity import response
 from cosolve.multibody.equations.stepping import adaptive, fixed
 from cosolve.multibody.model.arrays import STATE, Arrays, Index

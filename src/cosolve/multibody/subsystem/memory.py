@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.integrator.tableaus import DOPRI5, FIXED
+from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
 from cosolve.multibody.equations.dynamics import step_parts
 from cosolve.multibody.equations.observe import SEEN
-from cosolve.multibody.equations.radau import RADAU
 from cosolve.multibody.equations.table import TAIL, room_of
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, empty_extra
 from cosolve.multibody.subsystem.options import Options

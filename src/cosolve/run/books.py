@@ -1,0 +1,101 @@
+"""The books of a run: rows for the recorder, totals, and what is watched while it goes on.
+
+All engines hand over their macro steps as chunks, and every chunk is booked in the same way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cosolve.engine.chunk import Chunk, Room
+from cosolve.errors import SimulationError, StabilityWarning, warn
+from cosolve.interface.channels import Selection
+from cosolve.result import Memory, Recorder, Row, Stats
+from cosolve.run.core import Core
+from cosolve.run.growth import Growth, GrowthMonitor
+from cosolve.run.stillness import Stillness
+from cosolve.run.thinning import Thinning
+
+
+class Books:
+    """What one run writes down, from where `core` stands now."""
+
+    def __init__(self, core: Core, recorder: Recorder, selection: Selection, every: int, stats: Stats) -> None:
+        self._core, self._recorder, self._selection, self.stats = core, recorder, selection, stats
+        self._monitor, self._still = GrowthMonitor(core), Stillness(core)
+        self._thinning = Thinning(recorder, every) if every > 1 else None
+        self._every, self._residual = every, 0.0
+        recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
+
+    @property
+    def due(self) -> int:
+        """After so many steps of the readable engine somebody wants to look at them."""
+        return self._monitor.due
+
+    @property
+    def room(self) -> Room | None:
+        """Where rows may be written in place, if all of them are wanted as they are."""
+        return self._recorder.room if self._every == 1 and self._selection.everything else None
+
+    def reserve(self) -> None:
+        """Many rows will come in a short time."""
+        if isinstance(self._recorder, Memory):
+            self._recorder.reserve(self._core.windows.left / self._every + 2)
+
+    def add(self, chunk: Chunk) -> None:
+        """Book some macro steps, and raise what came after them."""
+        stats, monitor = self.stats, self._monitor
+        stats.steps += len(chunk)
+        stats.compiled_steps += len(chunk) if chunk.compiled else 0
+        stats.iterations += int(chunk.total("iterations"))
+        stats.unconverged += chunk.unconverged
+        stats.over_tolerance += int(np.count_nonzero(chunk.error > 1.0))
+        residual = float(np.fmax.reduce(np.atleast_1d(chunk.residual)))
+        if residual >= self._residual:  # not for NaN: a method without residuals
+            self._residual = stats.max_residual = residual
+        self._write(chunk)
+        if self._still.waiting:
+            self._still.look(chunk.y, chunk.z)
+        look = monitor.note(chunk.z, chunk.compiled, last=self._core.done or chunk.failure is not None)
+        if chunk.failure is not None:
+            raise chunk.failure
+        if look:
+            self._warn_of(monitor.look())
+
+    def _write(self, chunk: Chunk) -> None:
+        columns, chosen = chunk.columns(), self._selection
+        if not chosen.everything:
+            columns |= {"y": chosen.y(chunk.y.T).T, "z": chosen.z(chunk.z.T).T}
+        (self._thinning or self._recorder).extend(columns, chunk.counts)
+
+    def end(self) -> None:
+        """The run has come to its end."""
+        if self._thinning is not None:
+            self._thinning.finish()
+        self._warn_of(self._monitor.look())
+        self.stats.still = self._still.sentence(self.stats.steps)
+
+    def explain(self, failure: SimulationError) -> None:
+        """Say beside a failure that values grew before it; no warning besides."""
+        monitor = self._monitor
+        if monitor.found is None:
+            monitor.look(failed=True)
+        if monitor.found is not None and not self.stats.growth:
+            self.stats.growth = monitor.found.text
+            failure.add_note(self.stats.growth)
+
+    def _warn_of(self, growth: Growth | None) -> None:
+        """Values grow: say so once, and go on; whoever wants to stop there turns the warning into an error."""
+        if growth is not None:
+            self.stats.growth = growth.text
+            warn(growth.text, StabilityWarning)
+
+
+def note_totals(stats: Stats, core: Core) -> None:
+    """What the subsystems of a run were called for, and what they say of themselves."""
+    crew, names = core.crew, core.plan.names
+    stats.events = 0 if crew.watch is None else crew.watch.stops
+    stats.retried = crew.retried()
+    stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
+    stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
+    stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

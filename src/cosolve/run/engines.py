@@ -1,0 +1,85 @@
+"""Who takes the next macro steps of a run: a fast engine as long as it can, the readable one otherwise."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from cosolve.engine.chunk import Chunk, FastEngine, Room
+from cosolve.engine.native import Chunks
+from cosolve.errors import SetupError
+from cosolve.result import Layout
+from cosolve.run.core import Core
+from cosolve.run.rows import Rows
+
+_WRITE_EVERY = 0.01  # seconds: no later than that, and when a run ends, steps are in the books
+_WIDE = 4096  # numbers in a row from which on steps are handed over one by one, without being packed
+
+
+class Engines:
+    """All engines of one run, in the state that the run is in.
+
+    With `compiled` None a fast engine is taken where that is possible and repays its loading, True insists on it.
+    `loaded` is what loading took so far, `spent` the time inside fast engines, in seconds.
+    """
+
+    def __init__(self, core: Core, compiled: bool | None) -> None:
+        self._insists, self.loaded, self.spent = compiled is True, 0.0, 0.0
+        self._readable = StepByStep(core)
+        fast: FastEngine | None = None if compiled is False else Chunks(core)
+        self.fast = fast if fast is not None and (self._is_needed(fast) or fast.worth_it) else None
+
+    def _is_needed(self, fast: FastEngine) -> bool:
+        """Whether the run insists on it; raises where that is in vain."""
+        if self._insists and fast.reason is not None:
+            raise SetupError(f"compiled=True: {fast.reason}")
+        return self._insists
+
+    def take(self, most: int, room: Room | None = None) -> Chunk:
+        """The next steps; where the readable engine takes them, at most so many."""
+        fast = self.fast
+        if fast is None:
+            return self._readable.take(most)
+        began = perf_counter()
+        chunk = fast.take(room)
+        self._is_needed(fast)
+        if chunk is None:
+            if fast.reason is not None:
+                self.fast = None
+            return self._readable.take(1)
+        self.loaded += fast.loading
+        self.spent += perf_counter() - began - fast.loading
+        return chunk
+
+
+class StepByStep:
+    """The readable engine: one macro step after the other."""
+
+    def __init__(self, core: Core) -> None:
+        self._core, crew, plan = core, core.crew, core.plan
+        layout = Layout(plan.n_y, plan.n_z + len(plan.u_driven), plan.n_subsystems)
+        self._rows, self._wide = Rows(layout, crew.calls, crew.seconds), layout.n_y + layout.n_z > _WIDE
+
+    def take(self, most: int) -> Chunk:
+        """At least one step, at most so many, and no more than fit into a moment.
+
+        What is raised in a later step than the first comes with those before it, as `failure`.
+        """
+        core, rows = self._core, self._rows
+        rows.count_from(core.rejected)
+        if most == 1 or self._wide:
+            step = core.cross()
+            return rows.single(step, core.recorded(step.z), core.rejected)
+        until, failure = perf_counter() + _WRITE_EVERY, None
+        try:
+            for _ in range(most):
+                step = core.cross()
+                rows.add(step, step.y, core.recorded(step.z), core.rejected)
+                if core.done or perf_counter() > until:
+                    break
+        except BaseException as error:
+            if not len(rows):
+                raise
+            failure = error
+        chunk = rows.take()
+        chunk.failure = failure
+        return chunk
