@@ -383,7 +383,10 @@ class Chunks:
                 return end
             except CosolveError as error:
                 text = f"'{name}' failed while crossing the step at t = {t:.9g}: {error}"
-                return SubsystemError(text, time=t, subsystem=name)
+                kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
+                failure = kind(text, time=t, subsystem=name)
+                failure.__cause__ = error  # with the traceback of a subsystem in Python
+                return failure
         what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
         return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
 
