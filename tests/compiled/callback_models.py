@@ -69,19 +69,19 @@ class Noisy(Mass):
 
 
 class Finite(Mass):
-    """Wants the end in the step from t = 0.15."""
+    """Wants the end in the middle of a step (from t = 0.15)."""
 
-    def __init__(self, how):
+    def __init__(self, how, end=0.155):
         super().__init__()
-        self.how = how
+        self.how, self.end = how, end
 
     def advance(self, t0, t1, u):
-        if t1 < 0.155:
+        if t1 < self.end:
             return super().advance(t0, t1, u)
         if self.how == "no step":
             raise cs.EndOfSimulation("enough")
         outputs = super().advance(t0, t1, u)
-        raise cs.EndOfSimulation("enough", time=None if self.how == "whole step" else 0.155, outputs=outputs)
+        raise cs.EndOfSimulation("enough", time=None if self.how == "whole step" else self.end, outputs=outputs)
 
 
 class Field(cs.Subsystem):

@@ -1,5 +1,6 @@
 """Subsystems in Python under the compiled loop, called back by it: the bits and the words of the readable engine."""
 
+import ctypes
 import traceback
 from functools import partial
 
@@ -8,6 +9,9 @@ import pytest
 from tests.compiled.callback_models import Field, Finite, Mass, Noisy, Replaying, spring
 
 import cosolve as cs
+from cosolve.engine.native import chunks
+from cosolve.subsystem import native_callback
+from cosolve.subsystem.native_callback import callback_native
 
 METHODS = [
     *(cs.Jacobi(0), cs.Jacobi(2), cs.GaussSeidel(1), cs.SemiImplicit(0), cs.SemiImplicit(2)),
@@ -116,6 +120,21 @@ def test_ctrl_c_comes_through(deed):
     assert error.result.error.startswith(f"the run was ended by {deed.__name__}")
 
 
+def test_ctrl_c_that_python_never_heard_of_comes_through():
+    """It may strike before the first line of the callback: what is left of the call is 0, and the exception is gone."""
+    mass = Mass()
+    mass.start(0.0)
+    native = callback_native(mass, degree=1)
+    deaf = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_double] * 3)(lambda *_: 0)
+    native.keep[0].words[native_callback._CALL] = ctypes.cast(deaf, ctypes.c_void_p).value
+    native.enter()
+    room = np.zeros(4)
+    cross = native_callback._cross.ctypes
+    assert cross(native.data, 0, 0.0, 0.1, 0.1, 1, room.ctypes.data, room.ctypes.data) != 0
+    with pytest.raises(KeyboardInterrupt):
+        native.leave()
+
+
 def test_a_way_back_that_fails_is_not_passed_over():
     error = fails(Mass(deed="no way back"), method=cs.SemiImplicit(1))
     assert "going back to a saved state failed: the bridge is out (OSError)" in str(error)
@@ -136,6 +155,16 @@ def ends(how, method, two):
 @pytest.mark.parametrize("how", ["whole step", "inside", "no step"])
 def test_who_asks_for_the_end_gets_it(how, method):
     ends(how, method, Finite(how))
+
+
+def test_the_end_may_come_in_any_row_of_a_chunk():
+    """Also in its last one, after which the loop is entered once more."""
+    assert 55 < chunks._FIRST < 70
+    for last in range(55, 70):
+        system = coupled(linear(), Finite("whole step", end=1e-2 * (last - 0.5)))
+        found = cs.simulate(system, method=cs.Jacobi(1), step=1e-2, t_end=1.0, compiled=True)
+        assert len(found.t) == last + 1
+        assert "'two' asked for it" in found.ended
 
 
 def test_who_asks_for_the_end_in_another_process_gets_it():

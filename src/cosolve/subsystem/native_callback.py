@@ -92,8 +92,10 @@ class _Callee:
         self.enter()
 
     def enter(self) -> None:
-        """The subsystem itself stays where it is; there is nothing to copy."""
-        self.words[[_ENDED, _LOST]] = 0
+        """There is nothing to copy: the subsystem stays where it is. A run that is to end does not begin anew."""
+        if self.words[_ENDED]:
+            return
+        self.words[_LOST] = 0
         self.error: BaseException | None = None
         self.state: Any = None
         self.undone = False  # True when steps are undone that cannot be crossed
