@@ -2,6 +2,7 @@
 
 import ctypes
 import traceback
+import weakref
 from functools import partial
 
 import numpy as np
@@ -169,6 +170,18 @@ def test_the_end_may_come_in_any_row_of_a_chunk():
 
 def test_who_asks_for_the_end_in_another_process_gets_it():
     ends("whole step", cs.Jacobi(1), cs.Isolated(partial(Finite, "whole step"), timeout=60.0))
+
+
+def test_a_subsystem_goes_with_its_last_run():
+    """Nothing holds it in a circle that only the garbage collector would find."""
+    mass = Mass()
+    mass.start(0.0)
+    native = callback_native(mass, degree=1)
+    gone = weakref.ref(mass)
+    native.enter()
+    native.leave()
+    del native, mass
+    assert gone() is None
 
 
 def test_noise_belongs_to_the_readable_engine():

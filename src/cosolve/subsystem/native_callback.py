@@ -85,10 +85,8 @@ class _Callee:
         self.rows, width = degree + 1, Ports(subsystem.inputs).length
         self.given, self.gives = np.zeros((self.rows, width)), np.zeros(self.outputs.length)
         self.words = np.zeros(_WORDS, dtype=np.int64)
-        self.callback = _Callback(self.answer)
         self.words[[_WIDTH, _GIVES, _MOST]] = width, len(self.gives), self.rows
         self.words[[_INPUTS, _OUTPUTS]] = self.given.ctypes.data, self.gives.ctypes.data
-        self.words[_CALL] = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         self.enter()
 
     def enter(self) -> None:
@@ -174,8 +172,10 @@ def callback_native(subsystem: Subsystem, degree: int) -> Native | str:
     if subsystem.noise and not has_capability(subsystem, "replay"):
         return "its outputs are noisy, which difference quotients of the readable engine allow for; define replay"
     callee = _Callee(subsystem, degree)
+    callback = _Callback(callee.answer)
+    callee.words[_CALL] = ctypes.c_void_p.from_buffer(callback).value or 0  # `ctypes.cast` would keep it alive
     made = Native(_cross.address or 0, callee.words.ctypes.data, begin=_begin.address or 0, any_step=True)
-    made.enter, made.leave, made.explain, made.keep = callee.enter, callee.leave, callee.explain, (callee,)
+    made.enter, made.leave, made.explain, made.keep = callee.enter, callee.leave, callee.explain, (callee, callback)
     if has_capability(subsystem, "rollback"):
         made.save, made.restore = _save.address or 0, _restore.address or 0
     return made
