@@ -1,4 +1,4 @@
-"""cosolve with one or both masses in processes of their own: Python on both sides, and machine code on both sides."""
+"""cosolve with one or both masses in processes of their own, in Python or as machine code, under either engine."""
 
 from __future__ import annotations
 
@@ -33,10 +33,14 @@ def apart(
     transport: str = "shared_memory",
     masses: int = 2,
     compiled: bool = False,
+    python: bool = True,
 ) -> dict[str, Any]:
-    """The whole `simulate` call; the processes (one per mass, or only the second one's) are started before."""
+    """The whole `simulate` call; the processes (one per mass, or only the second one's) are started before.
+
+    `compiled` is the loop over the macro steps, `python` what the masses are written in.
+    """
     far: dict[str, Any] = {"transport": transport, "timeout": 60.0}
-    make = linear if compiled else partial(Plain, h=H)
+    make = partial(Plain, h=H) if python else linear
     one = cs.Isolated(partial(make, False), **far) if masses == 2 else make(False)
     two = cs.Isolated(partial(make, True), **far)
     system = cs.System({"one": one, "two": two})

@@ -11,6 +11,8 @@ from problems import oscillator as o
 class Plain(cs.Subsystem):
     """A mass; `owns_spring` says which of the two."""
 
+    native = cs.Subsystem.by_callback
+
     def __init__(self, owns_spring: bool, h: float) -> None:
         self.mass, self.owns_spring, self.h = o.Mass(owns_spring, h), owns_spring, h
         self.inputs = ["x1", "v1"] if owns_spring else ["f"]

@@ -86,6 +86,7 @@ def main() -> None:
     far = cs.Isolated(partial(Plain, True, o.H), timeout=60.0)
     apart = pair(Plain(False, o.H), far)
     profiled("processes", "one mass in a process of its own, shared memory", apart, cs.Jacobi(0), 5000, False)
+    profiled("processes_callback", "the same, compiled loop that calls Python back", apart, cs.Jacobi(0), 20_000, True)
     far.close()
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.signal.polynomial import InputSignal, Polynomial
 
 # calls
 LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
@@ -27,6 +28,7 @@ NOTHING, VECTOR, MATRIX, OBJECT, FAILURE = range(5)
 _REQUEST = struct.Struct("<IIqddddIIII")
 _ANSWER = struct.Struct("<IIqdII")
 _NO_ARRAY = np.zeros(0)
+_DOUBLE = np.dtype(np.float64)
 _LONG = 1024  # numbers: shorter arrays are cheaper to copy than to pass on piece by piece
 
 Parts: TypeAlias = list[bytes | memoryview]
@@ -110,6 +112,55 @@ def read_request(data: memoryview) -> Request:
     at += 8 * n_free
     content = pickle.loads(data[at : at + n_content]) if n_content else None
     return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, free, content)
+
+
+def write_crossing(t0: float, t1: float, u: InputSignal) -> Parts:
+    """The request that comes once per macro step: to advance, with a signal and nothing else.
+
+    >>> from cosolve.signal.polynomial import Polynomial
+    >>> u = Polynomial(0.5, 0.1, np.array([[1.0, 2.0]]))
+    >>> write_crossing(0.5, 0.6, u) == write_request(ADVANCE, times=(0.5, 0.6, 0.5, 0.1), coefficients=u.coefficients)
+    True
+    """
+    coefficients = u.coefficients
+    if coefficients.size >= _LONG or not coefficients.flags.c_contiguous:
+        return write_request(ADVANCE, times=(t0, t1, u.t0, u.H), coefficients=coefficients)
+    head = _REQUEST.pack(ADVANCE, 0, 0, t0, t1, u.t0, u.H, *coefficients.shape, 0, 0)
+    return [head + coefficients.tobytes()]
+
+
+def read_crossing(data: memoryview) -> tuple[float, float, Polynomial] | None:
+    """Times and signal of such a request; None for any other.
+
+    >>> t0, t1, u = read_crossing(memoryview(write_crossing(0.5, 0.6, Polynomial(0.5, 0.1, np.array([[1.0, 2.0]])))[0]))
+    >>> t0, t1, u.H, u.coefficients
+    (0.5, 0.6, 0.1, array([[1., 2.]]))
+    """
+    call, n_free, _, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _REQUEST.unpack_from(data)
+    if call != ADVANCE or n_free or n_extra or n_content or not columns:
+        return None
+    return t0, t1, Polynomial(u_t0, u_H, np.ndarray((rows, columns), _DOUBLE, data, _REQUEST.size).copy())
+
+
+def write_vector(value: Vector) -> Parts:
+    """The answer that comes once per macro step.
+
+    >>> write_vector(np.array([1.0, 2.0])) == write_answer(VECTOR, np.array([1.0, 2.0]))
+    True
+    """
+    if value.size >= _LONG:
+        return write_answer(VECTOR, value)
+    return [_ANSWER.pack(VECTOR, 0, 0, 0.0, value.size, 1) + value.tobytes()]
+
+
+def read_vector(data: memoryview) -> Vector | None:
+    """The vector in such an answer; None for any other.
+
+    >>> read_vector(memoryview(write_vector(np.array([1.0, 2.0]))[0]))
+    array([1., 2.])
+    """
+    form, _, _, _, rows, _ = _ANSWER.unpack_from(data)
+    return np.ndarray(rows, _DOUBLE, data, _ANSWER.size).copy() if form == VECTOR else None
 
 
 def write_answer(form: int, value: Any = None, *, handle: int = 0, t: float = 0.0) -> Parts:

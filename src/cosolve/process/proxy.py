@@ -61,10 +61,7 @@ class Proxy(Subsystem):
         self._about()
         with self._lock:
             free = [self._forget.popleft() for _ in range(len(self._forget))]
-            answer = m.read_answer(self._call_far(m.write_request(call, free=free, **what)))
-        if answer.form == m.FAILURE:
-            raise rebuilt(answer.value)
-        return answer
+            return _good(m.read_answer(self._call_far(m.write_request(call, free=free, **what))))
 
     # -- the contract ----------------------------------------------------------------------------------
 
@@ -109,7 +106,12 @@ class Proxy(Subsystem):
         return self._ask(m.START, times=(t0, 0.0, 0.0, 0.0)).value
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
-        return self._cross(m.ADVANCE, t0, t1, u).value
+        if self._known is None or self._forget:
+            return self._cross(m.ADVANCE, t0, t1, u).value
+        with self._lock:
+            data = self._call_far(m.write_crossing(t0, t1, u))
+            outputs = m.read_vector(data)
+            return _good(m.read_answer(data)).value if outputs is None else outputs
 
     def __getattr__(self, name: str) -> Any:
         # Capabilities are methods that exist: those of the subsystem over there, found when asked for.
@@ -176,6 +178,13 @@ _FORWARDED: dict[str, Callable[..., Any]] = {
     "set_state": Proxy._set_state,
     "equations": Proxy._equations,
 }
+
+
+def _good(answer: m.Answer) -> m.Answer:
+    """The answer, or what was raised over there."""
+    if answer.form == m.FAILURE:
+        raise rebuilt(answer.value)
+    return answer
 
 
 class SavedState:

@@ -25,10 +25,11 @@ _COUNTER, _LENGTH, _ASLEEP = range(3)
 _IN_PIPE = -1
 LARGEST = 64 * 2**20  # longer messages go through the pipe
 
-# Loads of the counter before sleeping (about 40 ns each). Spinning needs stores to arrive in order, which other
-# processors than x86 do not promise to plain memory accesses, and a second core for the other side.
-_SPINS = 100 if platform.machine() in ("x86_64", "AMD64") and (os.cpu_count() or 1) > 1 else 0
-_ROUNDS = 40  # with a chance for others to run on this core in between
+# Loads of the counter before yielding the core (about 40 ns each). Spinning needs stores to arrive in order, which
+# other processors than x86 do not promise to plain memory accesses, and a second core for the other side.
+_SPINS = 300 if platform.machine() in ("x86_64", "AMD64") and (os.cpu_count() or 1) > 1 else 0
+_YIELDS = 300  # some 0.5 us each (or as long as the others take), before sleeping
+_DOUBTS = 1000  # waits that yield after every load, once spinning did not help: the other side may need this core
 _yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 _LONG = 1e-3  # after a wait as long as this, the next one sleeps at once: the subsystem is at real work
 _NAPS = (0.05, 1.0)  # a wake-up lost between flag and counter costs the first, doubled up to the second
@@ -47,11 +48,12 @@ class SharedMemory:
         self._out, self._in = side * _CONTROL // 8, (1 - side) * _CONTROL // 8
         self._out_box, self._in_box = (2 * _CONTROL + s * self._room for s in (side, 1 - side))
         self._sent = self._received = 0
-        self._patient = True
+        self._patient, self._doubt = True, 0
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Put the message into the mailbox, or into the pipe where it does not fit."""
-        words, out, size = self._words, self._out, sum(map(len, parts))
+        words, out = self._words, self._out
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         fits = size <= self._room
         if fits:
             at = self._out_box
@@ -72,7 +74,7 @@ class SharedMemory:
         self._received = awaited
         if not _SPINS:
             return self._announced(timeout)
-        if not (self._patient and _watch(words, counter, awaited)):
+        if not (self._patient and self._watch(awaited)):
             early = self._sleep(awaited, timeout)
             if early is not None:
                 return early
@@ -80,6 +82,22 @@ class SharedMemory:
         if size == _IN_PIPE:
             return self._pipe.receive(timeout)
         return self._bytes[self._in_box : self._in_box + size]
+
+    def _watch(self, awaited: int) -> bool:
+        """Spin, then yield the core, for a short time; True when the message arrived."""
+        words, counter = self._words, self._in
+        if self._doubt:
+            self._doubt -= 1
+        else:
+            for _ in repeat(None, _SPINS):
+                if words[counter] == awaited:
+                    return True
+            self._doubt = _DOUBTS
+        for _ in repeat(None, _YIELDS):
+            if words[counter] == awaited:
+                return True
+            _yield()
+        return False
 
     def _announced(self, timeout: float | None) -> memoryview:
         """Without spinning, every message is announced through the pipe."""
@@ -124,16 +142,6 @@ class SharedMemory:
             self._bytes.release()
             self._map.close()
         self._pipe.close()
-
-
-def _watch(words: memoryview, counter: int, awaited: int) -> bool:
-    """Spin: load the counter for a short time; True when it arrived."""
-    for _ in range(_ROUNDS):
-        for _ in repeat(None, _SPINS):
-            if words[counter] == awaited:
-                return True
-        _yield()
-    return False
 
 
 def create(message: int) -> str:

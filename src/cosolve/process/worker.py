@@ -52,6 +52,9 @@ class Server:
     def answer(self, data: memoryview) -> m.Parts:
         """One call, whatever comes of it."""
         try:
+            crossing = m.read_crossing(data)
+            if crossing is not None:
+                return m.write_vector(self.outputs.pack(self.subsystem.advance(*crossing)))
             r = m.read_request(data)
             for handle in r.free:
                 self.states.pop(handle, None)
@@ -271,7 +274,8 @@ def main(parent: int, port: int = 0) -> None:
                 pipe.send(reply)
             else:
                 channel.send(server.answer(data))
-                server.serve()
+                if server.serving is not None:
+                    server.serve()
 
 
 def _attach(data: memoryview, pipe: Pipe) -> tuple[Channel, m.Parts]:

@@ -70,6 +70,22 @@ class Subsystem:
         """Integrate from `t0` to `t1` with inputs `u(t)` and return the outputs at `t1`."""
         raise NotImplementedError(f"{type(self).__name__} must define advance(t0, t1, u)")
 
+    def by_callback(self, H: float, degree: int) -> Any:
+        """A `native` for classes in Python: compiled loops call `advance`, and everything around it is machine code.
+
+        One line of a class asks for it, `native = cs.Subsystem.by_callback`; the bits are those of the readable engine.
+
+        >>> import cosolve as cs
+        >>> class Tank(cs.Subsystem):
+        ...     inputs, outputs = ["inflow"], ["level"]
+        ...     native = cs.Subsystem.by_callback
+        >>> sorted(cs.capabilities(Tank()))
+        ['compiled crossing']
+        """
+        from cosolve.subsystem.native_callback import callback_native
+
+        return callback_native(self, degree)
+
     def remedy(self, capability: str) -> str:
         """What would give it a capability that it lacks, as half a sentence to whoever owns it."""
         return f"define {' and '.join(CAPABILITIES[capability][0])} there"

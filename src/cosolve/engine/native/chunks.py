@@ -356,7 +356,10 @@ class Chunks:
                 end.subsystem, end.time = name, t if end.time is None else end.time
                 return end
             except CosolveError as error:
-                return SubsystemError(failed_while(name, "crossing the step", t, error), time=t, subsystem=name)
+                kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
+                failure = kind(failed_while(name, "crossing the step", t, error), time=t, subsystem=name)
+                failure.__cause__ = error  # with the traceback of a subsystem in Python
+                return failure
         what = "returned a NaN or an infinity" if not status else f"failed with status {status}"
         return NonFiniteError(f"'{name}' {what} while crossing the step at t = {t:.9g}", time=t, subsystem=name)
 
