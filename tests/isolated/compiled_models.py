@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 import cosolve as cs
-from cosolve.jit import CROSS, double_at, put_double_at
+from cosolve.jit import CROSS, called, double_at, put_double_at, raising_address
 from cosolve.process import shared_memory
 from cosolve.subsystem.native import Native
 
@@ -56,7 +56,7 @@ DEEDS = ("", "kill", "hang", "work")
 def _mass_cross(deed: int):
     """Machine code for `Mass`; it does its deed in the step that begins at t = 0.05 (work: in every step)."""
 
-    @numba.cfunc(CROSS)
+    @called(CROSS, cache=False)
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
         if deed == 1 and t0 > 0.0495:
             raise_signal(9)
@@ -114,5 +114,5 @@ class Mass(cs.Subsystem):
         def leave():
             self.state = data.copy()
 
-        address = _mass_cross(DEEDS.index(self.deed)).address
+        address = raising_address(_mass_cross(DEEDS.index(self.deed)))
         return Native(address, data.ctypes.data, data, enter=enter, leave=leave, any_step=True, keep=(data,))

@@ -15,16 +15,19 @@ import numpy as np
 from cosolve.errors import EndOfSimulation
 from cosolve.jit import (
     CROSS,
+    KEEPING,
+    bare,
     call_status_2,
     call_status_4,
     call_status_5,
     call_step_2,
     call_step_3,
-    cfunc,
+    called,
     double_at,
-    njit,
+    part,
     put_double_at,
     put_word_at,
+    raising_address,
     types,
     word_at,
 )
@@ -45,11 +48,10 @@ _WORDS = 24
 _UNUSUAL = 100
 
 
-_part: Any = njit(cache=True, forceinline=True)
-_seldom: Any = njit(cache=True)  # not worth being copied into the crossing
+_seldom: Any = bare  # not worth being copied into the crossing
 
 
-@_part
+@part
 def _write(w, values):
     """Set the inputs."""
     component, count = word_at(w, COMPONENT), word_at(w, N_IN)
@@ -58,12 +60,12 @@ def _write(w, values):
     return call_status_5(word_at(w, SET), component, word_at(w, IN), word_at(w, REFS_IN), values, count)
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def _save(w):
     return call_status_2(word_at(w, GET_STATE), word_at(w, COMPONENT), w + 8 * STATE)
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def _restore(w):
     return call_status_2(word_at(w, SET_STATE), word_at(w, COMPONENT), word_at(w, STATE))
 
@@ -116,14 +118,14 @@ def _step_3(w, t0, H):
     return status
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def _begin(w, mode, t0, t1, H, n, c, outputs):
     """Set inputs, and their derivatives where the FMU takes them."""
     status = _write(w, c) if n == 1 else _write_signal(w, H, n, c)
     return status if status > 1 else 0
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def _cross(w, mode, t0, t1, H, n, c, outputs):
     """Step, and read the outputs."""
     if word_at(w, VERSION) == 2:
@@ -171,8 +173,8 @@ def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
         w[SLOPES], w[FACTORIALS] = _address(room.slopes), _address(room.factorials)
     w[THROUGH] = fmu.reacts
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
-    native = Native(_cross.address or 0, w.ctypes.data, any_step=crossing.variable, keep=(w, room))
-    native.begin = (_begin.address or 0) if inputs.length else 0
+    native = Native(raising_address(_cross), w.ctypes.data, any_step=crossing.variable, keep=(w, room))
+    native.begin = raising_address(_begin) if inputs.length else 0
     if hasattr(fmu, "save"):
         saved = fmu.save()  # memory of the FMU that is written again and again
         w[GET_STATE], w[SET_STATE], w[STATE] = (
@@ -180,7 +182,7 @@ def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
             at[f"fmi{fmi}Set{state_name}"],
             saved.pointer,
         )
-        native.save, native.restore, native.keep = _save.address or 0, _restore.address or 0, (w, room, saved)
+        native.save, native.restore, native.keep = raising_address(_save), raising_address(_restore), (w, room, saved)
 
     def enter() -> None:
         w[TIME : TIME + 1].view(np.float64)[0] = fmu._time

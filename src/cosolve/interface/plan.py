@@ -22,6 +22,7 @@ from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
 from cosolve.interface.driving import Driven
+from cosolve.interface.law_partials import exact_partials
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
 
@@ -124,10 +125,36 @@ class Block:
             return np.zeros((len(z_rows), 0)), by_y
         if self.levels is not None:
             return self._constraint_partials(self.levels, z_rows, y_read)
-        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         if not self.implicit:
-            return np.zeros((len(z_rows), 0)), by_y
+            return np.zeros((len(z_rows), 0)), self._law_partials(z_rows, y_read)
+        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
         return central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
+
+    def _law_partials(self, z_rows: Vector, y_read: Vector) -> Matrix:
+        """Exact where the law is jitted."""
+        partials = exact_partials(self.function, self.takes, self.gives)
+        if partials is None:
+            return central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+        arguments, slopes = np.array(y_read, dtype=np.float64), np.empty((len(y_read), len(z_rows)))
+        memory = arguments, self.y_nominal, np.empty(2 * len(z_rows)), slopes
+        self._guarded("a derivative of ", partials, *(array.ctypes.data for array in memory))
+        if not all_finite(slopes.ravel()):
+            given = np.array2string(y_read, threshold=8)
+            raise NonFiniteError(
+                f"{self.label} has a derivative that is not finite at the outputs {given}; "
+                "check its formula there, or take a smaller step if values grew before"
+            )
+        return slopes.T
+
+    @cached_property
+    def takes(self) -> tuple[int | None, ...]:
+        """The lengths of its arguments; None for single numbers."""
+        return tuple(None if scalar else len(index) for index, scalar in self.of)
+
+    @cached_property
+    def gives(self) -> tuple[int | None, ...]:
+        """And of its values."""
+        return tuple(port.size for port in self.row_ports)
 
     def _constraint_partials(self, levels: Levels, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
         combination = self.combination or Combination()

@@ -1,7 +1,7 @@
 """Calls by address from compiled code, so that loops are compiled once and cached whatever they call.
 
-Two kinds of addresses, and no way from one to the other. *C*: where the code is of a C function, of a `cfunc`, or of a
-jitted function behind the C entry that numba makes for it (`c_address`); `c_call` calls it, and an exception in it is
+Two kinds of addresses, and no way from one to the other. *C*: where the code is of a C function, or of a jitted
+function behind the C entry that numba makes for it (`c_address`); `c_call` calls it, and an exception in it is
 lost. *Raising*: where the code of a jitted function itself is (`raising_address`), which says whether it raised;
 `raising_call` hears that. Calling one kind as the other is a crash, so the names say which is which.
 """
@@ -28,6 +28,8 @@ RAISED = 1
 CROSS = types.int64(
     types.intp, types.int64, types.float64, types.float64, types.float64, types.int64, types.intp, types.intp
 )
+#: Of saving and restoring, `keep(data)`.
+KEEPING = types.int64(types.intp)
 #: Of a law, `law(arguments, values)`, and of its derivatives, `partials(arguments, nominal, values, slopes)`.
 LAW = types.int64(types.intp, types.intp)
 PARTIALS = types.int64(*[types.intp] * 4)
@@ -49,14 +51,18 @@ def c_address(function: Callable[..., object], signature: Any) -> int:
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
 
 
-def raising_address(function: Any) -> int:
-    """Where the code of a function is that numba has jitted for one signature, for `raising_call`.
+def raising_address(function: Any, signature: Any = None) -> int:
+    """Where the code of a jitted function is, for `raising_call`; without a signature: it has been jitted for one only.
 
     >>> from cosolve.jit import njit
     >>> raising_address(njit("int64(int64, int64)")(lambda a, b: a + b)) > 0
     True
     """
-    (made,) = function.overloads.values()
+    if signature is not None:
+        function.compile(signature)
+        made = function.overloads[tuple(signature.args)]
+    else:
+        (made,) = function.overloads.values()
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
@@ -125,7 +131,7 @@ def _by_address(signature: Any, generate: Callable[..., Any]) -> Any:
 
 _INT, _WORD = types.int32, types.intp
 
-call_cross, call_jitted_cross = c_call(CROSS), raising_call(CROSS)
+call_cross, call_keep = raising_call(CROSS), raising_call(KEEPING)
 call_law, call_partials = raising_call(LAW), raising_call(PARTIALS)
 #: Functions of one and of two words that give a word, of no argument, and library routines of six and nine pointers.
 call_one, call_two = c_call(types.int64(_WORD)), c_call(types.int64(_WORD, _WORD))

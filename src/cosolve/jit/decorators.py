@@ -29,16 +29,19 @@ def njit(*arguments: Any, **options: Any) -> Any:
     return _kept(numba.njit, arguments, options)
 
 
-def cfunc(*arguments: Any, **options: Any) -> Any:
-    """`numba.cfunc`, likewise.
+def called(signature: Any, cache: bool = True) -> Any:
+    """For functions that are called by address only (`raising_address`): compiled at once, without any entry.
 
-    >>> @cfunc("float64(float64)", cache=True)
-    ... def twice(x):
-    ...     return 2 * x
-    >>> twice.ctypes(1.5)
-    3.0
+    A C entry would cost a short function half of its time, and lose its exceptions.
+
+    >>> from cosolve.jit import raising_address
+    >>> @called("int64(int64)")
+    ... def twice(n):
+    ...     return 2 * n
+    >>> raising_address(twice) > 0
+    True
     """
-    return _kept(numba.cfunc, arguments, options)
+    return njit(signature, cache=cache, _nrt=False, **_NO_ENTRY)
 
 
 def _kept(decorator: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from cosolve.jit import (
     CROSS,
+    KEEPING,
     call_cross,
+    call_keep,
     call_nothing,
-    call_one,
     call_two,
-    cfunc,
+    called,
     double_at,
     exchange,
     load,
@@ -128,7 +129,7 @@ def _heard(w):
     return 0 if w[READY] != 0 else GONE
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def begin(data, mode, t0, t1, H, n, coefficients, outputs):
     """Ask for the crossing; the run does something else until it wants the answer."""
     w = words_at(data)
@@ -145,7 +146,7 @@ def begin(data, mode, t0, t1, H, n, coefficients, outputs):
     return 0
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def cross(data, mode, t0, t1, H, n, coefficients, outputs):
     """Read the answer."""
     w = words_at(data)
@@ -156,7 +157,7 @@ def cross(data, mode, t0, t1, H, n, coefficients, outputs):
     return words_at(w[ANSWER])[RESULT]
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def save(data):
     """Keep the state there before the next crossing; after a way back that is the state already kept."""
     w = words_at(data)
@@ -166,7 +167,7 @@ def save(data):
     return 0
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def restore(data):
     """Go back there before the next crossing; nothing to do when there was none since the state was kept."""
     w = words_at(data)
@@ -192,9 +193,9 @@ def dismiss(data):
 def _keep(w, what):
     """Save or restore the subsystem."""
     if what == TO_SAVE and w[SAVE] != 0:
-        return call_one(w[SAVE], w[DATA])
+        return call_keep(w[SAVE], w[DATA])
     if what == TO_RESTORE and w[RESTORE] != 0:
-        return call_one(w[RESTORE], w[DATA])
+        return call_keep(w[RESTORE], w[DATA])
     source, target = (w[STATE], w[SLOT]) if what == TO_SAVE else (w[SLOT], w[STATE])
     for k in range(w[SIZE]):
         put_double_at(target, k, double_at(source, k))

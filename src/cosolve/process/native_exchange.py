@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SubsystemError
+from cosolve.jit import raising_address
 from cosolve.process import exchange as x
 from cosolve.process import message as m
 from cosolve.process import shared_memory
@@ -195,11 +196,11 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
         return answer.value
     near.state = SavedState(answer.handle, apart._holder(), apart._forget)
     about: dict[str, Any] = answer.value
-    native = Native(x.cross.address or 0, near.data, enter=near.enter, leave=near.leave, explain=near.explain)
-    native.begin, native.any_step, native.keep = x.begin.address or 0, about["any step"], (near,)
+    native = Native(raising_address(x.cross), near.data, enter=near.enter, leave=near.leave, explain=near.explain)
+    native.begin, native.any_step, native.keep = raising_address(x.begin), about["any step"], (near,)
     native.hands_back = about["hands back"]
     if about["undoes"]:
-        native.save, native.restore = x.save.address or 0, x.restore.address or 0
+        native.save, native.restore = raising_address(x.save), raising_address(x.restore)
         native.state = np.zeros(about["cheaply"])  # not empty where that is cheap; the numbers themselves are there
     if about["jacobian"]:
         native.jacobian = near.jacobian

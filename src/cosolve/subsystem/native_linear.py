@@ -4,7 +4,7 @@ The propagator belongs to one step length. At another one the crossing asks Pyth
 so that both engines use the very same matrix: steps of changing length cost a matrix exponential in either of them.
 """
 
-# mypy: disable-error-code="call-arg"
+# mypy: disable-error-code="call-arg, no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
@@ -14,55 +14,63 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.products import IN_ORDER
-from cosolve.jit import CROSS, call_one, carray, cfunc, doubles_at, words_at
+from cosolve.jit import CROSS, call_one, called, double_at, part, put_double_at, raising_address, short_loop, word_at
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
     from cosolve.subsystem.linear import Linear
 
-_HEAD = 6  # states, inputs, outputs, 1 with direct feed-through, step length, address of the callback (a whole number)
-_LENGTH, _CALLBACK = 4, 5
+# The words of a subsystem: sizes, 1 with direct feed-through, step length (a double), address of the callback; then,
+# as doubles, the state, room for the next one, the propagator, C and D.
+_NX, _NU, _NY, _THROUGH, _LENGTH, _CALLBACK, _HEAD = range(7)
 _DONE = 0x5D0E  # anything else is what is left of a call in which Ctrl-C was lost, before the first line of Python
 
 
-@cfunc(CROSS, cache=True)
-def _cross(data, mode, t0, t1, H, n, coefficients, outputs):  # type: ignore[no-untyped-def]
-    head = carray(doubles_at(data), _HEAD)
-    if H != head[_LENGTH]:
-        head[_LENGTH] = H
-        if call_one(words_at(data)[_CALLBACK], data) != _DONE:
-            head[_LENGTH] = np.nan
+@part
+def _product(row, x, n):
+    """Of a row with the state, added up in order."""
+    total = double_at(row, 0) * double_at(x, 0)
+    for j in range(1, n):
+        short_loop()
+        total += double_at(row, j) * double_at(x, j)
+    return total
+
+
+@called(CROSS)
+def _cross(w, mode, t0, t1, H, n, c, outputs):
+    if H != double_at(w, _LENGTH):
+        put_double_at(w, _LENGTH, H)
+        if call_one(word_at(w, _CALLBACK), w) != _DONE:
+            put_double_at(w, _LENGTH, np.nan)
             return 1
-    nx, nu, ny, through = int(head[0]), int(head[1]), int(head[2]), head[3] != 0.0
-    columns = nx + n * nu
-    block = carray(doubles_at(data + 8 * _HEAD), 2 * nx + nx * columns + ny * (nx + nu))
-    x, new = block[:nx], block[nx : 2 * nx]
-    P = block[2 * nx : 2 * nx + nx * columns]
-    C = block[2 * nx + nx * columns : 2 * nx + nx * columns + ny * nx]
-    D = block[2 * nx + nx * columns + ny * nx :]
-    c, y = carray(doubles_at(coefficients), n * nu), carray(doubles_at(outputs), ny)
+    nx, nu, ny, through = word_at(w, _NX), word_at(w, _NU), word_at(w, _NY), word_at(w, _THROUGH) != 0
+    columns, x = nx + n * nu, w + 8 * _HEAD
+    new, P = x + 8 * nx, x + 16 * nx
+    C = P + 8 * nx * columns
+    D = C + 8 * ny * nx
     for i in range(nx):
-        total = P[i * columns] * x[0]
-        for j in range(1, nx):
-            total += P[i * columns + j] * x[j]
+        row = P + 8 * i * columns
+        total = _product(row, x, nx)
         for j in range(n * nu):
-            total += P[i * columns + nx + j] * c[j]
-        new[i] = total
+            short_loop()
+            total += double_at(row, nx + j) * double_at(c, j)
+        put_double_at(new, i, total)
     for i in range(nx):
-        x[i] = new[i]
+        short_loop()
+        put_double_at(x, i, double_at(new, i))
     for i in range(ny):
-        total = C[i * nx] * x[0]
-        for j in range(1, nx):
-            total += C[i * nx + j] * x[j]
+        total = _product(C + 8 * i * nx, x, nx)
         if through:
             fed = 0.0
             for j in range(nu):
-                end = c[j]
+                end = double_at(c, j)
                 for k in range(1, n):
-                    end += c[k * nu + j]
-                fed = D[i * nu] * end if j == 0 else fed + D[i * nu + j] * end
+                    short_loop()
+                    end += double_at(c, k * nu + j)
+                share = double_at(D, i * nu + j) * end
+                fed = share if j == 0 else fed + share
             total += fed
-        y[i] = total
+        put_double_at(outputs, i, total)
     return 0
 
 
@@ -74,8 +82,8 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
     nx, nu, ny = len(linear.x0), linear.B.shape[1], linear.C.shape[0]
     if nx == 0:
         return "it has no state"
-    parts: list[Any] = [[nx, nu, ny, float(linear.D.any()), H, 0.0], np.zeros(2 * nx), P.ravel()]
-    data = np.concatenate([*parts, linear.C.ravel(), linear.D.ravel()])
+    data = np.concatenate([np.zeros(_HEAD + 2 * nx), P.ravel(), linear.C.ravel(), linear.D.ravel()])
+    data.view(np.int64)[: _THROUGH + 1], data[_LENGTH] = (nx, nu, ny, linear.D.any()), H
     state, flow = data[_HEAD : _HEAD + nx], data[_HEAD + 2 * nx :][: P.size]
     trouble: list[BaseException] = []
 
@@ -103,7 +111,6 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
     def jacobian(weight: Any) -> Any:
         return linear.step_jacobian(H, weight)
 
-    assert _cross.address is not None
-    made = Native(_cross.address, data.ctypes.data, state, any_step=True, keep=(data, callback))
+    made = Native(raising_address(_cross), data.ctypes.data, state, any_step=True, keep=(data, callback))
     made.enter, made.leave, made.jacobian = enter, leave, jacobian
     return made

@@ -13,7 +13,7 @@ from cosolve.integrator.rosenbrock import Rosenbrock
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5
-from cosolve.jit import CROSS, NumbaError, call_jitted_cross, carray, cfunc, doubles_at, njit, raising_address
+from cosolve.jit import CROSS, NumbaError, carray, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Ports
 
@@ -55,7 +55,7 @@ def _fixed(rhs: Any, output: Any, fill: Any, tableau: Any, nx: int, nu: int, ny:
         new = run(rhs, t0, np.full(count, span / count), x.copy(), t0, H, u, a, b, c)
         return _arrive(output, fill, t1, new, u, x, carray(doubles_at(outputs), ny))
 
-    return _guarded(cross)
+    return cross
 
 
 def _explicit(rhs: Any, most: int) -> tuple[Any, Any]:
@@ -112,21 +112,7 @@ def _adaptive(kind: Any, rhs: Any, output: Any, fill: Any, nx: int, nu: int, ny:
         grid[: len(taken)] = taken
         return _arrive(output, fill, t1, new, u, x, y)
 
-    return _guarded(cross)
-
-
-def _guarded(cross: Any) -> Any:
-    """The crossing for callers without Python.
-
-    They know no exceptions: one becomes a status, and the readable engine takes the step and raises it again.
-    """
-    at = raising_address(cross)
-
-    @cfunc(CROSS)
-    def guarded(data, mode, t0, t1, H, n, coefficients, outputs):
-        return call_jitted_cross(at, data, mode, t0, t1, H, n, coefficients, outputs)
-
-    return guarded, cross
+    return cross
 
 
 @njit
@@ -173,7 +159,7 @@ def ode_native(ode: Ode) -> Native | str:
         else:
             return f"numba cannot compile it: {why}"
         _COMPILED[key] = made, (ode.rhs, ode.output_function)  # kept, so that an id stays what it is
-    where = _COMPILED[key][0][0].address
+    where = raising_address(_COMPILED[key][0])
     first = [1.0, solver.h, 0.0] if isinstance(solver, FixedStep) else [1.0, solver.rtol, solver.atol]
     nx = sizes[0]
     data = np.concatenate([first, np.zeros(1 + nx + 1 + most)])

@@ -256,6 +256,7 @@ class Chunks:
             steady = bool(wiring.exact.all()) and not len(wiring.laws)
             wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
             wiring.put(KEEP=int(steady), INCREMENT=float(script.increment))
+        wiring.put(NODE_WEIGHTS=verbs.node_weights())
         self.bound = bind_text(core.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
         return True
 
@@ -264,8 +265,8 @@ class Chunks:
         measure = self.core.measure
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
-        self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, COUNT=0, PROBLEM=0, RESIDUAL=np.nan)
-        self.wiring.put(NOTED=0, JACOBIAN_KNOWN=0)
+        self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
+        self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:

@@ -17,26 +17,17 @@ from cosolve.engine.native.parts import push, record, restore_all, save_all
 from cosolve.engine.native.verbs import predicted
 from cosolve.engine.native.wiring import (
     ARENA,
-    ASKED_KNOWN,
-    BASE_KNOWN,
-    CAPACITY,
-    COUNT,
     COUNTERS,
-    CROSSED,
+    CROSSING,
     FILLED,
-    JACOBIAN_KNOWN,
-    JACOBIANS,
-    KEEP,
     LENGTH,
-    MOVED,
     NEXT,
     NODES,
     NORM_COUNT,
-    NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
-    RENEWED_NOW,
     RESIDUAL,
+    STEP,
     T0,
     T1,
     TROUBLED,
@@ -73,19 +64,12 @@ def _begin(w, t0, t1, undo):
     """A macro step begins; False where it must not."""
     put_double_at(w, T0, t0)
     put_double_at(w, T1, t1)
-    put_word_at(w, MOVED, 0)
-    put_word_at(w, CROSSED, 0)
-    put_word_at(w, TROUBLED, 0)
-    put_word_at(w, BASE_KNOWN, 0)
-    put_word_at(w, ASKED_KNOWN, 0)
-    put_word_at(w, RENEWED_NOW, 0)
-    if word_at(w, KEEP) == 0:
-        put_word_at(w, JACOBIAN_KNOWN, 0)
+    number = word_at(w, CROSSING) + 1
+    put_word_at(w, CROSSING, number)
+    put_word_at(w, STEP, number)
     put_word_at(w, NEXT, word_at(w, ARENA))
     put_word_at(w, COUNTERS, 0)
-    if undo and save_all(w) != 0:
-        return False
-    return word_at(w, FILLED) + NORMS_PER_STEP <= word_at(w, CAPACITY)
+    return not undo or save_all(w) == 0
 
 
 @part
@@ -99,14 +83,18 @@ def _is_bad(w, undo):
 
 @part
 def _accept(w, z, values, Y, Z, R, counts, s, counted):
-    """The step is taken: write its row, move the history on; `counted` are the counters, with rejected attempts."""
+    """The step is taken: write its row, move the history on; `counted` is what rejected attempts cost."""
     push(values, z)
     record(w, z, Y, Z, s)
     if word_at(w, NOTED) != 0:
         put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
-    norms, own = word_at(w, COUNT), word_at(w, COUNTERS) & (JACOBIANS - 1)
-    put_word_at(counts.ctypes.data, s, counted + norms * NORM_COUNT + own * OWN_SWEEPS)
-    put_word_at(w, FILLED, word_at(w, FILLED) + norms)
+    put_word_at(counts.ctypes.data, s, counted + word_at(w, COUNTERS) + _sweeps(w) * (1 + OWN_SWEEPS))
+
+
+@part
+def _sweeps(w):
+    """Of this step so far."""
+    return word_at(w, CROSSING) - word_at(w, STEP)
 
 
 def equal_steps(w, o, values, times, H, undo, Y, Z, R, counts):
@@ -122,7 +110,7 @@ def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
         z = step(w, o)
         if _is_bad(w, undo):
             return s
-        _accept(w, z, values, Y, Z, R, counts, s, word_at(w, COUNTERS))
+        _accept(w, z, values, Y, Z, R, counts, s, 0)
     return len(Y)
 
 
@@ -175,10 +163,12 @@ def _controlled_steps(
         z = step(w, o)
         if _is_bad(w, True):
             return s
-        counted += word_at(w, COUNTERS)
         error = _estimate(z, predicted(w, guess), nominal, tolerances[0], tolerances[1])
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
+            counters = word_at(w, COUNTERS)
+            counted += counters % NORM_COUNT + _sweeps(w)
+            put_word_at(w, FILLED, word_at(w, FILLED) - counters // NORM_COUNT)  # only norms of accepted steps are kept
             shorter = _shorter_length(length, error, order, numbers)
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong

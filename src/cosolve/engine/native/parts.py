@@ -9,8 +9,7 @@ All of it repeats, number for number, what the readable engine does (`engine/rea
 from __future__ import annotations
 
 from cosolve.engine.native.wiring import (
-    ARENA,
-    ARENA_END,
+    ARENA_LIMIT,
     ARGUMENTS,
     BEGIN,
     COPIES,
@@ -37,6 +36,7 @@ from cosolve.engine.native.wiring import (
     SIZE,
     SLOT,
     STATE,
+    STEP,
     SUBSYSTEM_BYTES,
     SUBSYSTEMS,
     T0,
@@ -50,8 +50,8 @@ from cosolve.engine.native.wiring import (
 )
 from cosolve.jit import (
     call_cross,
+    call_keep,
     call_law,
-    call_one,
     double_at,
     finite,
     part,
@@ -66,8 +66,20 @@ GOOD, FAILED = 0, 1
 
 @part
 def has(w, flag):
-    """Whether a flag is set; each is a word of its own, so that setting one waits for nothing."""
-    return word_at(w, flag) != 0
+    """Whether a flag is set for this step."""
+    return word_at(w, flag) == word_at(w, STEP)
+
+
+@part
+def mark(w, flag):
+    """Set a flag for this step."""
+    put_word_at(w, flag, word_at(w, STEP))
+
+
+@part
+def troubled(w):
+    """Whether the step is out of the ordinary."""
+    return word_at(w, TROUBLED) != 0
 
 
 @part
@@ -80,10 +92,10 @@ def trouble(w):
 def take(w, count):
     """Room for so many doubles, until the end of the step."""
     at = word_at(w, NEXT)
-    if at + 8 * count > word_at(w, ARENA_END):
+    if at < word_at(w, ARENA_LIMIT):
+        put_word_at(w, NEXT, at + 8 * count)
+    else:
         trouble(w)
-        return word_at(w, ARENA)
-    put_word_at(w, NEXT, at + 8 * count)
     return at
 
 
@@ -224,7 +236,7 @@ def save(w, i):
     """Keep the state of subsystem `i`."""
     s = subsystem(w, i)
     if word_at(s, SAVE) != 0:
-        return call_one(word_at(s, SAVE), word_at(s, DATA))
+        return call_keep(word_at(s, SAVE), word_at(s, DATA))
     copy(word_at(s, STATE), word_at(s, SLOT), word_at(s, N_STATE))
     return 0
 
@@ -234,7 +246,7 @@ def restore(w, i):
     """Subsystem `i` back to the state that was kept."""
     s = subsystem(w, i)
     if word_at(s, RESTORE) != 0:
-        return call_one(word_at(s, RESTORE), word_at(s, DATA))
+        return call_keep(word_at(s, RESTORE), word_at(s, DATA))
     copy(word_at(s, SLOT), word_at(s, STATE), word_at(s, N_STATE))
     return 0
 

@@ -26,10 +26,12 @@ from cosolve.engine.native.parts import (
     has,
     largest,
     law,
+    mark,
     restore_all,
     subsystem,
     take,
     trouble,
+    troubled,
 )
 from cosolve.engine.native.wiring import (
     ACCEPTED,
@@ -40,9 +42,8 @@ from cosolve.engine.native.wiring import (
     BIT_INTERPOLATION,
     CAPACITY,
     COPIES,
-    COUNT,
     COUNTERS,
-    CROSSED,
+    CROSSING,
     ENDS,
     EVERY,
     EXTRAPOLATION,
@@ -53,18 +54,21 @@ from cosolve.engine.native.wiring import (
     JACOBIAN_KNOWN,
     JACOBIANS,
     KEEP,
+    KEPT,
     KNOWN,
     LAGGING,
     LAST_NORM,
     LAW_ROWS,
     LAWS_KNOWN,
-    MOVED,
+    LEFT,
     N_LAW_ROWS,
     N_NODES,
     N_SUBSYSTEMS,
     N_Z,
     NEW,
+    NODE_WEIGHTS,
     NODES,
+    NORM_COUNT,
     NORMS,
     NOTED,
     ORDER,
@@ -76,26 +80,51 @@ from cosolve.engine.native.wiring import (
     SIGNAL,
     SIZES,
     START,
-    TROUBLED,
+    STEP,
     WEIGHTS_KNOWN,
     Y,
 )
-from cosolve.jit import bare, double_at, doubles_at, part, put_double_at, put_word_at, short_loop, word_at
+from cosolve.jit import (
+    bare,
+    c_address,
+    c_call,
+    compiled,
+    double_at,
+    doubles_at,
+    part,
+    put_double_at,
+    put_word_at,
+    short_loop,
+    types,
+    word_at,
+)
 from cosolve.signal.polynomial import fill_weights
 from cosolve.subsystem.native import ADVANCE
 
-_fill_weights: Any = bare(fill_weights)
-
 # -- signals ---------------------------------------------------------------------------------------------------------
+
+_fill_weights: Any = bare(fill_weights)
+_FOUR_WORDS = types.int64(*[types.int64] * 4)
+_call_four = c_call(_FOUR_WORDS)
+
+
+@compiled
+def _node_weights(nodes: int, count: int, out: int, scratch: int) -> int:
+    room = doubles_at(scratch), doubles_at(scratch + 8 * (count + 1))
+    _fill_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1])
+    return 0
+
+
+def node_weights() -> int:
+    """Where the code for them is: called by address, so that no loop has it inside, which seldom needs it."""
+    return c_address(_node_weights, _FOUR_WORDS)
 
 
 @part
 def _weigh(m, known, nodes, count, out):
     """Node weights for this step, unless they are there."""
     if word_at(m, WEIGHTS_KNOWN) & known == 0:
-        scratch = word_at(m, SCRATCH)
-        room = doubles_at(scratch), doubles_at(scratch + 8 * (count + 1))
-        _fill_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1])
+        _call_four(word_at(m, NODE_WEIGHTS), nodes, count, out, word_at(m, SCRATCH))
         put_word_at(m, WEIGHTS_KNOWN, word_at(m, WEIGHTS_KNOWN) | known)
 
 
@@ -136,7 +165,7 @@ def _make_base(m):
             weights = word_at(m, INTERPOLATION)
             _weigh(m, BIT_INTERPOLATION, word_at(m, NODES) - 8, n, weights)  # the end of the step stands before them
             combine(weights, n, 1, n - 1, n, word_at(m, HISTORY), n_z, word_at(m, BASE))
-        put_word_at(m, BASE_KNOWN, 1)
+        mark(m, BASE_KNOWN)
 
 
 @part
@@ -159,10 +188,7 @@ def ending_in(m, z):
 
 @part
 def _leave_start(m):
-    put_word_at(m, MOVED, 1)
-    put_word_at(m, CROSSED, 1)
-    put_word_at(m, ASKED_KNOWN, 0)
-    put_word_at(m, COUNTERS, word_at(m, COUNTERS) + 1)
+    put_word_at(m, CROSSING, word_at(m, CROSSING) + 1)
 
 
 @part
@@ -171,21 +197,19 @@ def sweep(m, signal):
     at, n = signal
     _leave_start(m)
     put_word_at(m, SIGNAL, at)
-    if not has(m, TROUBLED):
-        count = word_at(m, N_SUBSYSTEMS)
-        good = True
-        for i in range(count):
-            if good and begin(m, i, ADVANCE, n, at) != GOOD:
-                good = False
-        for i in range(count):
-            if good and finish(m, i, ADVANCE, n, word_at(subsystem(m, i), OUTPUTS)) != GOOD:
-                good = False
+    if not troubled(m):
+        for i in range(word_at(m, N_SUBSYSTEMS)):
+            if begin(m, i, ADVANCE, n, at) != GOOD:
+                return
+        for i in range(word_at(m, N_SUBSYSTEMS)):
+            if finish(m, i, ADVANCE, n, word_at(subsystem(m, i), OUTPUTS)) != GOOD:
+                return
 
 
 @part
 def rewind(m):
     """Back to the start of the step."""
-    if has(m, MOVED) and not has(m, TROUBLED) and restore_all(m) != 0:
+    if word_at(m, CROSSING) != word_at(m, STEP) and not troubled(m) and restore_all(m) != 0:
         trouble(m)
 
 
@@ -214,7 +238,7 @@ def open_signal(m, signal):
 def cross(m, place, signal):
     """The subsystem at this place of the order crosses."""
     at, n = signal
-    if not has(m, TROUBLED):
+    if not troubled(m):
         i = word_at(word_at(m, ORDER), place)
         if begin(m, i, ADVANCE, n, at) == GOOD:
             finish(m, i, ADVANCE, n, word_at(subsystem(m, i), OUTPUTS))
@@ -225,13 +249,13 @@ def end_known(m, place, signal):
     """What it makes known replaces what was guessed."""
     at, rows = signal
     new = word_at(m, NEW)
-    if not has(m, TROUBLED):
+    if not troubled(m):
         for k in range(word_at(word_at(m, KNOWN), place), word_at(word_at(m, KNOWN), place + 1)):
             row = word_at(word_at(m, COPIES), 2 * k)
             put_double_at(new, row, double_at(word_at(m, Y), word_at(word_at(m, COPIES), 2 * k + 1)))
             _end_in(m, at, rows, row, double_at(new, row))
         for b in range(word_at(word_at(m, LAWS_KNOWN), place), word_at(word_at(m, LAWS_KNOWN), place + 1)):
-            if not has(m, TROUBLED) and evaluate_law(m, b, new) == GOOD:
+            if not troubled(m) and evaluate_law(m, b, new) == GOOD:
                 for k in range(word_at(law(m, b), N_LAW_ROWS)):
                     row = word_at(word_at(law(m, b), LAW_ROWS), k)
                     _end_in(m, at, rows, row, double_at(new, row))
@@ -267,13 +291,13 @@ def used(m, z):
 @part
 def asked(m):
     """The coupling variables that the outputs ask for; evaluated once per crossing."""
-    if has(m, ASKED_KNOWN):
+    if word_at(m, ASKED_KNOWN) == word_at(m, CROSSING):
         return word_at(m, ASKED)
     at = take(m, word_at(m, N_Z))
-    if not has(m, TROUBLED):
+    if not troubled(m):
         evaluate(m, at)
     put_word_at(m, ASKED, at)
-    put_word_at(m, ASKED_KNOWN, 1)
+    put_word_at(m, ASKED_KNOWN, word_at(m, CROSSING))
     return at
 
 
@@ -298,17 +322,18 @@ def minus(m, a, b):
 def solved(m, r):
     """`dz` with `G dz = r`; `G` is made anew as often as the corrector wants, unless it is always the same."""
     dz = take(m, word_at(m, N_Z))
-    if not has(m, TROUBLED):
+    if not troubled(m):
         if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
             put_word_at(m, COUNTERS, word_at(m, COUNTERS) + JACOBIANS)
-            put_word_at(m, RENEWED_NOW, 1)
-            if not has(m, JACOBIAN_KNOWN):
-                put_word_at(m, CROSSED, 0)
+            mark(m, RENEWED_NOW)
+            if not has(m, JACOBIAN_KNOWN) and word_at(m, KEPT) == 0:
+                put_word_at(m, LEFT, word_at(m, CROSSING))
                 if output_partials(m) != GOOD or jacobian(m) != GOOD or factorise(m) != GOOD:
                     trouble(m)
-                if word_at(m, EVERY) == 0 or word_at(m, KEEP) != 0:
-                    put_word_at(m, JACOBIAN_KNOWN, 1)
-        if not has(m, TROUBLED) and solve(m, r, dz) != GOOD:
+                if word_at(m, EVERY) == 0:
+                    mark(m, JACOBIAN_KNOWN)
+                put_word_at(m, KEPT, word_at(m, KEEP))
+        if not troubled(m) and solve(m, r, dz) != GOOD:
             trouble(m)
     return dz
 
@@ -321,15 +346,14 @@ def another_problem(m):
     """True once."""
     first = word_at(m, PROBLEM) == 0
     put_word_at(m, PROBLEM, 1 if first else 0)
-    if first:
-        put_word_at(m, COUNT, 0)
     return first
 
 
 @part
 def met(m, z, r, tol, max_iterations, accept_unconverged):
     """True when the tolerance is met; also when the readable engine must find the words."""
-    n_z, count, filled = word_at(m, N_Z), word_at(m, COUNT), word_at(m, FILLED)
+    n_z, filled, counters = word_at(m, N_Z), word_at(m, FILLED), word_at(m, COUNTERS)
+    count = counters // NORM_COUNT
     if count == 0:
         start = largest(word_at(m, SIZES), n_z) + largest(z, n_z) + largest(r, n_z)
         put_double_at(m, START, start)
@@ -337,15 +361,16 @@ def met(m, z, r, tol, max_iterations, accept_unconverged):
     if count == 0:
         put_double_at(m, FIRST_NORM, norm)
     before = double_at(m, LAST_NORM)
-    if filled + count < word_at(m, CAPACITY):
-        put_double_at(word_at(m, NORMS), filled + count, norm)
+    if filled < word_at(m, CAPACITY):
+        put_double_at(word_at(m, NORMS), filled, norm)
     else:
         trouble(m)
     put_double_at(m, LAST_NORM, norm)
-    put_word_at(m, COUNT, count + 1)
+    put_word_at(m, FILLED, filled + 1)
+    put_word_at(m, COUNTERS, counters + NORM_COUNT)
     if count > 0 and largest(z, n_z) > LOST * double_at(m, START):
         trouble(m)
-    if has(m, TROUBLED) or norm <= tol:
+    if troubled(m) or norm <= tol:
         return True
     hopeless = count + 1 > max_iterations or not norm < DIVERGED * max(double_at(m, FIRST_NORM), 1.0)
     if hopeless or (count > 0 and norm > 0.5 * before):
@@ -357,7 +382,8 @@ def met(m, z, r, tol, max_iterations, accept_unconverged):
 @part
 def tried(m, z):
     """Whether the last crossing ended in these values and nobody has moved since."""
-    return has(m, CROSSED) and word_at(m, ENDS) == z
+    crossing = word_at(m, CROSSING)
+    return crossing != word_at(m, STEP) and crossing != word_at(m, LEFT) and word_at(m, ENDS) == z
 
 
 @part
@@ -379,7 +405,7 @@ def agreed(m):
 def remember(m, z):
     """Let the sizes grow; not in a step that will be taken back."""
     sizes = word_at(m, SIZES)
-    if not has(m, TROUBLED):
+    if not troubled(m):
         for q in range(word_at(m, N_Z)):
             short_loop()
             put_double_at(sizes, q, max(double_at(sizes, q), abs(double_at(z, q))))

@@ -46,20 +46,23 @@ _LARGEST = 64
     T0,  # a double
     T1,  # a double
     LENGTH,  # a double
-    MOVED,  # 1: the subsystems have left the start
-    CROSSED,  # 1: the last crossing still stands
-    TROUBLED,  # 1: the step is out of the ordinary
-    BASE_KNOWN,  # 1: `BASE` is that of this step
-    ASKED_KNOWN,  # 1: `ASKED` is that of the last crossing
-    RENEWED_NOW,  # 1: the Jacobian was asked for in this step
-    JACOBIAN_KNOWN,  # 1: there is one
+    TROUBLED,  # 1: it is out of the ordinary
+    CROSSING,  # a number of its own for the start of each step and for each crossing in it
+    STEP,  # that of the start; flags hold the number for which they are set, so that none has to be taken down
+    LEFT,  # the crossing after which somebody moved again
+    BASE_KNOWN,  # the step that `BASE` belongs to
+    ASKED_KNOWN,  # the crossing that `ASKED` belongs to
+    RENEWED_NOW,  # the step in which the Jacobian was asked for
+    JACOBIAN_KNOWN,  # the step that it belongs to
     KEEP,  # 1: it is the same in every step
+    KEPT,  # 1: and there
     NOTED,  # 1: the text notes residuals
-    COUNTERS,  # sweeps, and Jacobians in units of `JACOBIANS`
+    COUNTERS,  # of this step: Jacobians and norms, in units of `JACOBIANS` and `NORM_COUNT`
     # signals
     HISTORY,  # rows of values, the newest first
     NODES,  # positions of these points
     WEIGHTS_KNOWN,  # bit d: extrapolation of degree d; _INTERPOLATION: those below
+    NODE_WEIGHTS,  # the function that makes them
     EXTRAPOLATION,  # addresses, by degree
     INTERPOLATION,
     N_NODES,  # of an interpolation
@@ -67,7 +70,7 @@ _LARGEST = 64
     SCRATCH,  # twice the number of nodes and more
     # vectors: taken from here on, all given back at the end of a step
     ARENA,
-    ARENA_END,
+    ARENA_LIMIT,  # a vector that begins before it fits in
     NEXT,
     ENDS,  # what the last signals ended in
     SIGNAL,  # of the last sweep
@@ -90,8 +93,7 @@ _LARGEST = 64
     LAPACK,
     # the iteration
     PROBLEM,
-    COUNT,  # of norms in this step
-    FILLED,  # norms before it
+    FILLED,  # norms so far
     CAPACITY,
     NORMS,
     PLAIN,  # words
@@ -101,9 +103,9 @@ _LARGEST = 64
     LAST_NORM,  # a double
     RESIDUAL,  # a double
     MACHINE_WORDS,
-) = range(71)
+) = range(73)
 
-#: Norms that must fit in at the beginning of a step.
+#: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64
 
 #: The verbs that `verbs.py` gives a meaning; written down here, since that module is loaded only to compile.
@@ -260,8 +262,8 @@ def wire(
     head[EXTRAPOLATION] = words([at(weights) for weights in extrapolation])
     head[INTERPOLATION] = at(np.array(lagrange_weights(tuple(nodes[: degree + 1]))) if degree else np.ones((1, 1)))
     head[BASE], head[SCRATCH] = at(np.zeros((degree + 1) * n_z)), at(np.zeros(2 * depth + 8))
-    arena = np.zeros(ARENA_VECTORS * (rows + 1) * n_z)
-    head[[ARENA, ARENA_END, NEXT]] = at(arena), at(arena) + arena.nbytes, at(arena)
+    arena, largest = np.zeros(ARENA_VECTORS * (rows + 1) * n_z), (rows + 1) * n_z
+    head[[ARENA, ARENA_LIMIT, NEXT]] = at(arena), at(arena) + arena.nbytes - 8 * largest, at(arena)
     head[[NEW, ENDS, SIGNAL, ASKED, ACCEPTED]] = at(np.zeros(n_z))
     head[[DR_DY, G, SCALED]] = at(np.zeros(n_z * plan.n_y + 1)), at(np.zeros(n_z * n_z)), at(np.zeros(n_z * n_z))
     head[[ROWS, COLUMNS, WORK, RATES]] = [at(np.zeros(size)) for size in (n_z, n_z, 4 * n_z, 2)]

@@ -19,6 +19,7 @@ from cosolve.jit import (
     index_field,
     matrix_at,
     matrix_field,
+    raising_address,
     types,
     vector_at,
     vector_field,
@@ -106,7 +107,7 @@ def _cross(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficien
 @cache
 def cross_address() -> int:
     """Where the crossing is."""
-    return c_address(_cross, CROSS)
+    return raising_address(_cross, CROSS)
 
 
 @cache
