@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.errors import CosolveError, EndOfSimulation, SubsystemError
-from cosolve.jit import CROSS, c_call, cfunc, double_at, part, put_double_at, types, words_at
+from cosolve.jit import CROSS, KEEPING, c_call, called, double_at, part, put_double_at, raising_address, types, words_at
 from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.base import Subsystem, has_capability
 from cosolve.subsystem.native import REPLAY, Native
@@ -46,13 +46,13 @@ def _told(w, what, n, t0, t1, H):
     return 0 if said == _DONE else 1
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def _begin(data, mode, t0, t1, H, n, coefficients, outputs):
     """Nobody moves any more once the subsystem has ended the run."""
     return words_at(data)[_ENDED]
 
 
-@cfunc(CROSS, cache=True)
+@called(CROSS)
 def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
     w = words_at(data)
     if n > w[_MOST]:
@@ -66,12 +66,12 @@ def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
     return status
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def _save(data):
     return _told(words_at(data), _SAVE, 0, 0.0, 0.0, 0.0)
 
 
-@cfunc(types.int64(types.intp), cache=True)
+@called(KEEPING)
 def _restore(data):
     return _told(words_at(data), _RESTORE, 0, 0.0, 0.0, 0.0)
 
@@ -174,8 +174,8 @@ def callback_native(subsystem: Subsystem, degree: int) -> Native | str:
     callee = _Callee(subsystem, degree)
     callback = _Callback(callee.answer)
     callee.words[_CALL] = ctypes.c_void_p.from_buffer(callback).value or 0  # `ctypes.cast` would keep it alive
-    made = Native(_cross.address or 0, callee.words.ctypes.data, begin=_begin.address or 0, any_step=True)
+    made = Native(raising_address(_cross), callee.words.ctypes.data, begin=raising_address(_begin), any_step=True)
     made.enter, made.leave, made.explain, made.keep = callee.enter, callee.leave, callee.explain, (callee, callback)
     if has_capability(subsystem, "rollback"):
-        made.save, made.restore = _save.address or 0, _restore.address or 0
+        made.save, made.restore = raising_address(_save), raising_address(_restore)
     return made
