@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 import cosolve.jit.cache  # noqa: F401 (numba asks it where machine code is kept)
+from cosolve.jit.linking import EntryCompiler, PartCompiler, of_any_value
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -54,7 +55,7 @@ def _kept(decorator: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -
     return decorate
 
 
-_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 
 
 def compiled(function: F) -> F:
@@ -83,7 +84,7 @@ def allocating(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", **_NO_ENTRY)(function))
+    return cast(F, of_any_value(njit(error_model="numpy", **_NO_ENTRY)(function)))
 
 
 def inlined(function: F) -> F:
@@ -100,7 +101,7 @@ def inlined(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", inline="always", **_NO_ENTRY)(function))
+    return cast(F, njit(error_model="numpy", inline="always", **_NO_ENTRY)(function))
 
 
 def entry(function: F) -> F:
@@ -112,7 +113,9 @@ def entry(function: F) -> F:
     >>> twice(1.5)
     3.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", nogil=True, _nrt=False)(function))
+    return cast(
+        F, njit(cache=True, error_model="numpy", nogil=True, _nrt=False, pipeline_class=EntryCompiler)(function)
+    )
 
 
 def internal(function: F) -> F:
@@ -127,7 +130,7 @@ def internal(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", _nrt=False, **_NO_ENTRY)(function))
+    return cast(F, of_any_value(njit(error_model="numpy", _nrt=False, **_NO_ENTRY)(function)))
 
 
 #: For short parts of loops, which go into the loops that use them.
