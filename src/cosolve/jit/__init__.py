@@ -36,7 +36,6 @@ from cosolve.jit.calls import (
 from cosolve.jit.decorators import (
     allocating,
     bare,
-    bare_in_memory,
     cfunc,
     compiled,
     entry,
@@ -44,7 +43,6 @@ from cosolve.jit.decorators import (
     internal,
     njit,
     part,
-    part_in_memory,
 )
 from cosolve.jit.formulas import chosen, formula, larger, smaller
 from cosolve.jit.memory import (
@@ -83,7 +81,6 @@ __all__ = [
     "allocating",
     "assembled",
     "bare",
-    "bare_in_memory",
     "c_address",
     "c_call",
     "call_cross",
@@ -123,7 +120,6 @@ __all__ = [
     "matrix_field",
     "njit",
     "part",
-    "part_in_memory",
     "pause",
     "put_double_at",
     "put_word_at",

@@ -1,8 +1,10 @@
 """Decorators for functions that numba compiles: with machine code on disk, or in memory where no folder can be written.
 
-The last four count no references to arrays (`_nrt=False`), which is much of the time that numba takes to compile
-functions on views, and most of the time that short ones take to run. Such functions make no arrays and give none back
-but those of an address; numba says so where one tries.
+Those from `entry` on count no references to arrays (`_nrt=False`), which is much of the time that numba takes to
+compile functions on views, and most of the time that short ones take to run. Such functions make no arrays and give
+none back but those of an address; numba says so where one tries.
+
+Functions that only compiled code calls are not kept on disk: they are in the machine code of those that call them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-import cosolve.jit.cache  # noqa: F401 (numba asks it where machine code is kept)
+from cosolve.jit.cache import found_at_once
 from cosolve.jit.linking import EntryCompiler, PartCompiler, of_any_value
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -73,7 +75,7 @@ def compiled(function: F) -> F:
 
 
 def allocating(function: F) -> F:
-    """Like `compiled`, for functions that only compiled functions call: no entry from Python, which compiles faster.
+    """Like `compiled`, for functions that only compiled functions call: code for these, without machine code of its own.
 
     >>> @allocating
     ... def twice(x: float) -> float:
@@ -113,9 +115,8 @@ def entry(function: F) -> F:
     >>> twice(1.5)
     3.0
     """
-    return cast(
-        F, njit(cache=True, error_model="numpy", nogil=True, _nrt=False, pipeline_class=EntryCompiler)(function)
-    )
+    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "pipeline_class": EntryCompiler}
+    return cast(F, found_at_once(njit(cache=True, **options)(function)))
 
 
 def internal(function: F) -> F:
@@ -133,12 +134,31 @@ def internal(function: F) -> F:
     return cast(F, of_any_value(njit(error_model="numpy", _nrt=False, **_NO_ENTRY)(function)))
 
 
-#: For short parts of loops, which go into the loops that use them.
-part: Any = njit(cache=True, forceinline=True, _nrt=False)
+def part(function: F) -> F:
+    """For short parts of loops, which go into the loops that use them; likewise without an entry.
 
-#: The same for functions that are called as they are.
-bare: Any = njit(cache=True, _nrt=False)
+    >>> @part
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(forceinline=True, _nrt=False, **_NO_ENTRY)(function))
 
-#: The same two for functions that nobody should find on disk: made at run time, or in somebody else's file.
-part_in_memory: Any = njit(forceinline=True, _nrt=False)
-bare_in_memory: Any = njit(_nrt=False)
+
+def bare(function: F) -> F:
+    """The same for functions that are called as they are.
+
+    >>> @bare
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(_nrt=False, **_NO_ENTRY)(function))

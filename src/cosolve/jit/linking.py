@@ -53,7 +53,9 @@ class _PartLowering(typed_passes.NativeLowering):
         return True
 
 
-#: Steps for closures, for sums of whole arrays and for counting references, which functions that count none do without.
+#: Steps for closures, for sums of whole arrays and for counting references: this package's functions that count none
+#: have no use for them.
+_OWN = f"{__package__.partition('.')[0]}."
 _UNUSED = (untyped_passes.InlineClosureLikes, typed_passes.NopythonRewrites, typed_passes.IRLegalization)
 
 
@@ -68,7 +70,7 @@ class EntryCompiler(compiler.CompilerBase):
         passes.passes = [
             (self.lowering if step is typed_passes.NativeLowering else step, what)
             for step, what in passes.passes
-            if self.state.flags.nrt or step not in _UNUSED
+            if step not in _UNUSED or self.state.flags.nrt or not self.state.func_id.modname.startswith(_OWN)
         ]
         passes.finalize()
         return [passes]
