@@ -22,6 +22,7 @@ from numba.core.typing.templates import infer, infer_global, make_intrinsic_temp
 from numba.extending import intrinsic
 from numba.np.arrayobj import load_item, make_array, populate_array, store_item
 
+from cosolve import jit
 from cosolve.jit.cache import Locator
 
 BINARY = types.int64(types.int64, types.int64)
@@ -130,6 +131,45 @@ def test_wrappers_can_be_left_out():
     assert with_all.fndesc.llvm_cpython_wrapper_name in names[0]
     assert with_all.fndesc.llvm_cfunc_wrapper_name in names[0]
     assert not {made.fndesc.llvm_cpython_wrapper_name, made.fndesc.llvm_cfunc_wrapper_name} & names[1]
+
+
+# -- code for callers (linking.py) ---------------------------------------------------------------------------------
+
+
+def test_what_is_linked_into_its_callers_has_no_machine_code_of_its_own():
+    # `internal`, `part`: numba takes the code of a called function from its library and asks for no more
+    inner = jit.internal(lambda x: 2.0 * x)
+    between = jit.internal(lambda x: inner(x) + 1.0)
+    assert numba.njit(lambda x: between(x) * inner(x))(1.5) == 12.0
+    for function in (inner, between):
+        (made,) = function.overloads.values()
+        assert not made.library.codegen._engine.is_symbol_defined(made.fndesc.llvm_func_name)
+
+
+def test_a_number_in_a_call_makes_a_version_of_its_own_unless_it_is_forgotten():
+    # `internal`: one version for all numbers, because versions differ by the types of arguments alone
+    def place(x, k):
+        return x[k]
+
+    versions = []
+    for function in (numba.njit(place), jit.internal(place)):
+        assert numba.njit(lambda x, f=function: f(x, 0) + f(x, 1))(np.array([1.0, 2.0])) == 3.0
+        versions.append(len(function.overloads))
+    assert versions == [2, 1]
+
+
+def test_exceptions_of_linked_code_reach_python():
+    # `allocating`: what an exception says is in the code that is linked, not with the function that raises it
+    def half(n):
+        if n % 2:
+            raise ValueError("odd")
+        return n // 2
+
+    inner = jit.allocating(half)
+    outer = numba.njit(lambda n: inner(n))
+    assert outer(4) == 2
+    with pytest.raises(ValueError, match="odd"):
+        outer(3)
 
 
 # -- calls by address (calls.py) -----------------------------------------------------------------------------------

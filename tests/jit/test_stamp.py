@@ -73,6 +73,31 @@ def test_an_edit_reaches_what_is_made_from_it_and_nothing_else(tmp_path):
     assert ask(tmp_path) == [[6.0, 0], [0.0, 1]]  # one made anew, although its own file is the same; the other kept
 
 
+ENTRY = """
+import sys
+from cosolve.jit import entry
+
+@entry
+def third(x):
+    return x / 3.0
+
+print(third(6.0), sum(third.stats.cache_hits.values()), "numba.np.linalg" in sys.modules)
+"""
+
+
+def test_machine_code_for_numbers_is_loaded_without_what_compiling_takes(tmp_path):
+    # a second start is short: numba's lists of all it can compile are half of its modules
+    (tmp_path / "third.py").write_text(ENTRY)
+    env = {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PATH": ""}
+    said = [
+        subprocess.run(
+            [sys.executable, "third.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert said == [["2.0", "0", "True"], ["2.0", "1", "False"]]
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [

@@ -10,10 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from numba import types
 from numba.core import caching
+from numba.core.sigutils import normalize_signature
 
 from cosolve.jit.sources import PACKAGE, stamp
 
+_normalize: Any = normalize_signature
 _LOCATORS: list[Any] = caching.CacheImpl._locator_classes  # asked one after the other
 
 
@@ -36,3 +39,23 @@ class Locator:
 
 
 _LOCATORS.insert(0, Locator)
+
+
+def found_at_once(dispatcher: Any) -> Any:
+    """Load machine code of a function of plain numbers that counts no references without the compiler.
+
+    Numba makes ready for compiling first, which takes longer than loading; what compiles later does so then.
+    """
+    kept: Any = dispatcher._cache
+    load = kept.load_overload
+
+    def found(signature: Any, context: Any) -> Any:
+        arguments, _ = _normalize(signature)
+        if not all(isinstance(kind, types.Number) for kind in arguments):
+            return load(signature, context)
+        with kept._guard_against_spurious_io_errors():
+            return kept._load_overload(signature, context)
+
+    if hasattr(kept, "_load_overload"):  # not where no folder can be written
+        kept.load_overload = found
+    return dispatcher

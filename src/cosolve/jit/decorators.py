@@ -1,8 +1,10 @@
 """Decorators for functions that numba compiles: with machine code on disk, or in memory where no folder can be written.
 
-The last four count no references to arrays (`_nrt=False`), which is much of the time that numba takes to compile
-functions on views, and most of the time that short ones take to run. Such functions make no arrays and give none back
-but those of an address; numba says so where one tries.
+Those from `entry` on count no references to arrays (`_nrt=False`), which is much of the time that numba takes to
+compile functions on views, and most of the time that short ones take to run. Such functions make no arrays and give
+none back but those of an address; numba says so where one tries.
+
+Functions that only compiled code calls are not kept on disk: they are in the machine code of those that call them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-import cosolve.jit.cache  # noqa: F401 (numba asks it where machine code is kept)
+from cosolve.jit.cache import found_at_once
+from cosolve.jit.linking import EntryCompiler, PartCompiler, of_any_value
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -41,7 +44,8 @@ def called(signature: Any, cache: bool = True) -> Any:
     >>> raising_address(twice) > 0
     True
     """
-    return njit(signature, cache=cache, _nrt=False, **_NO_ENTRY)
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": EntryCompiler}
+    return njit(signature, cache=cache, _nrt=False, **options)
 
 
 def _kept(decorator: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -57,7 +61,7 @@ def _kept(decorator: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -
     return decorate
 
 
-_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 
 
 def compiled(function: F) -> F:
@@ -75,7 +79,7 @@ def compiled(function: F) -> F:
 
 
 def allocating(function: F) -> F:
-    """Like `compiled`, for functions that only compiled functions call: no entry from Python, which compiles faster.
+    """Like `compiled`, for functions that only compiled functions call: code for these, and no machine code.
 
     >>> @allocating
     ... def twice(x: float) -> float:
@@ -86,7 +90,7 @@ def allocating(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", **_NO_ENTRY)(function))
+    return cast(F, of_any_value(njit(error_model="numpy", **_NO_ENTRY)(function)))
 
 
 def inlined(function: F) -> F:
@@ -103,7 +107,7 @@ def inlined(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", inline="always", **_NO_ENTRY)(function))
+    return cast(F, njit(error_model="numpy", inline="always", **_NO_ENTRY)(function))
 
 
 def entry(function: F) -> F:
@@ -115,7 +119,8 @@ def entry(function: F) -> F:
     >>> twice(1.5)
     3.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", nogil=True, _nrt=False)(function))
+    options = {"error_model": "numpy", "nogil": True, "_nrt": False, "pipeline_class": EntryCompiler}
+    return cast(F, found_at_once(njit(cache=True, **options)(function)))
 
 
 def internal(function: F) -> F:
@@ -130,15 +135,34 @@ def internal(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", _nrt=False, **_NO_ENTRY)(function))
+    return cast(F, of_any_value(njit(error_model="numpy", _nrt=False, **_NO_ENTRY)(function)))
 
 
-#: For short parts of loops, which go into the loops that use them.
-part: Any = njit(cache=True, forceinline=True, _nrt=False)
+def part(function: F) -> F:
+    """For short parts of loops, which go into the loops that use them; likewise without an entry.
 
-#: The same for functions that are called as they are.
-bare: Any = njit(cache=True, _nrt=False)
+    >>> @part
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(forceinline=True, _nrt=False, **_NO_ENTRY)(function))
 
-#: The same two for functions that nobody should find on disk: made at run time, or in somebody else's file.
-part_in_memory: Any = njit(forceinline=True, _nrt=False)
-bare_in_memory: Any = njit(_nrt=False)
+
+def bare(function: F) -> F:
+    """The same for functions that are called as they are.
+
+    >>> @bare
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> @compiled
+    ... def four_times(x: float) -> float:
+    ...     return twice(twice(x))
+    >>> four_times(1.5)
+    6.0
+    """
+    return cast(F, njit(_nrt=False, **_NO_ENTRY)(function))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from operator import add, mul
+from typing import Any, TypeVar, cast
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
@@ -114,25 +115,53 @@ class _Whole:
     def __init__(self, builder: Any, value: Any = None) -> None:
         self.builder, self.value = builder, value
 
+    def _made(self, instruction: str, known: Callable[[int, int], int], other: int | _Whole) -> _Whole:
+        if self.builder is None:
+            return self
+        a, b = self.value, _word(other)
+        if isinstance(a, ir.Constant) and isinstance(b, ir.Constant):
+            return _Whole(self.builder, _word(known(a.constant, b.constant)))
+        return _Whole(self.builder, getattr(self.builder, instruction)(a, b))
+
     def __add__(self, other: int | _Whole) -> _Whole:
-        return self if self.builder is None else _Whole(self.builder, self.builder.add(self.value, _word(other)))
+        return self._made("add", add, other)
 
     def __mul__(self, other: int | _Whole) -> _Whole:
-        return self if self.builder is None else _Whole(self.builder, self.builder.mul(self.value, _word(other)))
+        return self._made("mul", mul, other)
 
     __radd__, __rmul__ = __add__, __mul__
 
 
 class _Array:
-    """An array that is read from and written to; places count from its beginning."""
+    """An array that is read from and written to; places count from its beginning.
+
+    Where a row begins is worked out once: most instructions of a formula would be about places otherwise.
+    """
 
     def __init__(self, builder: Any, context: Any = None, kind: Any = None, value: Any = None) -> None:
         self.builder, self.context, self.kind, self.value = builder, context, kind, value
+        self._rows: dict[Any, Any] = {}
 
     def _pointer(self, place: Any) -> Any:
-        array = make_array(self.kind)(self.context, self.builder, self.value)
         places = [_word(k) for k in (place if isinstance(place, tuple) else (place,))]
+        if self.kind.layout == "C" and len(places) <= 2:
+            return self.builder.gep(self._row(places[:-1]), places[-1:])
+        array = make_array(self.kind)(self.context, self.builder, self.value)
         return cgutils.get_item_pointer(self.context, self.builder, self.kind, array, places, wraparound=False)
+
+    def _row(self, places: list[Any]) -> Any:
+        """A pointer to the row at a place, to all for no place."""
+        key = tuple(place.constant if isinstance(place, ir.Constant) else place for place in places)
+        if key not in self._rows:
+            if places:
+                width = self.builder.extract_value(self.value, [self._field("shape"), 1])
+                self._rows[key] = self.builder.gep(self._row([]), [self.builder.mul(*places, width)])
+            else:
+                self._rows[key] = self.builder.extract_value(self.value, self._field("data"))
+        return self._rows[key]
+
+    def _field(self, name: str) -> int:
+        return int(self.context.data_model_manager[self.kind].get_field_position(name))
 
     def __getitem__(self, place: Any) -> _Number:
         if self.builder is None:
@@ -220,3 +249,23 @@ def formula(function: F) -> F:
     infer(template)
     infer_global(function, types.Function(template))
     return function
+
+
+@formula
+def larger(a: float, b: float) -> float:
+    """`max(a, b)` as Python has it.
+
+    >>> larger(1.0, 2.0)
+    2.0
+    """
+    return cast(float, chosen(b > a, b, a))
+
+
+@formula
+def smaller(a: float, b: float) -> float:
+    """`min(a, b)` as Python has it.
+
+    >>> smaller(1.0, 2.0)
+    1.0
+    """
+    return cast(float, chosen(b < a, b, a))

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic as _intrinsic
-from numba.np.arrayobj import make_array, populate_array
+from numba.np.arrayobj import make_array
 
 intrinsic: Any = _intrinsic  # its functions are typed by what they give to compiled code
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
@@ -79,14 +79,29 @@ def _array(kind, dimensions):
     array_type = types.Array(kind, dimensions, "C")
 
     def generate(context, builder, signature, values):
-        array = make_array(array_type)(context, builder)
-        size = context.get_constant(types.intp, 8)
-        strides = [size] if dimensions == 1 else [builder.mul(size, values[2]), size]
+        model, size = context.data_model_manager[array_type], ir.Constant(_I64, 8)
+        fixed = {"meminfo": None, "parent": None, "itemsize": 8, "strides": [ir.Undefined] * (dimensions - 1) + [8]}
+        fields = zip(model._fields, model.get_value_type().elements, strict=True)
+        array = ir.Constant(
+            model.get_value_type(), [_constant(entry, fixed.get(name, ir.Undefined)) for name, entry in fields]
+        )
+        rows, *columns = values[1:]
         pointer = builder.inttoptr(values[0], context.get_data_type(kind).as_pointer())
-        populate_array(array, data=pointer, shape=values[1:], strides=strides, itemsize=size, meminfo=None)
-        return array._getvalue()
+        parts = [("data", [], pointer), ("shape", [0], rows)]
+        parts.append(("nitems", [], builder.mul(rows, *columns) if columns else rows))
+        if columns:
+            parts += [("shape", [1], *columns), ("strides", [0], builder.mul(size, *columns))]
+        for name, place, value in parts:
+            array = builder.insert_value(array, value, [model.get_field_position(name), *place])
+        return array
 
     return array_type(*[types.intp] * (1 + dimensions)), generate
+
+
+def _constant(kind, value):
+    if isinstance(value, list):
+        return ir.Constant(kind, [_constant(kind.element, entry) for entry in value])
+    return ir.Constant(kind, value)
 
 
 def _field(kind, dimensions):
@@ -95,7 +110,7 @@ def _field(kind, dimensions):
 
     def generate(context, builder, _, values):
         table, k, *width = values
-        pair = builder.gep(builder.inttoptr(table, _I64.as_pointer()), [builder.shl(k, ir.Constant(_I64, 1))])
+        pair = _place(builder, table, builder.shl(k, ir.Constant(_I64, 1)))
         address, rows = builder.load(pair), builder.load(builder.gep(pair, [ir.Constant(_I64, 1)]))
         return array(context, builder, signature, [address, rows, *width])
 
@@ -144,10 +159,54 @@ def index_field(typing, table, k):
     return _field(types.int64, 1)
 
 
-@intrinsic
-def index_rows_field(typing, table, k, columns):
-    """Field `k` of a table as rows of whole numbers."""
-    return _field(types.int64, 2)
+#: For `fields_of`: as many columns as rows.
+SQUARE = -1
+
+
+def fields_of(kind: Any, first: int, *shapes: tuple[Any, int | None]) -> Any:
+    """A function for compiled code that gives the fields of a table from `first` on as a named tuple of this kind.
+
+    A shape is the type of the entries and the number of columns, None for an array with one dimension.
+
+    >>> from typing import NamedTuple
+    >>> import numpy as np
+    >>> from cosolve.jit import entry
+    >>> class Pair(NamedTuple):
+    ...     weights: np.ndarray
+    ...     points: np.ndarray
+    >>> pair_at = fields_of(Pair, 0, (types.float64, None), (types.float64, 2))
+    >>> @entry
+    ... def mean(table: int) -> float:
+    ...     pair = pair_at(table)
+    ...     return pair.weights[0] * pair.points[0, 1] + pair.weights[1] * pair.points[1, 1]
+    >>> weights, points = np.array([0.25, 0.75]), np.array([[0.0, 4.0], [0.0, 8.0]])
+    >>> table = np.array([(field.ctypes.data, len(field)) for field in (weights, points)])
+    >>> mean(table.ctypes.data)
+    7.0
+    """
+
+    @intrinsic
+    def fields_at(typing, table):
+        arrays = [types.Array(entry, 1 if columns is None else 2, "C") for entry, columns in shapes]
+        gives = types.BaseTuple.from_types(arrays, kind)
+
+        def generate(context, builder, signature, values):
+            made = []
+            for k, (entry, columns) in enumerate(shapes, first):
+                _, field = _field(entry, 1 if columns is None else 2)
+                width = [] if columns is None else [ir.Constant(_I64, columns)]
+                if columns == SQUARE:
+                    width = [builder.load(_place(builder, values[0], ir.Constant(_I64, 2 * k + 1)))]
+                made.append(field(context, builder, None, [values[0], ir.Constant(_I64, k), *width]))
+            return context.make_tuple(builder, gives, made)
+
+        return gives(types.int64), generate
+
+    return fields_at
+
+
+def _place(builder, table, word):
+    return builder.gep(builder.inttoptr(table, _I64.as_pointer()), [word])
 
 
 @intrinsic
@@ -156,7 +215,7 @@ def field_size(typing, table, k):
 
     def generate(context, builder, signature, values):
         place = builder.add(builder.shl(values[1], ir.Constant(_I64, 1)), ir.Constant(_I64, 1))
-        return builder.load(builder.gep(builder.inttoptr(values[0], _I64.as_pointer()), [place]))
+        return builder.load(_place(builder, values[0], place))
 
     return types.int64(types.int64, types.int64), generate
 
@@ -171,6 +230,32 @@ def address_of(typing, array):
         return builder.ptrtoint(make_array(array)(context, builder, values[0]).data, _I64)
 
     return types.intp(array), generate
+
+
+@intrinsic
+def row_of(typing, matrix, i):
+    """Row `i`, counted from the beginning, of rows that lie side by side, as an array that nobody counts."""
+    if not isinstance(matrix, types.Array) or matrix.layout != "C" or matrix.ndim != 2:
+        return None
+    signature, array = _array(matrix.dtype, 1)
+
+    def generate(context, builder, _, values):
+        rows = make_array(matrix)(context, builder, values[0])
+        columns = builder.extract_value(rows.shape, 1)
+        start = builder.ptrtoint(builder.gep(rows.data, [builder.mul(values[1], columns)]), _I64)
+        return array(context, builder, signature, [start, columns])
+
+    return signature.return_type(matrix, types.intp), generate
+
+
+@intrinsic
+def whole(typing, x):
+    """The whole part of a double, as a whole number."""
+
+    def generate(context, builder, signature, values):
+        return builder.fptosi(values[0], _I64)
+
+    return types.int64(types.float64), generate
 
 
 @intrinsic

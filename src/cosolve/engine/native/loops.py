@@ -36,11 +36,9 @@ from cosolve.engine.native.wiring import (
 from cosolve.engine.texts import Bound
 from cosolve.jit import (
     bare,
-    bare_in_memory,
     double_at,
     njit,
     part,
-    part_in_memory,
     put_double_at,
     put_word_at,
     word_at,
@@ -196,7 +194,7 @@ def loop(kind: str, bound: Bound) -> Any:
     key = kind, bound.step
     if key not in _made:
         inner = _around(globals()[f"_{kind}"], {"step": bound.step}, bound)
-        within = bare(inner) if bound.cached else bare_in_memory(inner)
+        within = bare(inner)
         _made[key] = njit(cache=bound.cached)(_around(globals()[kind], {f"_{kind}": within}, bound))
     return _made[key]
 
@@ -210,4 +208,4 @@ def _around(template: Any, names: dict[str, Any], bound: Bound) -> Any:
 @cache
 def compiled_text(function: Any, cached: bool) -> Any:
     """A text as a part of the loop around it."""
-    return part(function) if cached else part_in_memory(function)
+    return part(function)

@@ -11,7 +11,7 @@ is known, so their part of `c''` is moved into `gamma`.
 
 from __future__ import annotations
 
-import numpy as np
+from math import sqrt
 
 from cosolve.jit import formula, internal
 from cosolve.multibody.equations.joint_math import Eight, Triple, cross, dot, minus, times, to_body
@@ -28,7 +28,7 @@ from cosolve.multibody.equations.kinematics import (
     nine,
     triple_of,
 )
-from cosolve.multibody.model.arrays import PLANE, POINT, STATE, Arrays, Index, Matrix, Vector
+from cosolve.multibody.model.arrays import PLANE, POINT, STATE, Index, Matrix, Vector
 
 
 @formula
@@ -92,13 +92,13 @@ def _move_known(J: Matrix, k: int, at: int, driven: Matrix, i: int, gamma: Vecto
 
 @internal
 def constraint_rows(
-    model: Arrays, table: Matrix, points: Matrix, driven: Matrix, J: Matrix, c: Vector, rate: Vector, gamma: Vector
-) -> None:
+    n_free: int, rows: Index, table: Matrix, points: Matrix, driven: Matrix, J: Matrix, c: Vector, rate: Vector,
+    gamma: Vector,
+) -> None:  # fmt: skip
     """Fill `J` (rows x 12), `c`, `c'` and `gamma` of all rows; parts of driven bodies are left out of `J`."""
-    n_free = model.counts[1]
-    for k in range(len(model.rows)):
-        row = model.rows[k]
-        kind, a, b, first, second, i, j = row[0], row[1], row[2], row[3], row[4], row[5], row[6]
+    for k in range(len(rows)):
+        kind, a, b, first, second = rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3], rows[k, 4]
+        i, j = rows[k, 5], rows[k, 6]
         force: Triple = (0.0, 0.0, 0.0)  # direction of the constraint force on the first body
         if kind == POINT:
             force = (1.0 if first == 0 else 0.0, 1.0 if first == 1 else 0.0, 1.0 if first == 2 else 0.0)
@@ -175,7 +175,7 @@ def factorise(rows: Index, J: Matrix, weighted: Matrix, L: Matrix, scale: Vector
             if j == q:
                 value = _products(value, J, k, 6, weighted, n, 6)
             L[k, n] = value
-        scale[k] = np.sqrt(L[k, k])
+        scale[k] = sqrt(L[k, k])
     for k in range(m):
         for n in range(k + 1):
             value = L[k, n] / (scale[k] * scale[n])
@@ -184,7 +184,7 @@ def factorise(rows: Index, J: Matrix, weighted: Matrix, L: Matrix, scale: Vector
             if n < k:
                 L[k, n] = value / L[n, n]
             else:
-                L[k, k] = np.sqrt(max(value, 0.0)) if value == value else value
+                L[k, k] = sqrt(0.0 if value < 0.0 else value)
                 if not L[k, k] >= margin:  # also where it is not a number
                     margin = L[k, k]
     return margin

@@ -71,18 +71,18 @@ def _divide(bodies: Matrix, i: int, load: Matrix, acc: Matrix) -> None:
 
 
 @internal
-def divide_by_mass(model: Arrays, load: Matrix, acc: Matrix) -> None:
+def divide_by_mass(bodies: Matrix, load: Matrix, acc: Matrix) -> None:
     """`acc = M^-1 f` from the first six columns of `load`."""
-    for i in range(model.counts[1]):
-        _divide(model.bodies, i, load, acc)
+    for i in range(len(acc)):
+        _divide(bodies, i, load, acc)
 
 
 @inlined
 def violations(model: Arrays, x: Vector, driven: Matrix, room: Room) -> None:
     """Motion of bodies and markers at the state `x`, and constraint rows: values, rates, Jacobian rows and `gamma`."""
-    move_bodies(model, x, driven, room.table)
-    move_markers(model, room.table, room.points)
-    constraint_rows(model, room.table, room.points, driven, room.J, room.c, room.rate, room.gamma)
+    move_bodies(model.counts, x, driven, room.table)
+    move_markers(model.marker_body, model.markers, room.table, room.points)
+    constraint_rows(model.counts[1], model.rows, room.table, room.points, driven, room.J, room.c, room.rate, room.gamma)
 
 
 @inlined
@@ -95,7 +95,7 @@ def balance(model: Arrays, x: Vector, u: Vector, extra: Matrix, room: Room) -> f
     J, weighted, L, gamma, lam = room.J, room.weighted, room.L, room.gamma, room.lam
     acc, load, scale = room.acc, room.load, room.scale
     corrected = apply_loads(model, x, u, extra, room.table, room.points, load)
-    divide_by_mass(model, load, acc)
+    divide_by_mass(model.bodies, load, acc)
     n_free, m = model.counts[1], len(model.rows)
     if m == 0:
         return 1.0
@@ -136,11 +136,11 @@ def _put_slopes(x: Vector, at: int, acc: Matrix, load: Matrix, i: int, rate: Fou
 
 
 @internal
-def slopes(model: Arrays, x: Vector, acc: Matrix, load: Matrix, dx: Vector) -> None:
+def slopes(kind: int, x: Vector, acc: Matrix, load: Matrix, dx: Vector) -> None:
     """`dx` from velocities, corrections and accelerations: `r' = v + V_c`, `q' = P^T (omega + Omega_c) / 4`."""
-    for i in range(model.counts[1]):
+    for i in range(len(acc)):
         at = STATE * i
-        _put_slopes(x, at, acc, load, i, orientation_rate(model.counts[0], x, at, _angular(x, at, load, i)), dx)
+        _put_slopes(x, at, acc, load, i, orientation_rate(kind, x, at, _angular(x, at, load, i)), dx)
 
 
 @internal
@@ -148,7 +148,7 @@ def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matri
     """`x'` of the index-1 form; gives the margin (see `factorise`)."""
     violations(model, x, driven, room)
     margin = balance(model, x, u, extra, room)
-    slopes(model, x, room.acc, room.load, dx)
+    slopes(model.counts[0], x, room.acc, room.load, dx)
     return margin
 
 
@@ -175,7 +175,7 @@ def slope(w: int, x: int, u: int, dx: int) -> float:
     model, room = model_at(w), room_at(w)
     here = vector_at(x, STATE * model.counts[1])
     margin = balance(model, here, vector_at(u, field_size(w, END)), matrix_field(w, EXTRA, 12), room)
-    slopes(model, here, room.acc, room.load, vector_at(dx, len(here)))
+    slopes(model.counts[0], here, room.acc, room.load, vector_at(dx, len(here)))
     return margin
 
 
@@ -215,7 +215,10 @@ def settle(w: int, address: int, level: int) -> int:
         violate_by(violate, w, address)
         size = 0.0
         for k in range(m):
-            size = max(size, abs(c[k])) if c[k] == c[k] else np.inf
+            if c[k] != c[k]:
+                size = np.inf
+            elif abs(c[k]) > size:
+                size = abs(c[k])
         if size <= 1e-15 or (size <= 1e-12 and size >= 0.5 * before):
             break
         if count >= 50 or not size < np.inf:

@@ -26,11 +26,11 @@ def watch(model: Arrays, x: Vector, x_old: Vector, margin: float, margin_old: fl
 @compiled
 def motion_of(model: Arrays, x: Vector, driven: Matrix, i: int, z: Vector) -> None:
     """Write `(r, q, v, omega)` of body `i` into `z` (13)."""
-    _motion_of(model, x, driven, i, z)
+    _motion_of(model.counts, x, driven, i, z)
 
 
 @compiled
 def tables(model: Arrays, x: Vector, driven: Matrix, table: Matrix, points: Matrix) -> None:
     """Fill the tables of bodies and of markers."""
-    _move_bodies(model, x, driven, table)
-    _move_markers(model, table, points)
+    _move_bodies(model.counts, x, driven, table)
+    _move_markers(model.marker_body, model.markers, table, points)

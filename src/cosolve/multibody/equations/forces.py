@@ -8,7 +8,7 @@ Method 3 (Eqs. 126-127, with the signs of docs/validation/lu.md). Elements and j
 
 from __future__ import annotations
 
-from cosolve.jit import address_of, c_call, chosen, formula, internal
+from cosolve.jit import address_of, c_call, chosen, formula, internal, row_of
 from cosolve.multibody.equations.elements import ELEMENTS, wrench
 from cosolve.multibody.equations.joint_ends import ENDS
 from cosolve.multibody.equations.joint_math import cross, triple
@@ -60,7 +60,8 @@ def apply_loads(
             address_of(model.element_data), address_of(model.marker_body), address_of(table), address_of(points),
             address_of(load),
         )  # fmt: skip
-    for port in model.ports:
+    for p in range(len(model.ports)):
+        port = row_of(model.ports, p)
         m = port[0]
         i = model.marker_body[m]
         if i >= n_free:

@@ -5,11 +5,12 @@ Lu (2015), 2.2.1 (motion of points, Euler angles z-x-z) and App. C (Euler parame
 
 from __future__ import annotations
 
+from math import cos, sin, sqrt
 from typing import Any
 
 import numpy as np
 
-from cosolve.jit import formula, internal
+from cosolve.jit import formula, internal, row_of
 from cosolve.multibody.equations.joint_math import (
     Four,
     Nine,
@@ -21,7 +22,7 @@ from cosolve.multibody.equations.joint_math import (
     to_space,
     triple,
 )
-from cosolve.multibody.model.arrays import EULER_PARAMETERS, STATE, Arrays, Matrix, Vector
+from cosolve.multibody.model.arrays import EULER_PARAMETERS, STATE, Index, Matrix, Vector
 
 #: Columns of the table of bodies: `T_0q` (9), r (3), v (3), omega in the body frame (3) and in K0 (3).
 BODY_T, BODY_R, BODY_V, BODY_W, BODY_OMEGA, BODY_WIDTH = 0, 9, 12, 15, 18, 21
@@ -54,9 +55,9 @@ def nine(table: Matrix, i: int) -> Nine:
 @internal
 def angles_rotation(angles: Vector, start: int) -> Nine:
     """`T = R_z(psi) R_x(theta) R_z(phi)` of the Euler angles at `angles[start]`."""
-    cp, sp = np.cos(angles[start]), np.sin(angles[start])
-    ct, st = np.cos(angles[start + 1]), np.sin(angles[start + 1])
-    cf, sf = np.cos(angles[start + 2]), np.sin(angles[start + 2])
+    cp, sp = cos(angles[start]), sin(angles[start])
+    ct, st = cos(angles[start + 1]), sin(angles[start + 1])
+    cf, sf = cos(angles[start + 2]), sin(angles[start + 2])
     return (
         cp * cf - sp * ct * sf,
         -cp * sf - sp * ct * cf,
@@ -79,8 +80,8 @@ def orientation_rate(kind: int, x: Vector, at: int, w: Triple) -> Four:
     if kind == EULER_PARAMETERS:
         return parameter_rate(x, at + 3, w)
     theta, phi = x[at + 4], x[at + 5]
-    st, ct = np.sin(theta), np.cos(theta)
-    sf, cf = np.sin(phi), np.cos(phi)
+    st, ct = sin(theta), cos(theta)
+    sf, cf = sin(phi), cos(phi)
     turn = (sf * w[0] + cf * w[1]) / st
     return (turn, cf * w[0] - sf * w[1], w[2] - ct * turn, 0.0)
 
@@ -141,14 +142,14 @@ def _put_body(table: Matrix, i: int, x: Vector, at: int, T: Nine) -> None:
 
 
 @internal
-def move_bodies(model: Arrays, x: Vector, driven: Matrix, table: Matrix) -> None:
+def move_bodies(counts: Index, x: Vector, driven: Matrix, table: Matrix) -> None:
     """Fill the table of bodies from the state `x` of the free ones and the motion `driven` of the others."""
-    kind, n_free, n_all = model.counts[0], model.counts[1], model.counts[2]
+    kind, n_free, n_all = counts[0], counts[1], counts[2]
     for i in range(n_free):
         at = STATE * i
         _put_body(table, i, x, at, rotation(x, at + 3) if kind == EULER_PARAMETERS else angles_rotation(x, at + 3))
     for i in range(n_free, n_all):
-        row = driven[i - n_free]
+        row = row_of(driven, i - n_free)
         _put_body(table, i, row, 0, rotation(row, 3))
 
 
@@ -172,10 +173,10 @@ def _put_marker(points: Matrix, m: int, markers: Matrix, table: Matrix, i: int) 
 
 
 @internal
-def move_markers(model: Arrays, table: Matrix, points: Matrix) -> None:
+def move_markers(marker_body: Index, markers: Matrix, table: Matrix, points: Matrix) -> None:
     """Fill the table of markers from the table of bodies."""
-    for m in range(len(model.marker_body)):
-        _put_marker(points, m, model.markers, table, model.marker_body[m])
+    for m in range(len(marker_body)):
+        _put_marker(points, m, markers, table, marker_body[m])
 
 
 @formula
@@ -192,16 +193,16 @@ def free_motion(kind: int, x: Vector, at: int, z: Vector) -> None:
     if kind != EULER_PARAMETERS:  # half angles, which do not jump where a matrix's would
         psi, theta, phi = triple(x, at + 3)
         both, apart = 0.5 * (psi + phi), 0.5 * (psi - phi)
-        z[3], z[6] = np.cos(0.5 * theta) * np.cos(both), np.cos(0.5 * theta) * np.sin(both)
-        z[4], z[5] = np.sin(0.5 * theta) * np.cos(apart), np.sin(0.5 * theta) * np.sin(apart)
+        z[3], z[6] = cos(0.5 * theta) * cos(both), cos(0.5 * theta) * sin(both)
+        z[4], z[5] = sin(0.5 * theta) * cos(apart), sin(0.5 * theta) * sin(apart)
 
 
 @internal
-def motion_of(model: Arrays, x: Vector, driven: Matrix, i: int, z: Vector) -> None:
+def motion_of(counts: Index, x: Vector, driven: Matrix, i: int, z: Vector) -> None:
     """Write `(r, q, v, omega)` of body `i` into `z` (13), in Euler parameters whatever the coordinates are."""
-    n_free = model.counts[1]
+    n_free = counts[1]
     if i < n_free:
-        free_motion(model.counts[0], x, STATE * i, z)
+        free_motion(counts[0], x, STATE * i, z)
     else:
         for k in range(STATE):
             z[k] = driven[i - n_free, k]
@@ -235,7 +236,7 @@ def _divide(x: Vector, at: int, by: float) -> None:
 def normalise(kind: int, x: Vector, at: int) -> None:
     """Bring the Euler parameters in a body's numbers at `x[at]` back to length one."""
     if kind == EULER_PARAMETERS:
-        _divide(x, at + 3, np.sqrt(_square(x, at + 3)))
+        _divide(x, at + 3, sqrt(_square(x, at + 3)))
 
 
 @formula

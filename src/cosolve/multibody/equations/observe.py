@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.jit import formula, internal
+from cosolve.jit import address_of, formula, internal, vector_at
 from cosolve.multibody.equations.dynamics import balance, violations
 from cosolve.multibody.equations.elements import rotation_vector
 from cosolve.multibody.equations.entries import tables
@@ -45,15 +45,16 @@ def _put_motion(
 
 @internal
 def report(
-    model: Arrays, x: Vector, driven: Matrix, table: Matrix, points: Matrix, acc: Matrix, which: Index, y: Vector
-) -> None:
+    counts: Index, marker_body: Index, x: Vector, driven: Matrix, table: Matrix, points: Matrix, acc: Matrix,
+    which: Index, y: Vector,
+) -> None:  # fmt: skip
     """Write the motion of the markers `which` into `y` (19 numbers each); the tables and accelerations are known."""
-    n_free = model.counts[1]
+    n_free = counts[1]
     for k in range(len(which)):
         m = which[k]
-        i = model.marker_body[m]
-        out = y[SEEN * k : SEEN * (k + 1)]
-        motion_of(model, x, driven, i, out)
+        i = marker_body[m]
+        out = vector_at(address_of(y) + 8 * SEEN * k, SEEN)
+        motion_of(counts, x, driven, i, out)
         if i < n_free:
             _put_motion(table, points, i, m, acc, i, 0, out)
         else:
@@ -67,7 +68,7 @@ def observe(
     """Write the motion of the markers `which` into `y`."""
     violations(model, x, driven, room)
     balance(model, x, u, extra, room)
-    report(model, x, driven, room.table, room.points, room.acc, which, y)
+    report(model.counts, model.marker_body, x, driven, room.table, room.points, room.acc, which, y)
 
 
 def energy(model: Arrays, x: Vector, driven: Matrix) -> float:

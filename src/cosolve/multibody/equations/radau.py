@@ -48,7 +48,7 @@ def augmented(
     acc, load, lam = room.acc, room.load, room.lam
     violations(model, x, driven, room)
     apply_loads(model, x, u, extra, room.table, room.points, load)
-    divide_by_mass(model, load, acc)
+    divide_by_mass(model.bodies, load, acc)
     weigh_rows(n_free, model.rows, model.bodies, room.J, room.weighted)
     for k in range(m):
         out[n + k], out[n + m + k] = room.c[k], room.rate[k]
@@ -57,7 +57,7 @@ def augmented(
     for k in range(m):
         lam[k] = y[n + m + k] / h
     add_transposed(n_free, model.rows, room.weighted, lam, load, 6)
-    slopes(model, x, acc, load, dx)
+    slopes(model.counts[0], x, acc, load, dx)
 
 
 @compiled

@@ -7,10 +7,25 @@ the state is watched: a NaN, a singular position or a singular set of Euler angl
 
 from __future__ import annotations
 
-import numpy as np
+from math import sin, sqrt
 
 from cosolve.integrator import step_control
-from cosolve.jit import address_of, entry, field_size, index_field, internal, matrix_at, matrix_field, vector_field
+from cosolve.jit import (
+    address_of,
+    entry,
+    field_size,
+    finite,
+    index_field,
+    internal,
+    larger,
+    matrix_at,
+    matrix_field,
+    row_of,
+    smaller,
+    vector_at,
+    vector_field,
+    whole,
+)
 from cosolve.multibody.equations.dynamics import project_by, slope_by
 from cosolve.multibody.equations.table import (
     ATOL,
@@ -76,11 +91,11 @@ def watch(kind: int, x: Vector, x_old: Vector, margin: float, margin_old: float)
     if margin < SINGULAR_MARGIN or (margin < SMALL_MARGIN and margin < 1.5 * (margin_old - margin)):
         return SINGULAR
     for k in range(len(x)):
-        if not np.isfinite(x[k]):
+        if not finite(x[k]):
             return SINGULAR if margin < SMALL_MARGIN else NOT_FINITE
     if kind == EULER_ANGLES:
         for i in range(len(x) // STATE):
-            sine, before = np.sin(x[STATE * i + 4]), np.sin(x_old[STATE * i + 4])
+            sine, before = sin(x[STATE * i + 4]), sin(x_old[STATE * i + 4])
             if abs(sine) < SMALLEST_SINE or sine * before < 0.0:
                 return ANGLES
     return OK
@@ -92,14 +107,14 @@ def _stage(w: int, slope: int, x: Vector, h: float, i: int, a: Matrix, K: Matrix
 
     The state of the stage goes to the last row of `K` but one.
     """
-    x_stage, u = K[len(K) - 2], vector_field(w, NOW)
+    x_stage, u = row_of(K, len(K) - 2), vector_field(w, NOW)
     copy_into(x_stage, x)
     for j in range(i):
         if a[i, j] != 0.0:
             for k in range(len(x)):
                 x_stage[k] += h * a[i, j] * K[j, k]
     inputs_at(coef, s, u)
-    margin: float = slope_by(slope, w, address_of(x_stage), address_of(u), address_of(K[i]))
+    margin: float = slope_by(slope, w, address_of(x_stage), address_of(u), address_of(row_of(K, i)))
     return margin
 
 
@@ -108,27 +123,10 @@ def _arrive(w: int, x: Vector, x_old: Vector, margin: float, margin_old: float) 
     """Watch the state after a step and project it; gives the status."""
     status = watch(index_field(w, 0)[0], x, x_old, margin, margin_old)
     if status == OK:
-        level = int(vector_field(w, OPTIONS)[LEVEL])
+        level = whole(vector_field(w, OPTIONS)[LEVEL])
         if project_by(index_field(w, ENTRIES)[SETTLE], w, address_of(x), level) < 0:
             return NOT_PROJECTED
     return status
-
-
-@internal
-def _leave(w: int, t: float, margin: float, status: int) -> int:
-    """Time and margin stay in the table."""
-    state = vector_field(w, STATE_FIELD)
-    at = len(state) - TAIL
-    state[at], state[at + 2] = t, margin
-    return status
-
-
-@internal
-def _leave_grid(w: int, t: float, margin: float, status: int, h: float, taken: int) -> int:
-    """The next step size and the number of steps in the grid too."""
-    state = vector_field(w, STATE_FIELD)
-    state[len(state) - TAIL + 1], index_field(w, TAKEN)[0] = h, taken
-    return _leave(w, t, margin, status)
 
 
 @entry
@@ -138,17 +136,17 @@ def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coef
     The state in the table moves on. Gives the status.
     """
     state, options, slope = vector_field(w, STATE_FIELD), vector_field(w, OPTIONS), index_field(w, ENTRIES)[DERIVE]
-    x, margin = state[: len(state) - TAIL], state[len(state) - TAIL + 2]
+    n = len(state) - TAIL
+    x, margin = vector_at(address_of(state), n), state[n + 2]
     coef = matrix_at(coefficients, rows, field_size(w, END))
     a, b, c = matrix_field(w, A, field_size(w, B)), vector_field(w, B), vector_field(w, C)
     grid, count, step = vector_field(w, GRID), index_field(w, TAKEN)[0], 0.0
     if options[STEP] > 0.0:
         count = equal_steps(t1 - t0, options[STEP])
         step = (t1 - t0) / count
-    K = matrix_field(w, STAGES, len(x))
-    stages, n = len(b), len(x)
-    x_old = K[len(K) - 1]
-    t = t0
+    K, stages = matrix_field(w, STAGES, n), len(b)
+    x_old = row_of(K, len(K) - 1)
+    t, status = t0, OK
     for s in range(count):
         h = step if step > 0.0 else grid[s]
         copy_into(x_old, x)
@@ -167,22 +165,23 @@ def fixed(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coef
         if status == SINGULAR:
             copy_into(x, x_old)
         if status != OK:
-            return _leave(w, t, margin, status)
-    return _leave(w, t, margin, OK)
+            break
+    state[n], state[n + 2] = t, margin
+    return status
 
 
 @entry
 def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, coefficients: int) -> int:
     """Embedded pair 5(4); the state in the table moves on, the steps go to the grid. Gives the status."""
     state, options, slope = vector_field(w, STATE_FIELD), vector_field(w, OPTIONS), index_field(w, ENTRIES)[DERIVE]
-    x, h, margin = state[: len(state) - TAIL], state[len(state) - TAIL + 1], state[len(state) - TAIL + 2]
+    n = len(state) - TAIL
+    x, h, margin = vector_at(address_of(state), n), state[n + 1], state[n + 2]
     coef = matrix_at(coefficients, rows, field_size(w, END))
     a, b, c, e = matrix_field(w, A, field_size(w, B)), vector_field(w, B), vector_field(w, C), vector_field(w, E)
-    rtol, atol, grid, K = options[RTOL], options[ATOL], vector_field(w, GRID), matrix_field(w, STAGES, len(x))
-    stages, n = len(b), len(x)
-    x_new = K[len(K) - 1]
-    accepted, tried, t = 0, 0, t0
-    shrunk, finite, fresh = False, True, True
+    rtol, atol, grid, K = options[RTOL], options[ATOL], vector_field(w, GRID), matrix_field(w, STAGES, n)
+    stages, x_new = len(b), row_of(K, len(K) - 1)
+    accepted, tried, t, status = 0, 0, t0, OK
+    shrunk, sound, fresh = False, True, True
     here = margin
     span = t1 - t0
     if h <= 0.0:
@@ -190,9 +189,11 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
     proposed = h
     while t < t1:
         if tried >= len(grid):
-            return _leave_grid(w, t, margin, TOO_MANY_STEPS, proposed, accepted)
+            status = TOO_MANY_STEPS
+            break
         if is_stuck(h, t, span):
-            return _leave_grid(w, t, margin, STUCK if finite else NOT_FINITE, proposed, accepted)
+            status = STUCK if sound else NOT_FINITE
+            break
         last = is_last(t, h, t1)
         step = t1 - t if last else h
         tried += 1
@@ -208,10 +209,11 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
                 move += step * b[i] * K[i, k]
                 error += step * e[i] * K[i, k]
             x_new[k] = x[k] + move
-            size += (error / (atol + rtol * max(abs(x[k]), abs(x_new[k])))) ** 2
-        size = np.sqrt(size / max(n, 1))
-        finite = np.isfinite(size)
-        if not finite:
+            relative = error / (atol + rtol * larger(abs(x[k]), abs(x_new[k])))
+            size += relative * relative
+        size = sqrt(size / (n if n > 1 else 1))
+        sound = finite(size)
+        if not sound:
             h = 0.1 * step
             shrunk = True
             continue
@@ -230,8 +232,10 @@ def adaptive(w: int, t0: float, t1: float, u_t0: float, u_H: float, rows: int, c
             copy_into(x, x_new)
         fresh = True  # the projection moved the state, so the last slope is not the next one
         if status != OK:
-            return _leave_grid(w, t, margin, status, proposed, accepted)
-        h = step * (min(1.0, factor) if shrunk else factor)
+            break
+        h = step * (smaller(1.0, factor) if shrunk else factor)
         shrunk = False
-        proposed = h if not last else max(h, min(proposed, step * 10.0))
-    return _leave_grid(w, t, margin, OK, proposed, accepted)
+        proposed = h if not last else larger(h, smaller(proposed, step * 10.0))
+    state[n], state[n + 1], state[n + 2] = t, proposed, margin
+    index_field(w, TAKEN)[0] = accepted
+    return status

@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosolve.jit import (
-    allocating,
-    field_size,
-    index_field,
-    index_rows_field,
-    matrix_field,
-    vector_field,
-)
+from cosolve.jit import SQUARE, fields_of, types
 from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
 from cosolve.multibody.equations.room import Room
 from cosolve.multibody.model.arrays import Arrays
 
 #: Fields of the table. The first twelve are those of `Arrays`, those from `BODIES` to `MOVE` those of `Room`.
+COUNTS, MARKER_BODY = 0, 3
 DRIVEN, EXTRA, OPTIONS, A, B, C, E = range(12, 19)
 BODIES, POINTS, ACCELERATIONS, LOADS, MULTIPLIERS = range(19, 24)
 JACOBIAN, WEIGHTED, FACTOR, VALUES, CHANGES, GAMMA, SCALE, MOVE = range(24, 32)
@@ -38,43 +32,20 @@ LEVEL, STEP, RTOL, ATOL, GGL = range(5)
 ADVANCE, REPLAY, OBSERVE, DERIVE, SETTLE, VIOLATE = range(6)
 
 
-@allocating
-def model_at(w: int) -> Arrays:
-    """The model in the table."""
-    return Arrays(
-        index_field(w, 0),
-        vector_field(w, 1),
-        matrix_field(w, 2, 19),
-        index_field(w, 3),
-        matrix_field(w, 4, 12),
-        index_rows_field(w, 5, 7),
-        index_rows_field(w, 6, 3),
-        matrix_field(w, 7, 16),
-        index_rows_field(w, 8, 5),
-        index_rows_field(w, 9, 6),
-        vector_field(w, 10),
-        index_field(w, 11),
-    )
+_NUMBERS, _PLACES = types.float64, types.int64
 
-
-@allocating
-def room_at(w: int) -> Room:
-    """The room in the table."""
-    return Room(
-        matrix_field(w, BODIES, BODY_WIDTH),
-        matrix_field(w, POINTS, POINT_WIDTH),
-        matrix_field(w, ACCELERATIONS, 6),
-        matrix_field(w, LOADS, 12),
-        vector_field(w, MULTIPLIERS),
-        matrix_field(w, JACOBIAN, 12),
-        matrix_field(w, WEIGHTED, 12),
-        matrix_field(w, FACTOR, field_size(w, FACTOR)),
-        vector_field(w, VALUES),
-        vector_field(w, CHANGES),
-        vector_field(w, GAMMA),
-        vector_field(w, SCALE),
-        matrix_field(w, MOVE, 6),
-    )
+#: The model in a table, and the room.
+model_at = fields_of(
+    Arrays, 0,
+    (_PLACES, None), (_NUMBERS, None), (_NUMBERS, 19), (_PLACES, None), (_NUMBERS, 12), (_PLACES, 7), (_PLACES, 3),
+    (_NUMBERS, 16), (_PLACES, 5), (_PLACES, 6), (_NUMBERS, None), (_PLACES, None),
+)  # fmt: skip
+room_at = fields_of(
+    Room, BODIES,
+    (_NUMBERS, BODY_WIDTH), (_NUMBERS, POINT_WIDTH), (_NUMBERS, 6), (_NUMBERS, 12), (_NUMBERS, None), (_NUMBERS, 12),
+    (_NUMBERS, 12), (_NUMBERS, SQUARE), (_NUMBERS, None), (_NUMBERS, None), (_NUMBERS, None), (_NUMBERS, None),
+    (_NUMBERS, 6),
+)  # fmt: skip
 
 
 def room_of(arrays: Arrays) -> Room:

@@ -177,9 +177,11 @@ def repeated_rows(arrays: Arrays, x: Vector, driven: Matrix) -> list[int]:
     """Rows that depend on the rows before them; how many there are is settled by QR with pivoting."""
     if not len(arrays.rows):
         return []
+    W = weighted_rows(arrays, dense_jacobian(arrays, x, driven))
+    if W.shape[0] <= W.shape[1] and np.linalg.svd(W, compute_uv=False)[-1] > REPEATED:
+        return []  # no row, of length one at most, is nearer to the others than the smallest singular value
     from scipy.linalg import qr
 
-    W = weighted_rows(arrays, dense_jacobian(arrays, x, driven))
     diagonal = np.abs(np.diag(qr(W.T, mode="r", pivoting=True)[0]))
     rank = int((diagonal > REPEATED * diagonal[0]).sum()) if diagonal.size and diagonal[0] > 0 else 0
     if rank == len(W):

@@ -33,6 +33,7 @@ from cosolve.multibody.equations.stepping import adaptive, equal_steps, fixed
 from cosolve.multibody.equations.table import (
     ACCELERATIONS,
     BODIES,
+    COUNTS,
     DERIVE,
     DRIVEN,
     END,
@@ -40,6 +41,7 @@ from cosolve.multibody.equations.table import (
     EXTRA,
     GGL,
     LEVEL,
+    MARKER_BODY,
     OBSERVE,
     OPTIONS,
     POINTS,
@@ -83,8 +85,9 @@ def outputs(w: int, u: int, y: int) -> int:
     state, seen = vector_field(w, STATE), index_field(w, SEEN)
     slope_by(index_field(w, ENTRIES)[DERIVE], w, address_of(state), u, address_of(vector_field(w, RATES)))
     report(
-        model_at(w), state[: len(state) - TAIL], matrix_field(w, DRIVEN, 19), matrix_field(w, BODIES, BODY_WIDTH),
-        matrix_field(w, POINTS, POINT_WIDTH), matrix_field(w, ACCELERATIONS, 6), seen, vector_at(y, PORT * len(seen)),
+        index_field(w, COUNTS), index_field(w, MARKER_BODY), state, matrix_field(w, DRIVEN, 19),
+        matrix_field(w, BODIES, BODY_WIDTH), matrix_field(w, POINTS, POINT_WIDTH), matrix_field(w, ACCELERATIONS, 6),
+        seen, vector_at(y, PORT * len(seen)),
     )  # fmt: skip
     return 0
 
