@@ -73,6 +73,7 @@ def test_wake_structure_and_controller_are_right(steps: int) -> None:
     assert cs.check_jacobians(cylinder(p), p.h, method=method(1e-12), after=steps) == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("settings", [{}, {"solver": "ode4", "h": 0.003}, {"solver": "radau5", "h": 0.01}])
 def test_automatic_ones_are_right(settings: dict) -> None:
     jnp = pytest.importorskip("jax.numpy")

@@ -47,7 +47,7 @@ def error(kind, *args, H, **keywords):
     return np.abs(states(result, "j")[:: round(0.01 / H)] - reference(kind)).max()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("approach", APPROACHES)
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
@@ -62,6 +62,7 @@ def test_the_same_system_runs_under_explicit_methods(approach):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.15)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("approach", APPROACHES)
 @pytest.mark.parametrize("kind", ["inplane", "perpendicular"])
 def test_parts_with_directions_converge_with_order_two(kind, approach):

@@ -68,6 +68,7 @@ def test_table(name, form, beta):
     assert energy == pytest.approx(expected[4], rel=0.05)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.covers("DR-06")
 @pytest.mark.parametrize(("name", "form", "beta"), TABLE)
 def test_first_second_of_the_table(name, form, beta):

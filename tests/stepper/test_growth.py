@@ -253,6 +253,7 @@ PHYSICS = {
 LONG = ("linear pendulum, implicit", "flutter", "limit cycle", "resonance", "pendulum falls over")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore:.*lags one macro step in an algebraic loop:cosolve.StabilityWarning")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in PHYSICS])
 def test_the_models_own_growth_is_silent(name):

@@ -104,6 +104,7 @@ def test_a_parameter_that_the_fmu_did_not_take(name, words, kind, fmi):
         np.testing.assert_allclose(one, two, rtol=0, atol=0 if kind == "co-simulation" else 1e-6)
 
 
+@pytest.mark.sample(2)
 @VERSIONS
 @pytest.mark.parametrize("name", ["state_kept", "state_half"])
 def test_a_state_that_does_not_come_back(name, fmi):
