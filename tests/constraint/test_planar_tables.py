@@ -236,6 +236,7 @@ def change(treatment, k, H):
     return energy[-1] - energy[0]
 
 
+@pytest.mark.slow
 @pytest.mark.covers("LU-35")
 def test_dissipation():
     """Lever, k = 0: -6.95e-3 J at H = 1e-3, order 1, the same for all methods; gone with k = 1."""

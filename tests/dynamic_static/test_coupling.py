@@ -101,6 +101,7 @@ def test_rebuild_counts_follow_the_pattern() -> None:
 # -- networks of static subsystems -------------------------------------------------------------------------
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_network_of_statics_laws_sources_and_observers(variant: str) -> None:
     """Two in a chain, one beside it, a law on top, a source of time and one that only watches."""

@@ -221,6 +221,7 @@ def test_counts_are_those_of_the_table(order: int, tol: float) -> None:
     np.testing.assert_allclose(variable("B", order, tol)[1:3], of_b, rtol=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-37")
 def test_b_pays_with_steps_and_errors() -> None:
     """BDF4 at 1e-6: at least twice the steps and ten times the error."""

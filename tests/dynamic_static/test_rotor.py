@@ -87,6 +87,7 @@ def test_coupled_run_follows_the_undivided_model():
     assert error(coupled("C", 1e-6)) < 3e-4
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-39")
 def test_fixed_step_of_the_engine():
     """BDF2 with 40 microseconds: C much closer to A than B; one static call per step for B and C."""

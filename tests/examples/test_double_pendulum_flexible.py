@@ -71,7 +71,7 @@ def test_counts():
 @pytest.mark.covers("SL-15")
 @pytest.mark.parametrize(
     ("method", "k", "index"),
-    quick([(*row, index) for row in TABLE for index in (0, 1, 2)], *((*row, 0) for row in TABLE)),
+    quick([(*row, index) for row in TABLE for index in (0, 1, 2)], *((*row, 0) for row in TABLE if row[1] == 1)),
     ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_error_table(method, k, index):

@@ -95,6 +95,7 @@ def test_a_law_of_the_users_equals_the_built_in_one(approach):
     np.testing.assert_allclose(states(own, "j"), states(built_in, "j"), rtol=0, atol=1e-10)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("approach", ["force/force", "displacement/displacement"])
 def test_nonlinear_law_converges_to_the_monolithic_model(approach):
     law = lambda x, v: -30 * x - 3e6 * (x @ x) * x - v  # noqa: E731

@@ -94,7 +94,7 @@ def test_initial_data_and_energy():
         assert planar_energy(bodies, start)[0] == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("DR-07")
 @pytest.mark.parametrize(
     ("form", "beta", "printed"),

@@ -82,6 +82,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("build", "method", "limit", "beyond", "steps"), CASES)
 def test_alarm_beyond_the_critical_step_and_silence_below(build, method, limit, beyond, steps):
     limit = limit or cs.critical_step(build(), method)

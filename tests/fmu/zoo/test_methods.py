@@ -78,6 +78,7 @@ def test_process_of_its_own(name, method):
     same_as_twin(name, 2, method, isolated=True, compiled=False)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_substeps_and_kept_states(fmi):
     """An FMU that stands still when it is told that somebody may go back is not told so, whoever may."""

@@ -160,6 +160,7 @@ def two_of(name, fmi, **options):
     return a, pair(a, fmi, cs.Fmu(animal(name, fmi), parameters=B, **options))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["once", "shared"])
 def test_two_instances_that_must_not_meet(name):
     """Each in a process of its own; in one process the FMU that says so is refused."""
@@ -183,6 +184,7 @@ def test_one_instance_in_the_life_of_a_library():
             np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["once_ever", "free_aborts"])
 def test_a_process_that_one_run_uses_up(name):
     """The next run gets a new one."""
