@@ -98,7 +98,7 @@ def joined() -> cs.System:
     return system
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-26")
 @pytest.mark.parametrize(
     "method",
