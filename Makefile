@@ -26,10 +26,10 @@ demo: $(STAMP)  ## couple a model three ways, print a verdict, write a report
 	@$(BIN)/cosolve demo
 
 test: $(STAMP)  ## quick tests and docstring examples
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(STAMP)  ## also the long studies
-	@$(BIN)/pytest -n 2 --dist loadfile -m ""
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 check: $(STAMP)  ## lint, format, types, layers, coverage table
 	@$(BIN)/ruff check .

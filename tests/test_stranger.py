@@ -111,6 +111,7 @@ def label(value):
     return value.label if isinstance(value, cs.Method) else value.__name__
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("kind", [Minimal, WithRollback, WithDict, WithVector, WithFlatArray], ids=label)
 @pytest.mark.parametrize("method", EXPLICIT + ITERATING, ids=label)
 def test_every_kind_runs_under_every_method_it_allows(kind, method):

@@ -56,18 +56,18 @@ def test_a_step_that_does_not_divide_the_span_is_cut_at_the_end(t_end: float, H:
     assert result.H[-1] <= H
 
 
-def test_a_hundred_thousand_steps_of_the_engine() -> None:
+def test_ten_thousand_steps_of_the_engine() -> None:
     """The loop uses the clock: the subsystem sees n H at every macro point and `t_end` at the last."""
-    result = cs.simulate(source(), t_end=10_000.0, method=cs.Jacobi(), step=0.1)
-    assert result.stats.steps == 100_000
-    assert result.t[-1] == result["clock.t"][-1] == 10_000.0
-    exact = np.arange(100_001) / 10.0
+    result = cs.simulate(source(), t_end=1000.0, method=cs.Jacobi(), step=0.1)
+    assert result.stats.steps == 10_000
+    assert result.t[-1] == result["clock.t"][-1] == 1000.0
+    exact = np.arange(10_001) / 10.0
     assert np.all(np.abs(result.t - exact) <= 2 * np.spacing(np.maximum(exact, 1.0)))
 
 
 @pytest.mark.slow
 def test_a_million_steps_of_the_engine() -> None:
-    """The same, ten times as long, recording every thousandth point."""
+    """The same, a hundred times as long, recording every thousandth point."""
     result = cs.simulate(source(), t_end=100_000.0, method=cs.Jacobi(), step=0.1, every=1000)
     assert result.stats.steps == 1_000_000
     assert result.t[-1] == 100_000.0

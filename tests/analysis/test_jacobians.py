@@ -73,6 +73,7 @@ def test_wake_structure_and_controller_are_right(steps: int) -> None:
     assert cs.check_jacobians(cylinder(p), p.h, method=method(1e-12), after=steps) == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "settings", [{}, {"integrator": "ode4", "internal_step": 0.003}, {"integrator": "radau5", "internal_step": 0.01}]
 )

@@ -47,6 +47,7 @@ def subcycled(one, two, substeps):
     return build
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-45")
 @pytest.mark.parametrize(("rule", "order"), [("BE", 1), ("BDF2", 2)])
 def test_the_estimate_returns_the_order_of_the_integrators(rule, order):
@@ -61,7 +62,7 @@ def test_the_estimate_returns_the_order_of_the_integrators(rule, order):
     assert reality < 1.2 * found.errors["one.displacement"]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.covers("IJ-45")
 @pytest.mark.parametrize(("one", "two", "order"), [("BE", "BE", 1), ("BDF2", "BDF2", 2), ("BE", "BDF2", 1)])
 @pytest.mark.parametrize("substeps", [1, 4])

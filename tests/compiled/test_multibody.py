@@ -98,6 +98,7 @@ def test_same_bits_in_equal_steps(method, system) -> None:
     same(compiled, readable)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.label)
 def test_same_steps_and_bits_with_step_control(method) -> None:
     """Rejected steps go back to where they began, with the integrator's step size and its margin."""

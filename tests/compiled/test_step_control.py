@@ -29,6 +29,7 @@ CONTROLS = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.label} {getattr(m, 'predictor', '')}")
 def test_same_steps_and_bits(method, control) -> None:
@@ -42,22 +43,29 @@ def test_same_steps_and_bits(method, control) -> None:
         assert getattr(compiled.stats, name) == getattr(readable.stats, name)
 
 
-def test_some_of_these_runs_reject_steps() -> None:
+SOLVERS = ["ode4", pytest.param("auto", marks=pytest.mark.slow)]  # compiles for long
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_some_of_these_runs_reject_steps(solver) -> None:
     """Otherwise the comparison above would not see a rejection."""
-    run = {"method": cs.SemiImplicit(2), "step": cs.Adaptive(rtol=1e-6, first_step=2e-2), "t_end": 1.0}
-    readable = cs.simulate(pendulums("auto"), **run, compiled=False)
-    compiled = cs.simulate(pendulums("auto"), **run, compiled=True, every=3)
+    run = {"method": cs.SemiImplicit(2), "step": cs.Adaptive(rtol=1e-4, first_step=2e-2), "t_end": 0.5}
+    h = 1e-3 if solver == "ode4" else None
+    readable = cs.simulate(pendulums(solver, h), **run, compiled=False)
+    compiled = cs.simulate(pendulums(solver, h), **run, compiled=True, every=3)
     assert readable.stats.rejected > 0
     assert compiled.stats.rejected == readable.stats.rejected
     assert compiled.column("rejected").sum() == readable.column("rejected").sum()
     np.testing.assert_array_equal(compiled["one.x"][:-1], readable["one.x"][::3][: len(compiled.t) - 1])
 
 
-def test_chunks_follow_one_another(monkeypatch) -> None:
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_chunks_follow_one_another(solver, monkeypatch) -> None:
     monkeypatch.setattr(chunks, "_ROWS", 7)
     run = {"method": cs.Jacobi(2), "step": cs.Adaptive(rtol=1e-5, first_step=1e-3), "t_end": 0.5}
-    readable = cs.simulate(pendulums("auto"), **run, compiled=False)
-    same(cs.simulate(pendulums("auto"), **run, compiled=True), readable)
+    h = 1e-3 if solver == "ode4" else None
+    readable = cs.simulate(pendulums(solver, h), **run, compiled=False)
+    same(cs.simulate(pendulums(solver, h), **run, compiled=True), readable)
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(2, jacobian="difference")], ids=lambda m: m.label)

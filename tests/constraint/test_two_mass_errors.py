@@ -36,6 +36,7 @@ def test_exact_solution_and_start():
     assert run(INDEX_3, 0, 1e-2)["lam"][0] == pytest.approx(1600.0 / 3.0, rel=1e-12)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.covers("LU-19", "LU-20", "LU-21", "LU-22", "LU-23", "LU-24", "LU-27", "LU-28", "LU-29")
 @pytest.mark.parametrize(
     ("treatment", "k", "x"),

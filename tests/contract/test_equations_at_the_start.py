@@ -68,7 +68,7 @@ def slopes(found):
     return np.log2(found[:-1] / found[1:])
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("build", EXACT)

@@ -67,6 +67,7 @@ def fresh():
     return {name: bits(run(build(Trap()), name)) for name in METHODS}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_system_again(name, fresh):
     system = build(Trap())
@@ -81,6 +82,7 @@ def test_after_every_other_method(fresh):
         assert bits(run(system, second)) == fresh[second]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", METHODS)
 def test_after_a_failed_run(name, fresh):
     trap = Trap()
@@ -97,6 +99,7 @@ def test_after_a_failed_run(name, fresh):
     assert np.array_equal(partial.column("y"), whole.column("y")[:n])  # what was kept is what would have been
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", METHODS)
 def test_in_threads(name, fresh):
     system = build(Trap())

@@ -105,7 +105,7 @@ def cross(subsystem, n, coefficients):
 def test_what_follows_a_restore_is_bitwise_what_followed_the_save(kind):
     subsystem = KINDS[kind]()
 
-    @settings(max_examples=4 if kind in SLOW else 10)
+    @settings(max_examples=2 if kind in SLOW else 6)
     @given(st.lists(polynomials, min_size=2, max_size=5), st.lists(polynomials, min_size=1, max_size=3), st.data())
     def check(inputs, detour, data):
         start(subsystem)

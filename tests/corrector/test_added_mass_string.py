@@ -74,7 +74,7 @@ def test_plain_parallel_sweeps_diverge_with_a_heavy_fluid():
         simulate(Model(10.0), Relaxation(1.0))
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(10)
 @pytest.mark.covers("IJ-31")
 @pytest.mark.parametrize("pluck", [False, True])
 @pytest.mark.parametrize("rho", RHO)

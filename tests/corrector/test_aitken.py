@@ -52,6 +52,7 @@ def test_the_vector_form_follows_its_formula():
         assert z == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("IJ-07")
 def test_the_trusses_take_1092_evaluations():
     system = cs.System({"one": force_truss(), "two": displacement_truss()})

@@ -121,6 +121,7 @@ def loop(function, back=lambda u: u):
     return system
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("sweep", ["jacobi", "gauss-seidel"])
 @pytest.mark.parametrize("corrector", EVERY, ids=repr)
 def test_a_loop_without_solution_is_reported(corrector, sweep):

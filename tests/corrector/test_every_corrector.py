@@ -153,7 +153,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.sample(60)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", CORRECTORS)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_corrector_solves_an_example_or_says_that_it_does_not(example, name):

@@ -89,6 +89,7 @@ def test_coupled_run_follows_the_undivided_model():
     assert error(coupled("C", 1e-6)) < 3e-4
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-39")
 def test_fixed_step_of_the_engine():
     """BDF2 with 40 microseconds: C much closer to A than B; one static call per step for B and C."""
@@ -112,7 +113,7 @@ def distance(cavitation, variant, h, first, lead=0.0):
     return cs.nrmse(fixed(cavitation, "A", h, first).x, fixed(cavitation, variant, h, first, lead).x)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-39")
 @pytest.mark.parametrize("h", TABLE)
 def test_table_of_the_prototype(h):
@@ -126,6 +127,7 @@ def test_table_of_the_prototype(h):
     )
 
 
+@pytest.mark.slow
 def test_the_jump_of_c_comes_from_cells_that_change_sign_in_the_first_step():
     """With whole cells the force is linear in the rates while no cell changes sign, and C is then almost A."""
     first = [int(fixed("guembel-cells", "C", h, "hold").flips[0]) for h in TABLE]

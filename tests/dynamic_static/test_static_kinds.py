@@ -81,6 +81,7 @@ def test_bad_settings_of_a_residual(options: dict, words: str) -> None:
         cubic(**options)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("variant", ["A", "B", "C"])
 def test_implicit_force_law_gives_the_motion_of_the_explicit_one(variant: str) -> None:
     """Eq. 4.24 as it is printed, `0 = F_k - ...`: same steps, same motion."""

@@ -71,7 +71,7 @@ def test_counts():
 @pytest.mark.covers("SL-15")
 @pytest.mark.parametrize(
     ("method", "k", "index"),
-    quick([(*row, index) for row in TABLE for index in (0, 1, 2)], *((*row, 0) for row in TABLE)),
+    quick([(*row, index) for row in TABLE for index in (0, 1, 2)], *((*row, 0) for row in TABLE if row[1] == 1)),
     ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_error_table(method, k, index):
@@ -87,7 +87,7 @@ def test_error_table(method, k, index):
 
 
 @pytest.mark.covers("SL-15", "LU-17")
-@pytest.mark.parametrize(("k", "slope"), quick([(0, 0.9), (1, 2.0), (2, 3.0)], (1, 2.0), (2, 3.0)))
+@pytest.mark.parametrize(("k", "slope"), quick([(0, 0.9), (1, 2.0), (2, 3.0)], (1, 2.0)))
 def test_order(k, slope):
     """Slopes .9/2/3 of phi1 between 1e-3 and 5e-4 (+-0.05; the first is the rounded 0.895)."""
     measured = np.log2(found(SEMI, k, 1e-3).phi1 / found(SEMI, k, 5e-4).phi1)
@@ -106,7 +106,7 @@ def test_order_at_the_finest_steps(k, slope):
 @pytest.mark.covers("LU-17")
 @pytest.mark.parametrize(
     ("k", "phi1", "phi2"),
-    quick([(0, 6.4e-5, 2.9e-5), (1, 5.6e-6, 4.0e-7), (2, 1.4e-6, 8.3e-8)], (1, 5.6e-6, 4.0e-7)),
+    quick([(0, 6.4e-5, 2.9e-5), (1, 5.6e-6, 4.0e-7), (2, 1.4e-6, 8.3e-8)]),
 )
 def test_errors_sampled_every_ten_milliseconds(k, phi1, phi2):
     """Lu's table was taken at t = 0.01, 0.02, ...: both printed digits (see docs/validation/schweizer-lu.md)."""
@@ -161,9 +161,7 @@ def test_a_second_correction_closes_the_nonlinear_interface():
 
 
 @pytest.mark.covers("SL-12")
-@pytest.mark.parametrize(
-    ("kind", "k"), quick([(kind, k) for kind in ("F/D", "D/D") for k in (0, 1, 2)], ("F/D", 0), ("F/D", 1), ("D/D", 0))
-)
+@pytest.mark.parametrize(("kind", "k"), quick([(kind, k) for kind in ("F/D", "D/D") for k in (0, 1, 2)], ("F/D", 1)))
 def test_motion_as_input(kind, k):
     """k = 0 is off by more than 10 rad; k = 1 and 2 meet the table to 5 % with orders 2 and 3."""
     coarse = found(SEMI, k, 1e-3, kind).phi1

@@ -54,7 +54,7 @@ def orders(method: cs.Method) -> tuple[float, float]:
     )
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("method", "row"), CASES)
 def test_errors_are_those_of_the_table(method: cs.Method, row: list) -> None:
     """Table 4.3 within 5 %.

@@ -13,7 +13,7 @@ def exact(t: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip(STATES, SCHMOLL.exact(t).T, strict=True))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-22")
 @pytest.mark.parametrize("p", range(4))
 @pytest.mark.parametrize("kind", ["D/D", "F/F", "F/D"])
@@ -98,7 +98,7 @@ def joined() -> cs.System:
     return system
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-26")
 @pytest.mark.parametrize(
     "method",

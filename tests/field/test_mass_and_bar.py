@@ -42,7 +42,7 @@ def test_error_table(p: int) -> None:
         assert global_error(path, BAR) == pytest.approx(printed, rel=0.05)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.covers("SC-27")
 @pytest.mark.parametrize(
     ("scheme", "p"), [(s, p) for s in TABLE_3_1 for p in range(6)], ids=lambda v: getattr(v, "__name__", v)
@@ -87,6 +87,7 @@ def test_penalty_run_follows_the_penalty_model() -> None:
     assert rigid > 40 * own
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-29")
 def test_penalty_shrinks_the_stable_step() -> None:
     """The stiffer the penalty spring, the smaller the critical macro step; all below the direct coupling's."""

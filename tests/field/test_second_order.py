@@ -114,7 +114,7 @@ RULES_AND_BUILDS = [(rule, build) for rule in IMPLICIT for build in BUILDS] + [
 ]
 
 
-@pytest.mark.sample(80)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(("rule", "build"), RULES_AND_BUILDS, ids=lambda v: v if isinstance(v, str) else v().name)
 @pytest.mark.parametrize(
     "options",

@@ -52,7 +52,7 @@ def ends(system: cs.System, method: cs.Method, step: float) -> np.ndarray:
     return np.array([result[f"m{i}.x"][-1] for i in range(N)])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_runs_the_chain(family):
     """Degree 2: third order against the monolithic chain; FMI 2.0 and 3.0 give the same."""

@@ -80,6 +80,7 @@ def test_what_it_does_not_promise_is_not_used(tank):
     assert possible["Implicit"] == ("rollback" in cs.capabilities(part))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_fmpy_validates_the_test_fmus(fmi):
     """Else the tests here would show little."""

@@ -69,7 +69,7 @@ METHODS = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @VERSIONS
 @pytest.mark.parametrize(
     "solver",
@@ -108,6 +108,7 @@ def test_semi_implicit_run_equals_the_linear_one(fmi):
     assert found.stats.calls == expected.stats.calls
 
 
+@pytest.mark.sample(4)
 @VERSIONS
 @pytest.mark.parametrize(
     ("options", "bound"),
@@ -173,6 +174,7 @@ def test_rollback_is_exact_to_the_bit(fmi):
     assert np.array_equal(first, third)
 
 
+@pytest.mark.sample(2)
 @VERSIONS
 @pytest.mark.parametrize("name", ["pendulum_me", "ball_me"])
 def test_serialised_state_continues_identically_in_another_process(fmi, name):

@@ -144,6 +144,7 @@ def test_jacobian_over_a_step_with_an_event_is_differenced(fmi):
     assert relay.advance(0.0, H, signal)[0] == pytest.approx(end(u), abs=1e-12)
 
 
+@pytest.mark.sample(8)
 @VERSIONS
 @SOLVERS
 @pytest.mark.parametrize("step", [0.1, 0.04, 0.25], ids=["on the samples", "between", "several per step"])

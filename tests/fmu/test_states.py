@@ -91,6 +91,7 @@ print(run(part, 5, 12).tobytes().hex())
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_serialised_state_continues_in_a_new_process(fmi):
     file = fmu("mass_force", fmi)

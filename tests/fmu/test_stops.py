@@ -25,6 +25,7 @@ BALLS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", BALLS)
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.Implicit(1)], ids=lambda m: m.label)
 def test_a_ball_bounces_where_the_tank_sees_it(kind, method):

@@ -18,7 +18,7 @@ def distance(one: cs.Result, two: cs.Result, names: tuple[str, ...] = ("one.x", 
     return max(float(np.abs(one[n] - two[n]).max() / np.abs(one[n]).max()) for n in names)
 
 
-@pytest.mark.sample(32)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
@@ -53,7 +53,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize(("kind", "method"), LIMITS, ids=lambda v: getattr(v, "label", v))
 def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind, method):
@@ -63,6 +63,7 @@ def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind,
     assert found == pytest.approx(limit, rel=1e-6)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize(
     ("kind", "method"),

@@ -141,7 +141,7 @@ def test_more_processes_than_cores():
     same(*ends)
 
 
-@pytest.mark.parametrize("watching", [True, False])
+@pytest.mark.parametrize("watching", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_both_sides_sleep_while_there_is_real_work(watching, monkeypatch):
     """Crossings of some milliseconds: waiting costs a small part of a core's time, and every wake-up is taken.
 
@@ -173,7 +173,7 @@ def _fails(system, **run):
     ("method", "beside"),
     [
         (cs.Jacobi(1), models.linear),
-        (cs.Jacobi(1), KINDS["FMU"][0]),
+        pytest.param(cs.Jacobi(1), KINDS["FMU"][0], marks=pytest.mark.slow),
         pytest.param(cs.Implicit(1), KINDS["FMU"][0], marks=pytest.mark.slow),
     ],
     ids=["step undone", "step kept", "iteration"],

@@ -32,6 +32,7 @@ def _run(deed, *, timeout=60.0, transport="shared_memory", log=None):
     return caught.value, apart
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("deed", "expected", "transport"),
     [
@@ -56,6 +57,7 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
     assert not apart._worker.alive
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
 def test_a_hang_is_ended_by_the_timeout(transport):
     error, apart = _run("hang", timeout=1.0, transport=transport)
@@ -140,6 +142,7 @@ def test_bad_arguments_are_refused_at_once(source, options, expected):
         cs.Isolated(source, **options)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -268,6 +271,7 @@ def test_workers_end_with_their_run(tmp_path, how):
         assert said.splitlines()[-1].startswith("KeyboardInterrupt")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
 def test_sigterm_ends_a_busy_process(tmp_path, transport):
     """Wherever it is; the run says so and keeps its result."""

@@ -57,6 +57,7 @@ def test_transports_give_identical_trajectories():
         assert systems[transport][0].subsystems["one"].pid != systems[transport][0].subsystems["two"].pid
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "factory",
     [
@@ -133,6 +134,7 @@ def test_input_coefficients_keep_their_order_in_memory():
         assert np.array_equal(apart.advance(0.0, 1.0, u), np.sin(u(1.0)))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_messages_longer_than_the_shared_memory(transport):
     """Room is kept for four coefficients; nine times 20 000 doubles take the pipe, and the next call is short again."""

@@ -47,7 +47,7 @@ def error(kind, *args, H, **keywords):
     return np.abs(states(result, "j")[:: round(0.01 / H)] - reference(kind)).max()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("approach", APPROACHES)
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
@@ -62,6 +62,7 @@ def test_the_same_system_runs_under_explicit_methods(approach):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.15)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("approach", APPROACHES)
 @pytest.mark.parametrize("kind", ["inplane", "perpendicular"])
 def test_parts_with_directions_converge_with_order_two(kind, approach):
@@ -94,6 +95,7 @@ def test_a_law_of_the_users_equals_the_built_in_one(approach):
     np.testing.assert_allclose(states(own, "j"), states(built_in, "j"), rtol=0, atol=1e-10)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("approach", ["force/force", "displacement/displacement"])
 def test_nonlinear_law_converges_to_the_monolithic_model(approach):
     law = lambda x, v: -30 * x - 3e6 * (x @ x) * x - v  # noqa: E731

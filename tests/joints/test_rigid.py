@@ -89,6 +89,7 @@ def test_number_of_coupling_variables(kind, angles, stabilised, orientations):
         assert cs.assemble(models(), [joint(kind)], correction=correction).plan().n_z == count + orientations
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", COUNTS)
 def test_index_1_with_linear_signals_converges_with_order_two(kind):
     """With fixed parameters, as in the source; beta = 2 H, gamma = H^2 would give order 4 for spherical."""
@@ -100,6 +101,7 @@ def test_index_1_with_linear_signals_converges_with_order_two(kind):
     assert errors[1] < 1e-6
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", ["spherical", "revolute", "translational", "fixed"])
 @pytest.mark.parametrize(
     ("treatment", "bounds"),

@@ -68,6 +68,7 @@ def test_table(name, form, beta):
     assert energy == pytest.approx(expected[4], rel=0.05)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.covers("DR-06")
 @pytest.mark.parametrize(("name", "form", "beta"), TABLE)
 def test_first_second_of_the_table(name, form, beta):
@@ -93,7 +94,7 @@ def test_initial_data_and_energy():
         assert planar_energy(bodies, start)[0] == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("DR-07")
 @pytest.mark.parametrize(
     ("form", "beta", "printed"),

@@ -49,6 +49,7 @@ def test_plain_index_1_loses_the_pendulum_in_the_end():
     assert caught.value.time == pytest.approx(989, abs=1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("DR-02")
 @pytest.mark.parametrize(("beta", "c_max", "rate_max", "energy"), [
     (1.0, 1.39e-6, 6.9e-7, 1.4e-5),
@@ -74,6 +75,7 @@ def test_baumgarte_residual_is_the_same_after_1000_seconds():
     assert c.max() == pytest.approx(c[:1001].max(), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("DR-02")
 def test_other_damping_at_the_same_frequency():
     for alpha, expected in ((0.0, 2.26e-6), (1.0, 1.13e-6), (20.0, 9.1e-7)):
@@ -147,6 +149,7 @@ def test_projection_of_positions_and_velocities():
     assert np.abs(pendulum_energy(motion)).max() == pytest.approx(1.6e-5, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("DR-05")
 def test_projection_of_positions_alone_is_not_enough():
     motion = run("position_projection", 100)

@@ -96,7 +96,7 @@ def outputs(result):
     return np.array([result[name] for name in ("one.x", "one.v", "two.x", "two.v")]).T
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.covers("SL-07")
 @pytest.mark.parametrize(("kind", "k"), CASES)
 @pytest.mark.parametrize("jacobian", ["auto", "difference"])

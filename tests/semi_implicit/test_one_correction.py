@@ -23,7 +23,7 @@ def gap(a, b):
     return max(np.abs(a[n] - b[n]).max() / np.abs(a[n]).max() for n in OUTPUTS)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.covers("SL-07")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -39,6 +39,7 @@ def test_residual_after_one_correction(kind, k, options):
     assert (result.iterations == 1).all()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("SL-07")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -47,7 +48,7 @@ def test_fully_implicit_is_the_same(kind, k):
     assert gap(run(kind, cs.SemiImplicit(degree=k), 0.1), run(kind, cs.Implicit(degree=k), 0.1)) < 1e-10
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.covers("LU-08")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "predictor"), [(0, 2), (1, 0), (1, 3), (2, 0), (2, 1)])
@@ -76,6 +77,7 @@ def test_any_first_guess_gives_the_same_correction(kind):
         assert np.abs(other - corrected[0]).max() < 1e-9 * max(1e4, np.abs(corrected[0]).max())
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("LU-07")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -88,6 +90,7 @@ def test_final_update_changes_only_rounding(kind, k):
         assert np.abs(on["lam"] - off["lam"]).max() < 1e-10 * np.abs(on["lam"]).max()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.covers("SL-06", "SL-07")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("increment", [1e-7, 1e-5, 1e-3])

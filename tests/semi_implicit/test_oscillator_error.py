@@ -72,7 +72,7 @@ def test_exact_solution():
     assert run("F/F", 0)["lam"][0] == -2000.0  # u_0 from the initial states, never zero
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SL-03", "SL-04", "SL-05")
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_error_table(kind, k):
@@ -81,7 +81,7 @@ def test_error_table(kind, k):
     assert found == pytest.approx(TABLE[kind, k][:4], rel=1e-2)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SL-03", "SL-04", "SL-05", "SL-22", "LU-03", "LU-04", "LU-05")
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_order_is_degree_plus_one(kind, k):

@@ -167,6 +167,7 @@ def test_explicit_critical_steps(kind, limits):
         assert below < 1.0 < above
 
 
+@pytest.mark.sample(2)
 @pytest.mark.covers("SL-10", "SL-12")
 @pytest.mark.parametrize(
     ("kind", "k", "expected"),

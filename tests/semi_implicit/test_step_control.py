@@ -72,6 +72,7 @@ def kicked(rate_jump_at, solver="dopri5"):
     return system
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_jump_makes_steps_repeat(method):
     """The force rate jumps at t = 0.2: steps there are rejected and the next ones are much shorter."""
@@ -86,6 +87,7 @@ def test_a_jump_makes_steps_repeat(method):
     assert result.stats.rejected > quiet.stats.rejected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_without_rejection_nothing_repeats(method):
     """`reject=False`: as many subsystem calls as accepted steps need, and a larger error."""

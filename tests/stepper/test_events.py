@@ -16,6 +16,7 @@ def error(ball, method, step, **options):
     return max(abs(result["tank.h"][-1] - end[2]), abs(result["ball.v"][-1] - end[1]))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "method",
     [cs.Jacobi(1), cs.GaussSeidel(1), cs.SemiImplicit(1), cs.Implicit(1)],

@@ -82,6 +82,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("build", "method", "limit", "beyond", "steps"), CASES)
 def test_alarm_beyond_the_critical_step_and_silence_below(build, method, limit, beyond, steps):
     limit = limit or cs.critical_step(build(), method)
@@ -253,6 +254,7 @@ PHYSICS = {
 LONG = ("linear pendulum, implicit", "flutter", "limit cycle", "resonance", "pendulum falls over")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore:.*lags one macro step in an algebraic loop:cosolve.StabilityWarning")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in PHYSICS])
 def test_the_models_own_growth_is_silent(name):

@@ -19,15 +19,15 @@ def test_a_restored_run_repeats_every_bit(case, tmp_path):
             running.step()
         here, t = running.save(), running.t
         file = running.save_file(tmp_path / "run.state")
-        first = trace(running, t + 0.8)
+        first = trace(running, t + 0.55)
         running.restore(here)
         assert running.t == t
-        assert trace(running, t + 0.8) == first
+        assert trace(running, t + 0.55) == first
         running.restore(here)  # a snapshot stays usable
-        assert trace(running, t + 0.8) == first
+        assert trace(running, t + 0.55) == first
     with stepper(case) as fresh:  # from a file, into a system that has seen nothing
         fresh.restore_file(file)
-        assert trace(fresh, t + 0.8) == first
+        assert trace(fresh, t + 0.55) == first
     assert len(first) > 1
 
 

@@ -69,7 +69,7 @@ def library_propagators(systems):
     return propagate
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("t_end", [0.06, 0.0405])  # the last step of the second one is shorter
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("method", EXPLICIT + CORRECTED, ids=repr)

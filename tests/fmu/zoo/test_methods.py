@@ -58,11 +58,13 @@ def same_as_twin(name, fmi, method, **options):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.sample(36)
 @pytest.mark.parametrize(("name", "fmi", "method"), cases(SOME, METHODS))
 def test_readable_engine(name, fmi, method):
     same_as_twin(name, fmi, method, compiled=False)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize(
     ("name", "fmi", "method"),
     cases(SOME, ("Jacobi(0)", "GaussSeidel(1)", "SemiImplicit(1), differences", "Implicit(1)")),
@@ -76,6 +78,7 @@ def test_process_of_its_own(name, method):
     same_as_twin(name, 2, method, isolated=True, compiled=False)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_substeps_and_kept_states(fmi):
     """An FMU that stands still when it is told that somebody may go back is not told so, whoever may."""

@@ -30,6 +30,7 @@ def twice(a, fmi, method):
     return first
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("name", "fmi"), CASES)
 def test_the_loop(name, fmi):
     """A lag with its input held is crossed by the co-simulation FMU exactly, by our solver to 1e-10."""
@@ -37,7 +38,7 @@ def test_the_loop(name, fmi):
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-9)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["Jacobi(1)", "SemiImplicit(1)", "Implicit(1)"])
 @pytest.mark.parametrize(("name", "fmi"), [case for case in CASES if case[0] in ("reset_garbage", "outputs_late")])
 def test_the_twin(name, fmi, method):

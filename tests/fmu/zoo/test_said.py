@@ -104,6 +104,7 @@ def test_a_parameter_that_the_fmu_did_not_take(name, words, kind, fmi):
         np.testing.assert_allclose(one, two, rtol=0, atol=0 if kind == "co-simulation" else 1e-6)
 
 
+@pytest.mark.sample(2)
 @VERSIONS
 @pytest.mark.parametrize("name", ["state_kept", "state_half"])
 def test_a_state_that_does_not_come_back(name, fmi):
@@ -159,6 +160,7 @@ def two_of(name, fmi, **options):
     return a, pair(a, fmi, cs.load_fmu(animal(name, fmi), parameters=B, **options))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["once", "shared"])
 def test_two_instances_that_must_not_meet(name):
     """Each in a process of its own; in one process the FMU that says so is refused."""
@@ -182,6 +184,7 @@ def test_one_instance_in_the_life_of_a_library():
             np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["once_ever", "free_aborts"])
 def test_a_process_that_one_run_uses_up(name):
     """The next run gets a new one."""
