@@ -47,7 +47,7 @@ def test_same_bits(method):
 
 
 def test_same_bits_with_step_control():
-    run = {"method": cs.SemiImplicit(1), "step": cs.Adaptive(rtol=1e-4, H_init=1e-2), "t_end": 2.0}
+    run = {"method": cs.SemiImplicit(1), "step": cs.Adaptive(rtol=1e-4, first_step=1e-2), "t_end": 2.0}
     expected = cs.simulate(coupled(Mass(), Mass(x=-0.2)), **run, compiled=False)
     found = cs.simulate(coupled(Mass(), Mass(x=-0.2)), **run, compiled=True)
     assert expected.stats.rejected > 0
