@@ -5,12 +5,14 @@ import traceback
 import weakref
 from functools import partial
 
+import numba
 import numpy as np
 import pytest
 from tests.compiled.callback_models import Field, Finite, Mass, Noisy, Replaying, spring
 
 import cosolve as cs
 from cosolve.engine.native import chunks
+from cosolve.jit import call_cross
 from cosolve.subsystem import native_callback
 from cosolve.subsystem.native_callback import callback_native
 
@@ -130,8 +132,8 @@ def test_ctrl_c_that_python_never_heard_of_comes_through():
     native.keep[0].words[native_callback._CALL] = ctypes.cast(deaf, ctypes.c_void_p).value
     native.enter()
     room = np.zeros(4)
-    cross = native_callback._cross.ctypes
-    assert cross(native.data, 0, 0.0, 0.1, 0.1, 1, room.ctypes.data, room.ctypes.data) != 0
+    cross = numba.njit(lambda at, data, room: call_cross(at, data, 0, 0.0, 0.1, 0.1, 1, room, room))
+    assert cross(native.cross, native.data, room.ctypes.data) != 0
     with pytest.raises(KeyboardInterrupt):
         native.leave()
 

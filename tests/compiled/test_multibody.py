@@ -124,7 +124,7 @@ def test_same_bits_in_threads(method) -> None:
 def test_same_bits_of_radau(options) -> None:
     run = {"method": cs.SemiImplicit(1), "step": 5e-3, "t_end": 0.05}
     runs = [
-        cs.simulate(coupled(pendulum(step=5e-3, **options), pendulum(0.3)), **run, compiled=compiled)
+        cs.simulate(coupled(pendulum(internal_step=5e-3, **options), pendulum(0.3)), **run, compiled=compiled)
         for compiled in (False, True)
     ]
     assert runs[1].stats.compiled_steps > 5

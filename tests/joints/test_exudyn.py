@@ -160,7 +160,7 @@ def test_bad_input():
     ground = mbs.CreateGround()
     with pytest.raises(cs.SetupError, match="sits on a Ground; joints need a rigid body"):
         ExudynModel(mbs, {"tip": (ground, (0, 0, 0))})
-    with pytest.raises(cs.SetupError, match="unknown solver 'euler'"):
+    with pytest.raises(cs.SetupError, match="unknown integrator 'euler'"):
         ExudynModel(mbs, {}, integrator="euler")
     with pytest.raises(cs.SetupError, match="step must be a positive number"):
         ExudynModel(mbs, {}, internal_step=0)

@@ -294,7 +294,7 @@ def test_progress() -> None:
         ({"ck": [1e3]}, {"executor": "cloud"}, "executor must be 'auto', 'serial', 'processes' or 'dask'"),
         ({"ck": [1e3]}, {"reduce": "mean"}, "reduce must be one of 'end', 'max', 'min', 'peak', 'trajectory' or"),
         ({"ck": [1e3]}, {"methods": []}, "no methods given"),
-        ({"ck": [1e3]}, {"methods": ["Jacobi"]}, "methods are coupling methods such as"),
+        ({"ck": [1e3]}, {"methods": ["Jakobi"]}, "there is no method 'Jakobi'; did you mean 'jacobi'"),
         ({"ck": [1e3]}, {"steps": []}, "no steps given"),
         ({"ck": [1e3]}, {"steps": [0.1, -0.1]}, "steps must be a positive, finite number"),
         ({"ck": [1e3]}, {"steps": [0.1, 0.1]}, "the same step is given twice"),
