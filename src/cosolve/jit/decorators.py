@@ -75,7 +75,7 @@ def compiled(function: F) -> F:
 
 
 def allocating(function: F) -> F:
-    """Like `compiled`, for functions that only compiled functions call: code for these, without machine code of its own.
+    """Like `compiled`, for functions that only compiled functions call: no entry from Python, no own machine code.
 
     >>> @allocating
     ... def twice(x: float) -> float:
