@@ -36,6 +36,7 @@ MEAN_STEP = {
 LONG = set(MEAN_STEP) - {(2, 1e-1), (3, 1e-1), (3, 1e-3)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-15")
 @pytest.mark.parametrize(
     ("p", "TOL"), [pytest.param(*key, marks=[pytest.mark.slow] if key in LONG else []) for key in MEAN_STEP]
