@@ -17,6 +17,7 @@ def evaluations(corrector, degree=0, **options):
     return int((result.iterations + 1).sum())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-23")
 @pytest.mark.parametrize(
     ("corrector", "options", "expected"),
