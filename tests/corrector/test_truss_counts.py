@@ -35,6 +35,7 @@ def test_other_sources_of_the_jacobian_take_the_counts_of_the_prototype(correcto
     assert evaluations(corrector, **options) == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("corrector", "most"),
     [
