@@ -59,6 +59,7 @@ def test_limit_without_a_hint():
     assert cs.critical_step(hide(split("F/F")), cs.SemiImplicit(0), step_range=(0.01, 1.0)) == np.inf
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_fmus_that_hide_their_states(fmi):
     exact = cs.spectral_radius(fmu_split("F/F", fmi), cs.Jacobi(1), 0.03)

@@ -57,7 +57,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("method", "degree"), CASES, ids=lambda v: getattr(v, "__name__", v))
 def test_order_is_degree_plus_one(method, degree):
     @settings(max_examples=4)

@@ -17,6 +17,7 @@ def evaluations(corrector, degree=0, **options):
     return int((result.iterations + 1).sum())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-23")
 @pytest.mark.parametrize(
     ("corrector", "options", "expected"),
@@ -34,6 +35,7 @@ def test_other_sources_of_the_jacobian_take_the_counts_of_the_prototype(correcto
     assert evaluations(corrector, **options) == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("corrector", "most"),
     [

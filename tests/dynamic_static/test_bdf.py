@@ -73,6 +73,7 @@ def test_errors_follow_the_tolerance(order: int) -> None:
     assert all(e < 300 * rtol ** (order / (order + 1)) for e, rtol in zip(errors, tolerances, strict=True))
 
 
+@pytest.mark.slow
 def test_higher_orders_need_fewer_steps() -> None:
     steps = [
         integrate_bdf(pendulum, (0.0, 10.0), [2.0, 0.0], BdfControl(rtol=1e-6, order=k)).counts.steps

@@ -36,6 +36,7 @@ MEAN_STEP = {
 LONG = set(MEAN_STEP) - {(2, 1e-1), (3, 1e-1), (3, 1e-3)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-15")
 @pytest.mark.parametrize(
     ("p", "TOL"), [pytest.param(*key, marks=[pytest.mark.slow] if key in LONG else []) for key in MEAN_STEP]
@@ -71,8 +72,9 @@ def test_local_error_follows_the_tolerance(p: int, TOL: float) -> None:
     assert TOL / 6 <= local_error(controlled(p, TOL)) <= TOL
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-15")
-@pytest.mark.parametrize("p", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.parametrize("p", [0, 1])
 def test_a_loose_tolerance_is_unusable_for_low_degrees(p: int) -> None:
     """TOL = 0.1 with p = 0, 1: the steps exceed the stability limit now and then, the global error is above 1."""
     assert global_error(controlled(p, 1e-1)) > 1

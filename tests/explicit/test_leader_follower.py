@@ -7,7 +7,7 @@ from examples.two_mass.study import engine, global_error, known_past, with_micro
 import cosolve as cs
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-11")
 @pytest.mark.parametrize("p", range(4))
 def test_it_is_gauss_seidel_with_the_master_step(p: int) -> None:

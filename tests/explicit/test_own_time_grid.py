@@ -45,7 +45,8 @@ def test_overshoot_keeps_the_order(p: int) -> None:
 
 
 @pytest.mark.covers("SC-20")
-@pytest.mark.parametrize("p", quick([1, 2, 3], 2))
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [1, 2, 3])
 def test_back_interpolation_of_lower_degree_costs_order(p: int) -> None:
     """Degree p - 1 falls to order p (reached from above, hence the wider margin) and is less accurate."""
     steps = (1e-5, 5e-6, 2.5e-6)

@@ -10,7 +10,7 @@ import cosolve as cs
 METHODS = [cs.Jacobi(2), cs.GaussSeidel(2), cs.SemiImplicit(1), cs.Implicit(1)]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.covers("SC-24")
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.label)
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ CAREFUL = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("SC-13")
 @pytest.mark.parametrize("p", CAREFUL)
 def test_master_slave_start_table(p: int) -> None:

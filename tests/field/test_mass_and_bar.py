@@ -76,6 +76,7 @@ def test_penalty_error_is_inverse_to_its_stiffness() -> None:
     assert cs.slope(stiffness, errors) == pytest.approx(-1.0, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-29")
 def test_penalty_run_follows_the_penalty_model() -> None:
     """The run with the penalty element is near the exact motion with that spring, not near the rigid one."""

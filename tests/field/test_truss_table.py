@@ -68,7 +68,7 @@ def test_residual_history_of_the_basic_method() -> None:
         assert norms[-1] < 1e-10 <= norms[-2]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("IJ-23")
 @pytest.mark.parametrize(
     ("label", "count"),

@@ -76,7 +76,8 @@ def test_a_wrong_key_and_a_factory_that_fails():
             cs.Remote(address, key=key).inputs  # noqa: B018
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_server_ends_with_all_its_connections(how):
     """Also those that are busy; SIGTERM is how a server in the background is ended, where Ctrl-C is ignored."""
     with _served("tests.isolated.models:hanging") as (address, key, server):

@@ -86,7 +86,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.covers("LU-44")
 @pytest.mark.parametrize("case", CASES)
 def test_errors_and_orders_of_the_table(case):
@@ -135,6 +135,7 @@ def test_repeating_the_correction_removes_the_linearisation_error():
     assert worst[1] < 1e-12
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("treatment", "correction"),
     [(BAUMGARTE_2, False), (cs.WeightedMultipliers(1, 1), False), (cs.StabilisedIndex2(), True)],

@@ -16,6 +16,7 @@ def largest_position(method):
     return max(np.abs(result["one.x"]).max(), np.abs(result["two.x"]).max())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.covers("SL-08")
 @pytest.mark.parametrize(("k", "expected"), [(0, 2.801e-3), (1, 1.038e-5), (2, 1.086e-5)])
 def test_errors(k, expected):

@@ -39,7 +39,7 @@ def same(a, b) -> bool:
     return a == b
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(VALUES)
 def test_what_is_written_comes_back(value):
     data = to_bytes({"state": value})

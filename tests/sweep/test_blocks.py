@@ -105,6 +105,7 @@ def test_block_boundaries(count) -> None:
         np.testing.assert_array_equal(alone[0], together[v])
 
 
+@pytest.mark.slow
 def test_long_runs_stay_with_simulate() -> None:
     """1000 steps, most of them in machine code of their own, at the steps of the benchmark."""
     systems = variants("feed-through", 4)

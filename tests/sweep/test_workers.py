@@ -39,6 +39,7 @@ DEEDS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("what", "how"),
     [
