@@ -83,7 +83,8 @@ class Worker:
         python = environment(where, packages, install=install)
         LOGS.mkdir(parents=True, exist_ok=True)
         self.log = LOGS / f"{name}.txt"
-        paths = [str(HERE), str(HERE.parent)] if not where else [str(HERE)]
+        root = HERE.parent  # peers in this environment are ours: of this checkout, whatever is installed
+        paths = [str(HERE)] if where else [str(HERE), str(root), str(root / "src")]
         with self.log.open("w") as said:
             self._process = subprocess.Popen(
                 [str(python), str(HERE / "peers" / f"{name}.py")],
