@@ -24,7 +24,7 @@ from cosolve.errors import SetupError
 from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import problem, suggest
 from cosolve.method import ConstraintTreatment, Method
-from cosolve.run.startup import KnownHistory, LeaderFollowerStart, RisingDegree, Startup
+from cosolve.run.startup import GradedStart, KnownHistory, LeaderFollowerStart, RisingDegree, Startup
 from cosolve.stepsize import Adaptive
 
 Given = str | Mapping[str, Any]
@@ -42,7 +42,7 @@ def _kebab(name: str) -> str:
 METHODS = _exported(cosolve.method, Method)
 CORRECTORS = _exported(cosolve.corrector, Corrector)
 TREATMENTS = _exported(cosolve.method, ConstraintTreatment)
-STARTUPS = {_kebab(c.__name__): c for c in (RisingDegree, KnownHistory, LeaderFollowerStart)}
+STARTUPS = {_kebab(c.__name__): c for c in (GradedStart, RisingDegree, KnownHistory, LeaderFollowerStart)}
 
 
 def method(given: Given, folder: Path = Path()) -> Method:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -14,19 +15,23 @@ from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.snapshot import Snapshot, description
-from cosolve.run.startup import RisingDegree, Startup
+from cosolve.run.startup import Startup, default_start, whole_only
 from cosolve.signal import History
-from cosolve.stepsize.sequence import Uniform, Windows
+from cosolve.stepsize.graded import ends, lengths
+from cosolve.stepsize.sequence import Piece, Uniform, Windows
 from cosolve.subsystem.base import has_capability
 
 #: A step this much shorter than usual is no support point of an extrapolation.
 _SLIVER = 1e-6
+
+#: A variable that changed by more than this (relative) in a macro step has moved.
+_MOVED = 1e-6
 
 
 class Core:
@@ -46,7 +51,7 @@ class Core:
         stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
-        self.method, self.startup, self.windows = method, startup or RisingDegree(), windows
+        self.method, self.startup, self.windows = method, startup or default_start(method), windows
         self.crew = Crew(self.plan, workers)
         if stop_at_events:
             self._refuse_no_stops()
@@ -60,6 +65,8 @@ class Core:
         self._t_start = np.nan
         self._step: MacroStep
         self._next_change = 0
+        #: how often a macro step without a past is halved for its first piece, and why that is not done here
+        self._halvings, self.start_note = 0, ""
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -94,6 +101,27 @@ class Core:
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
+        self._plan_first_step()
+
+    def _plan_first_step(self) -> None:
+        """Whether macro steps without a past are crossed in pieces, and why not."""
+        plan, self.start_note = self.plan, ""
+        self._halvings = self.startup.halvings(self.method) if isinstance(self.windows, Uniform) else 0
+        if not self._halvings:
+            return
+        why = whole_only(plan)
+        if not why and plan.constraints:
+            why = "there are constraints"
+        elif not why and not plan.explicit and self.crew.undetermined(self.windows.t, self.y, self.z).any():
+            why = "unknowns of the equations have no value of their own at the start"
+        self._cross_whole(why)
+
+    def _cross_whole(self, why: str) -> None:
+        """Take the first macro step in one piece, for this reason."""
+        if why:
+            order = 2 if self.method.lags else 3
+            self._halvings = 0
+            self.start_note = f"the first macro step was crossed in one piece, which limits the order to {order}: {why}"
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -101,8 +129,74 @@ class Core:
         Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
         can go back to cross it up to there only.
         """
-        windows, crew, watch = self.windows, self.crew, self.crew.watch
-        judge, anew, limit = windows.judge, True, self._changed(limit)
+        limit = self._changed(limit)
+        if not self._halvings or self.history.steps:
+            return self._cross(self.windows, H, limit)
+        try:
+            return self._cross_in_pieces(self.windows.propose(H, limit))
+        except SimulationError as error:
+            if self.t != self._t_start:
+                raise
+            self.start(self._t_start)
+            self._cross_whole(f"in pieces it failed ({error})")
+        return self._cross(self.windows, H, self._changed(limit))
+
+    def _cross_in_pieces(self, whole: Window) -> Outcome:
+        """A macro step without a past, in pieces that begin very short; the last one is what the history goes on from.
+
+        Everything that happens in a macro step may happen in a piece of one, such as an event that ends it.
+        """
+        begun, count = self.z, self._halvings
+        points = zip(ends(whole.t0, whole.H, whole.t1, count), lengths(whole.H, count), strict=True)
+        t, taken = whole.t0, []
+        for t1, length in points:
+            piece = Piece(Window(t, t1, length), whole.H)
+            taken.append(self._cross(piece, None, inf))
+            t = piece.t
+            if t < t1 or not self.history.steps or self.ended is not None:  # an event, or the end of the run
+                break
+        last = taken[-1]
+        stopped = t < whole.t1
+        window = Window(whole.t0, t, t - whole.t0) if stopped else whole
+        (self.windows.judge_cut if stopped else self.windows.judge)(window, last)
+        if self._is_sampled(begun):
+            self.history = History(begun, depth=self.method.depth)
+            self.history.push(last.z, window.H)
+        if isinstance(self._step, Machine):
+            self._step.renew()  # Jacobians and the like of short pieces are of no use
+        return replace(
+            last,
+            t1=window.t1,
+            H=window.H,
+            norms=[norm for one in taken for norm in one.norms],
+            iterations=sum(one.iterations for one in taken),
+            rejected=sum(one.rejected for one in taken),
+            converged=all(one.converged for one in taken),
+            residual=max(one.residual for one in taken),
+        )
+
+    def _is_sampled(self, begun: Vector) -> bool:
+        """True when some variable stood still in a piece and moved in others: not a smooth signal to be extrapolated.
+
+        That is how a solver shows itself that has steps of its own inside, longer than the pieces.
+        """
+        values = self.history.values
+        moved = np.abs(values[0] - begun) > _MOVED * np.maximum(np.abs(values[0]), np.abs(begun))
+        still = np.zeros(len(begun), dtype=bool)
+        for newer, older in pairwise(values):
+            still |= newer == older
+        found = np.flatnonzero(moved & still)
+        if len(found) and not self.start_note:
+            self.start_note = (
+                f"'{self.plan.z_labels[found[0]]}' does not follow the short pieces of the first macro step (a solver "
+                f"with longer steps of its own, or an event), which may limit the order to {2 if self.method.lags else 3}"
+            )
+        return bool(len(found))
+
+    def _cross(self, windows: Windows, H: float | None, limit: float) -> Outcome:
+        """The next step of a sequence, repeated until it is accepted."""
+        crew, watch = self.crew, self.crew.watch
+        judge, anew = windows.judge, True
         while True:
             window = windows.propose(H, limit)
             if anew:

@@ -376,6 +376,7 @@ class _Run:
         if self.pace is not None:
             self.pace.note(self.stats)
         self.stats.retried = crew.retried()
+        self.stats.startup = self.core.start_note
         if crew.watch is not None:
             self.stats.events = crew.watch.stops
         self.stats.rejected = self.core.rejected

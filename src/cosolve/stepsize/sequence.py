@@ -186,6 +186,26 @@ class Uniform(Windows):
         self._inside = self._clock.time(self._n) + CLOSE * self._H < self.t < self.t_end
 
 
+class Piece(Windows):
+    """One step, a piece of a macro step; `usual` is the length of that."""
+
+    def __init__(self, window: Window, usual: float) -> None:
+        self._window, self._usual, self.t, self.t_end = window, usual, window.t0, window.t1
+        self.first_step = window.H
+
+    @property
+    def usual(self) -> float:
+        return self._usual
+
+    def propose(self, H: float | None = None, limit: float = inf) -> Window:
+        whole = self._window
+        return whole if limit >= whole.t1 else Window(whole.t0, limit, limit - whole.t0)
+
+    def judge(self, window: Window, outcome: Outcome) -> float | None:
+        self.t = window.t1
+        return nan
+
+
 class Followed(Windows):
     """The method ends each step itself, at most `H_max` on (where there is a limit)."""
 
