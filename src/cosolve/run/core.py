@@ -23,7 +23,7 @@ from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start, whole_only
 from cosolve.signal import History
-from cosolve.stepsize.graded import ends, lengths
+from cosolve.stepsize.graded import ends, lengths, own_order
 from cosolve.stepsize.sequence import Piece, Uniform, Windows
 from cosolve.subsystem.base import has_capability
 
@@ -98,6 +98,7 @@ class Core:
         self.y, self.z = self.crew.start(t_start)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
+        self.windows.begin(self.z)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
@@ -119,9 +120,8 @@ class Core:
     def _cross_whole(self, why: str) -> None:
         """Take the first macro step in one piece, for this reason."""
         if why:
-            order = 2 if self.method.lags else 3
-            self._halvings = 0
-            self.start_note = f"the first macro step was crossed in one piece, which limits the order to {order}: {why}"
+            self._halvings, most = 0, own_order(self.method)
+            self.start_note = f"the first macro step was crossed in one piece, which limits the order to {most}: {why}"
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -146,10 +146,9 @@ class Core:
 
         Everything that happens in a macro step may happen in a piece of one, such as an event that ends it.
         """
-        begun, count = self.z, self._halvings
-        points = zip(ends(whole.t0, whole.H, whole.t1, count), lengths(whole.H, count), strict=True)
+        begun, pieces = self.z, lengths(whole.t0, whole.H, self._halvings)
         t, taken = whole.t0, []
-        for t1, length in points:
+        for t1, length in zip(ends(whole.t0, whole.t1, pieces), pieces, strict=True):
             piece = Piece(Window(t, t1, length), whole.H)
             taken.append(self._cross(piece, None, inf))
             t = piece.t
@@ -189,7 +188,7 @@ class Core:
         if len(found) and not self.start_note:
             self.start_note = (
                 f"'{self.plan.z_labels[found[0]]}' does not follow the short pieces of the first macro step (a solver "
-                f"with longer steps of its own, or an event), which may limit the order to {2 if self.method.lags else 3}"
+                f"with longer steps of its own, or an event), which may limit the order to {own_order(self.method)}"
             )
         return bool(len(found))
 
@@ -217,6 +216,8 @@ class Core:
                 H, anew = None, True
             self._go_back()  # the windows offer a shorter one next
             self.rejected += 1
+            if windows.stuck and self.method.lags:
+                self._exchange_again()
         crew.saved = None
         if watch is not None:
             watch.states = {}  # an FMU must not think that somebody goes back so far
@@ -233,6 +234,15 @@ class Core:
         self.y, self.z = outcome.y, outcome.z
         crew.to_time(outcome.t1)
         return outcome
+
+    def _exchange_again(self) -> None:
+        """Let outputs that react to inputs at once agree with the inputs at the start of the step.
+
+        Explicit methods take them as they were computed, with extrapolated inputs. That error belongs to the step
+        before; left in the history it would be met by every attempt at this step, however short.
+        """
+        if not any(subsystem.overshoots for subsystem in self.plan.subsystems):
+            _, self.history.values[0] = self.crew.settle(self.t, self.y, self.z)
 
     def _begin_step(self, window: Window) -> None:
         """Save what may be needed to cross the step again."""

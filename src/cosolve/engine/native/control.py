@@ -22,7 +22,7 @@ class ControlledChunks:
         self.chunks, self.windows = chunks, windows
         control = windows.control
         atol = control.rtol if control.atol is None else control.atol
-        self._tolerances = np.array([control.rtol, atol])
+        self._tolerances = np.array([control.rtol, atol, float(control.weights == "largest")])
         self._numbers = control.numbers
         if not isinstance(windows.clock, TickClock):
             chunks.reason = "a run without an end takes its controlled steps in the readable engine"
@@ -65,7 +65,7 @@ class ControlledChunks:
         R, counts = np.empty(count), np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
-        rejected_before = core.rejected
+        rejected_before, largest = core.rejected, windows.largest.copy()
         for native in chunks.natives:
             native.enter()
         assert method.script is not None
@@ -73,7 +73,8 @@ class ControlledChunks:
             done = int(
                 loop("controlled_steps", chunks.bound)(
                     *(chunks.wiring.address, chunks.bound.options, method.script.guess, values, steps, state),
-                    *(self._tolerances, self._numbers, plan.z_nominal, windows.may_reject, rows, Y, Z, R, counts),
+                    *(self._tolerances, self._numbers, plan.z_nominal, largest, windows.may_reject),
+                    *(rows, Y, Z, R, counts),
                 )
             )
         finally:
@@ -88,6 +89,7 @@ class ControlledChunks:
         chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
         core.rejected = rejected_before + int(chunk.total("rejected"))
+        windows.largest = largest
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
         core.stand(chunk.y[-1].copy(), list(values), list(steps))
         return chunk
