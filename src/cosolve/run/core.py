@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from typing import Any
 
@@ -23,7 +23,7 @@ from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start, whole_only
 from cosolve.signal import History
-from cosolve.stepsize.graded import ends, lengths, own_order
+from cosolve.stepsize.graded import Grading, own_order
 from cosolve.stepsize.sequence import Piece, Uniform, Windows
 from cosolve.subsystem.base import has_capability
 
@@ -65,8 +65,8 @@ class Core:
         self._t_start = np.nan
         self._step: MacroStep
         self._next_change = 0
-        #: how often a macro step without a past is halved for its first piece, and why that is not done here
-        self._halvings, self.start_note = 0, ""
+        #: the pieces of the first macro steps, and why there are none
+        self._grading, self.start_note = Grading(), ""
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -107,8 +107,8 @@ class Core:
     def _plan_first_step(self) -> None:
         """Whether macro steps without a past are crossed in pieces, and why not."""
         plan, self.start_note = self.plan, ""
-        self._halvings = self.startup.halvings(self.method) if isinstance(self.windows, Uniform) else 0
-        if not self._halvings:
+        self._grading = self.startup.grading(self.method) if isinstance(self.windows, Uniform) else Grading()
+        if not self._grading.halvings:
             return
         why = whole_only(plan)
         if not why and plan.constraints:
@@ -120,7 +120,7 @@ class Core:
     def _cross_whole(self, why: str) -> None:
         """Take the first macro step in one piece, for this reason."""
         if why:
-            self._halvings, most = 0, own_order(self.method)
+            self._grading, most = Grading(), own_order(self.method)
             self.start_note = f"the first macro step was crossed in one piece, which limits the order to {most}: {why}"
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
@@ -129,11 +129,15 @@ class Core:
         Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
         can go back to cross it up to there only.
         """
-        limit = self._changed(limit)
-        if not self._halvings or self.history.steps:
+        limit, steps = self._changed(limit), self.history.steps
+        if not self._grading.halvings or (steps and steps[0] > 0.3 * self.windows.usual):
+            return self._cross(self.windows, H, limit)
+        window = self.windows.propose(H, limit)
+        pieces = self._grading.pieces(window.t0, window.H, steps)
+        if len(pieces) == 1:
             return self._cross(self.windows, H, limit)
         try:
-            return self._cross_in_pieces(self.windows.propose(H, limit))
+            return self._cross_in_pieces(window, pieces)
         except SimulationError as error:
             if self.t != self._t_start:
                 raise
@@ -141,26 +145,25 @@ class Core:
             self._cross_whole(f"in pieces it failed ({error})")
         return self._cross(self.windows, H, self._changed(limit))
 
-    def _cross_in_pieces(self, whole: Window) -> Outcome:
-        """A macro step without a past, in pieces that begin very short; the last one is what the history goes on from.
+    def _cross_in_pieces(self, whole: Window, pieces: list[float]) -> Outcome:
+        """A macro step in pieces, all of which the history goes on from; only its end is a macro point.
 
         Everything that happens in a macro step may happen in a piece of one, such as an event that ends it.
         """
-        begun, pieces = self.z, lengths(whole.t0, whole.H, self._halvings)
-        t, taken = whole.t0, []
-        for t1, length in zip(ends(whole.t0, whole.t1, pieces), pieces, strict=True):
+        begun, fresh, taken = self.z, not self.history.steps, []
+        t, ends = whole.t0, [*(whole.t0 + part for part in accumulate(pieces[:-1])), whole.t1]
+        for t1, length in zip(ends, pieces, strict=True):
             piece = Piece(Window(t, t1, length), whole.H)
             taken.append(self._cross(piece, None, inf))
             t = piece.t
             if t < t1 or not self.history.steps or self.ended is not None:  # an event, or the end of the run
                 break
-        last = taken[-1]
-        stopped = t < whole.t1
+        last, stopped = taken[-1], t < whole.t1
         window = Window(whole.t0, t, t - whole.t0) if stopped else whole
-        (self.windows.judge_cut if stopped else self.windows.judge)(window, last)
-        if self._is_sampled(begun):
+        if fresh and self.history.steps and self._is_sampled(begun, taken):
             self.history = History(begun, depth=self.method.depth)
             self.history.push(last.z, window.H)
+        (self.windows.judge_cut if stopped else self.windows.judge)(window, last)
         if isinstance(self._step, Machine):
             self._step.renew()  # Jacobians and the like of short pieces are of no use
         return replace(
@@ -174,15 +177,19 @@ class Core:
             residual=max(one.residual for one in taken),
         )
 
-    def _is_sampled(self, begun: Vector) -> bool:
+    def _is_sampled(self, begun: Vector, taken: list[Outcome]) -> bool:
         """True when some variable stood still in a piece and moved in others: not a smooth signal to be extrapolated.
 
-        That is how a solver shows itself that has steps of its own inside, longer than the pieces.
+        That is how a solver shows itself that has steps of its own inside, longer than the pieces. In the first eighth
+        of the macro step a smooth variable may have too little to do to be seen.
         """
-        values = self.history.values
-        moved = np.abs(values[0] - begun) > _MOVED * np.maximum(np.abs(values[0]), np.abs(begun))
+        last = taken[-1]
+        assert last.t1 is not None
+        early = self.t + 0.1 * (last.t1 - self.t)
+        values = [one.z for one in taken if one.t1 is not None and one.t1 >= early]
+        moved = np.abs(last.z - begun) > _MOVED * np.maximum(np.abs(last.z), np.abs(begun))
         still = np.zeros(len(begun), dtype=bool)
-        for newer, older in pairwise(values):
+        for older, newer in pairwise(values):
             still |= newer == older
         found = np.flatnonzero(moved & still)
         if len(found) and not self.start_note:

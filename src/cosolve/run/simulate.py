@@ -11,7 +11,7 @@ import numpy as np
 
 from cosolve.engine.native import Chunk, Chunks
 from cosolve.engine.readable.loops import first_loop
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method import Method, Outcome
@@ -60,6 +60,7 @@ def simulate(
     save_state: str | Path | None = None,
     pace: float | Pace | None = None,
     stop_at_events: bool = False,
+    max_steps: int | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -80,6 +81,9 @@ def simulate(
     so that all others see it at once; the run then goes on to the next point of the grid. Who has crossed the step
     already must be able to go back.
 
+    `max_steps` ends a run that would take more macro steps than that, with a `StepSizeError`: for error-controlled
+    steps, whose number nobody knows before.
+
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
     has it as `result`.
@@ -98,6 +102,8 @@ def simulate(
     """
     if not isinstance(every, (int, np.integer)) or isinstance(every, bool) or every < 1:
         raise SetupError(f"every must be a whole number of at least 1, not {every!r}")
+    if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or max_steps < 1 or max_steps is True):
+        raise SetupError(f"max_steps must be a whole number of at least 1, or None, not {max_steps!r}")
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
     t_first = t_start
@@ -115,6 +121,7 @@ def simulate(
     selection = Selection(plan, record)
     recorder = make_recorder(selection, plan.names, save, meta)
     run = _Run(core, recorder, selection, every, progress, compiled if timing is None else False, timing)
+    run.max_steps = max_steps
     return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
 
 
@@ -135,6 +142,7 @@ class _Run:
         self.core, self.recorder, self.every, self.progress = core, recorder, every, progress
         self.selection = selection
         self.stats = Stats()
+        self.max_steps: int | None = None
         self.monitor: GrowthMonitor | None = None
         self.still: Stillness
         self._residuals = 0.0
@@ -249,6 +257,7 @@ class _Run:
             pace.begin(core.t)
         shown = written = perf_counter()
         while not core.done:
+            self._refuse_more()
             chunk = None if chunks is None else self._compiled(chunks)
             if chunk is not None:
                 calls, _, rejected = rows.totals
@@ -290,6 +299,16 @@ class _Run:
                 self.progress((core.t - t_start) / span)
                 shown = perf_counter()
 
+    def _refuse_more(self) -> None:
+        """Raise when the run has taken all the steps that it may."""
+        core, most = self.core, self.max_steps
+        if most is not None and self.stats.steps >= most:
+            raise StepSizeError(
+                f"the run has taken its max_steps = {most} macro steps and stands at t = {core.t:.9g} of "
+                f"{core.windows.t_end:.9g}; allow more, take longer steps or a looser rtol, or another method",
+                time=core.t,
+            )
+
     def _write(self) -> None:
         """Hand the rows gathered so far to the recorder."""
         if len(self.rows):
@@ -308,6 +327,8 @@ class _Run:
         """As many steps as compiled code takes at once."""
         if chunks.reason is None:
             self._write()  # the rows of the chunk come after those gathered so far
+        if self.max_steps is not None:
+            chunks.left = self.max_steps - self.stats.steps
         began = perf_counter()
         chunk = chunks.take(self.recorder.room if self.every == 1 and self.selection.everything else None)
         if self.compiled and chunks.reason is not None:

@@ -2,7 +2,8 @@
 
 `GradedStart` crosses the first macro step in pieces that begin very short, which keeps the order of the method;
 `RisingDegree` begins with degree 0 and raises it as macro points accumulate; `LeaderFollowerStart` crosses the first
-macro steps with small leader/follower steps and then has a full history; `KnownHistory` takes past values from the user.
+macro steps with small leader/follower steps and then has a full history; `KnownHistory` takes past values from the
+user.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cosolve.method.base import Method
 from cosolve.method.explicit import LeaderFollower
 from cosolve.method.step import MacroStep, Outcome, Remembering, Window
 from cosolve.signal import History
-from cosolve.stepsize.graded import halvings
+from cosolve.stepsize.graded import Grading, grading
 from cosolve.subsystem.base import has_capability
 
 _LARGEST_RATIO = 2**20
@@ -45,9 +46,9 @@ class Startup:
         """The method's own step from the beginning."""
         return step
 
-    def halvings(self, method: Method) -> int:
-        """How many times a macro step without a past is halved to get its first piece; 0 leaves it whole."""
-        return 0
+    def grading(self, method: Method) -> Grading:
+        """The pieces in which the first macro steps are crossed; here whole ones."""
+        return Grading()
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,11 @@ class GradedStart(Startup):
     """Cross the first macro step in pieces `H/R, H/R, 2H/R, ..., H/2`, with one more support point each (the default).
 
     Then methods have their order without a known past. `ratio` is `R`, a power of two; without it, what the degree
-    asks for: `4^(degree + 1)` for explicit methods from degree 2 on, `4^(degree - 1)` for the others from degree 3 on,
-    and nothing below, where nothing is lost. Results hold the macro points only. Error-controlled steps grade
-    themselves. Where a subsystem cannot be stopped inside a macro step, or refuses the short pieces, the run begins as
-    with `RisingDegree`, and `result.stats` says so; systems with constraints begin that way too.
+    asks for: from 64 on for explicit methods of degree 2 and more, from 16 on for the others of degree 3 and more, and
+    nothing below, where nothing is lost. Explicit methods of degree 3 and more take every length twice. Results hold
+    the macro points only. Error-controlled steps grade themselves. Where a subsystem cannot be stopped inside a macro
+    step, or refuses the short pieces, the run begins as with `RisingDegree`, and `result.stats` says so; systems with
+    constraints begin that way too.
 
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
@@ -91,11 +93,11 @@ class GradedStart(Startup):
                 f"GradedStart: ratio must be a power of two from 2 to {_LARGEST_RATIO} (64, say), not {given!r}"
             )
 
-    def halvings(self, method: Method) -> int:
-        """How many times a macro step without a past is halved to get its first piece; 0 leaves it whole."""
+    def grading(self, method: Method) -> Grading:
+        """The pieces in which the first macro steps are crossed."""
         if self.ratio is None or method.script is None or method.chooses_step:
-            return halvings(method)
-        return int(self.ratio).bit_length() - 1 if method.degree else 0
+            return grading(method)
+        return Grading(int(self.ratio).bit_length() - 1, grading(method).twice) if method.degree else Grading()
 
 
 def default_start(method: Method) -> Startup:
@@ -105,7 +107,7 @@ def default_start(method: Method) -> Startup:
     >>> default_start(cs.Jacobi(1)), default_start(cs.Jacobi(2))
     (RisingDegree(), GradedStart(ratio=None))
     """
-    return GradedStart() if halvings(method) else RisingDegree()
+    return GradedStart() if grading(method).halvings else RisingDegree()
 
 
 def whole_only(plan: Plan) -> str:

@@ -250,7 +250,7 @@ class Controlled(Windows):
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
         self.control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
         if control.H_init is None and t_end < inf:
-            # a first step that is too long is repeated; where it cannot be, its error, about H^2, must fit the tolerance
+            # too long a first step is repeated; where it cannot be, its error, about H^2, must fit the tolerance
             share = 1e-4 if may_reject else min(1e-4, 3e-3 * control.rtol**0.5)
             guess = share * (t_end - t_start)
         elif control.H_init is None:

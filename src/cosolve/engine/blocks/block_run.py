@@ -32,7 +32,7 @@ from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.result import find_channel
 from cosolve.stepsize import UniformClock
-from cosolve.stepsize.graded import halvings, lengths
+from cosolve.stepsize.graded import grading
 
 _CHECK_EVERY = 128  # steps between two looks for values that are not finite
 _WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
@@ -130,19 +130,21 @@ class BlockRun:
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
         written: dict[tuple[float, tuple[float, ...]], Any] = {}
         programs: dict[tuple[Any, int, bool, bool], int] = {}
-        # the first macro step may be crossed in pieces, which are steps like others of which nothing is kept
-        pieces = lengths(self.clock.t_start, self.clock.step(0), halvings(method))
-        self.extra = len(pieces) - 1
-        kept = np.concatenate([np.zeros(self.extra, dtype=bool), kept])
+        # the first macro steps may be crossed in pieces, which are steps like others of which nothing is kept
+        opening, counts = self._opening()
+        self.extra = len(opening) - len(counts)
+        #: the macro step that each step belongs to
+        self.macro = np.concatenate([np.repeat(np.arange(len(counts)), counts), np.arange(len(counts), count)])
+        kept = kept[self.macro] & (np.diff(self.macro, append=count) > 0)
         count += self.extra
-        steady = self.extra + back + (self.extra > 0)  # the first step that comes after equal ones only
+        steady = len(opening) + back if self.extra else back  # the first step that comes after equal ones only
         s = np.arange(count)
         last = s == count - 1
         alike = ((np.minimum(s, steady) * registers.turns + s % registers.turns) * 2 + kept) * 2 + last
         _, firsts, kinds = np.unique(alike, return_index=True, return_inverse=True)
         made = []
         for first in map(int, firsts):
-            H, past = self._length(pieces, first), self._past(pieces, first, back)
+            H, past = self._length(opening, first), self._past(opening, first, back)
             phase = first % registers.turns
             if (H, past) not in written:
                 written[H, past] = writer.write(self._ahead(H, past), sums)
@@ -170,13 +172,24 @@ class BlockRun:
             [[*given, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
         )
 
-    def _length(self, pieces: list[float], s: int) -> float:
-        """Length of step `s`, counted in pieces at first."""
-        return pieces[s] if s < len(pieces) else self.clock.step(s - self.extra)
+    def _opening(self) -> tuple[list[float], list[int]]:
+        """Lengths of the first steps, and how many of them are in each macro step."""
+        found: list[float] = []
+        counts = []
+        graded, clock = grading(self.method), self.clock
+        for n in range(min(2, clock.count)):
+            pieces = graded.pieces(clock.time(n), clock.step(n), found[::-1])
+            found += pieces
+            counts.append(len(pieces))
+        return found, counts
 
-    def _past(self, pieces: list[float], s: int, back: int) -> tuple[float, ...]:
+    def _length(self, opening: list[float], s: int) -> float:
+        """Length of step `s`."""
+        return opening[s] if s < len(opening) else self.clock.step(s - self.extra)
+
+    def _past(self, opening: list[float], s: int, back: int) -> tuple[float, ...]:
         """Lengths of the steps before step `s`, the newest first, as far as they matter."""
-        return tuple(self._length(pieces, k) for k in range(s - 1, max(-1, s - 1 - back), -1))
+        return tuple(self._length(opening, k) for k in range(s - 1, max(-1, s - 1 - back), -1))
 
     def _take_together(self, notes: Notes, depth: list[int], steady: int) -> None:
         """Ordinary steps of which nothing is kept go through machine code, up to the next look."""

@@ -58,7 +58,8 @@ class ControlledChunks:
         clock = windows.clock
         assert isinstance(clock, TickClock)
         previous = np.nan if windows.previous is None else windows.previous
-        state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous])
+        stuck = 0.0 if method.lags else -1.0
+        state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous, stuck])
         values = np.array(history.values[: method.depth + 1])
         steps = np.array(history.steps[: method.depth])
         rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
@@ -82,7 +83,7 @@ class ControlledChunks:
                 native.leave()
         del kept
         if not done:
-            chunks.note_failure(count > 0)
+            chunks.note_failure(count > 0 and state[5] <= 0.0)
             return None
         chunks.note_failure(False)
         rows = rows[:done]

@@ -144,8 +144,9 @@ def controlled_steps(
 ):
     """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
 
-    `clock`: start, end, tick, proposed length, last error (NaN: none). `tolerances`: rtol, atol, and whether `largest`
-    follows the coupling variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
+    `clock`: start, end, tick, proposed length, last error (NaN: none), and 1 in the end where shorter steps do not help
+    (given as -1 where nobody wants to know). `tolerances`: rtol, atol, and whether `largest` follows the coupling
+    variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
     """
     return _controlled_steps(
         w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
@@ -184,7 +185,8 @@ def _controlled_steps(
             shorter = _shorter_length(length, error, order, numbers)
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong
-            if _is_no_gain(length, error, before, error_before):
+            if clock[5] >= 0.0 and _is_no_gain(length, error, before, error_before):
+                clock[5] = 1.0
                 return s  # the readable engine looks for what was wrong before the step
             if not length > 0.5 * before:  # NaN: the first attempt
                 before, error_before = length, error
