@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, pairwise
 from math import inf
 from typing import Any
 
@@ -15,23 +14,20 @@ from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError, SimulationError
+from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
+from cosolve.run.opening import Opening
 from cosolve.run.snapshot import Snapshot, description
-from cosolve.run.startup import Startup, default_start, whole_only
+from cosolve.run.startup import Startup, default_start
 from cosolve.signal import History
-from cosolve.stepsize.graded import Grading, own_order
-from cosolve.stepsize.sequence import Piece, Uniform, Windows
+from cosolve.stepsize.sequence import Uniform, Windows
 from cosolve.subsystem.base import has_capability
 
 #: A step this much shorter than usual is no support point of an extrapolation.
 _SLIVER = 1e-6
-
-#: A variable that changed by more than this (relative) in a macro step has moved.
-_MOVED = 1e-6
 
 
 class Core:
@@ -62,11 +58,10 @@ class Core:
         #: who asked for the end of the run, and whether that left a macro step half crossed
         self.ended: EndOfSimulation | None = None
         self.inside_step = False
-        self._t_start = np.nan
+        self.t_start = np.nan
         self._step: MacroStep
         self._next_change = 0
-        #: the pieces of the first macro steps, and why there are none
-        self._grading, self.start_note = Grading(), ""
+        self.opening = Opening(self)
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -91,7 +86,7 @@ class Core:
 
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
-        self._t_start, self.ended, self.inside_step = t_start, None, False
+        self.t_start, self.ended, self.inside_step = t_start, None, False
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
@@ -102,26 +97,7 @@ class Core:
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
-        self._plan_first_step()
-
-    def _plan_first_step(self) -> None:
-        """Whether macro steps without a past are crossed in pieces, and why not."""
-        plan, self.start_note = self.plan, ""
-        self._grading = self.startup.grading(self.method) if isinstance(self.windows, Uniform) else Grading()
-        if not self._grading.halvings:
-            return
-        why = whole_only(plan)
-        if not why and plan.constraints:
-            why = "there are constraints"
-        elif not why and not plan.explicit and self.crew.undetermined(self.windows.t, self.y, self.z).any():
-            why = "unknowns of the equations have no value of their own at the start"
-        self._cross_whole(why)
-
-    def _cross_whole(self, why: str) -> None:
-        """Take the first macro step in one piece, for this reason."""
-        if why:
-            self._grading, most = Grading(), own_order(self.method)
-            self.start_note = f"the first macro step was crossed in one piece, which limits the order to {most}: {why}"
+        self.opening.plan()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -129,77 +105,15 @@ class Core:
         Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
         can go back to cross it up to there only.
         """
-        limit, steps = self._changed(limit), self.history.steps
-        if not self._grading.halvings or (steps and steps[0] > 0.3 * self.windows.usual):
-            return self._cross(self.windows, H, limit)
-        window = self.windows.propose(H, limit)
-        pieces = self._grading.pieces(window.t0, window.H, steps)
-        if len(pieces) == 1:
-            return self._cross(self.windows, H, limit)
-        try:
-            return self._cross_in_pieces(window, pieces)
-        except SimulationError as error:
-            if self.t != self._t_start:
-                raise
-            self.start(self._t_start)
-            self._cross_whole(f"in pieces it failed ({error})")
-        return self._cross(self.windows, H, self._changed(limit))
+        limit = self._changed(limit)
+        if self.opening.graded:
+            outcome = self.opening.cross(H, limit)
+            if outcome is not None:
+                return outcome
+            limit = self._changed(limit)  # the run may have started anew
+        return self.advance(self.windows, H, limit)
 
-    def _cross_in_pieces(self, whole: Window, pieces: list[float]) -> Outcome:
-        """A macro step in pieces, all of which the history goes on from; only its end is a macro point.
-
-        Everything that happens in a macro step may happen in a piece of one, such as an event that ends it.
-        """
-        begun, fresh, taken = self.z, not self.history.steps, []
-        t, ends = whole.t0, [*(whole.t0 + part for part in accumulate(pieces[:-1])), whole.t1]
-        for t1, length in zip(ends, pieces, strict=True):
-            piece = Piece(Window(t, t1, length), whole.H)
-            taken.append(self._cross(piece, None, inf))
-            t = piece.t
-            if t < t1 or not self.history.steps or self.ended is not None:  # an event, or the end of the run
-                break
-        last, stopped = taken[-1], t < whole.t1
-        window = Window(whole.t0, t, t - whole.t0) if stopped else whole
-        if fresh and self.history.steps and self._is_sampled(begun, taken):
-            self.history = History(begun, depth=self.method.depth)
-            self.history.push(last.z, window.H)
-        (self.windows.judge_cut if stopped else self.windows.judge)(window, last)
-        if isinstance(self._step, Machine):
-            self._step.renew()  # Jacobians and the like of short pieces are of no use
-        return replace(
-            last,
-            t1=window.t1,
-            H=window.H,
-            norms=[norm for one in taken for norm in one.norms],
-            iterations=sum(one.iterations for one in taken),
-            rejected=sum(one.rejected for one in taken),
-            converged=all(one.converged for one in taken),
-            residual=max(one.residual for one in taken),
-        )
-
-    def _is_sampled(self, begun: Vector, taken: list[Outcome]) -> bool:
-        """True when some variable stood still in a piece and moved in others: not a smooth signal to be extrapolated.
-
-        That is how a solver shows itself that has steps of its own inside, longer than the pieces. In the first eighth
-        of the macro step a smooth variable may have too little to do to be seen.
-        """
-        last = taken[-1]
-        assert last.t1 is not None
-        early = self.t + 0.1 * (last.t1 - self.t)
-        values = [one.z for one in taken if one.t1 is not None and one.t1 >= early]
-        moved = np.abs(last.z - begun) > _MOVED * np.maximum(np.abs(last.z), np.abs(begun))
-        still = np.zeros(len(begun), dtype=bool)
-        for older, newer in pairwise(values):
-            still |= newer == older
-        found = np.flatnonzero(moved & still)
-        if len(found) and not self.start_note:
-            self.start_note = (
-                f"'{self.plan.z_labels[found[0]]}' does not follow the short pieces of the first macro step (a solver "
-                f"with longer steps of its own, or an event), which may limit the order to {own_order(self.method)}"
-            )
-        return bool(len(found))
-
-    def _cross(self, windows: Windows, H: float | None, limit: float) -> Outcome:
+    def advance(self, windows: Windows, H: float | None, limit: float) -> Outcome:
         """The next step of a sequence, repeated until it is accepted."""
         crew, watch = self.crew, self.crew.watch
         judge, anew = windows.judge, True
@@ -334,6 +248,11 @@ class Core:
     def _subsystem(self, name: str) -> Any:
         return self.plan.subsystems[self.plan.names.index(name)]
 
+    def renew(self) -> None:
+        """Let correctors forget what they have learnt: the steps that follow are of another kind."""
+        if isinstance(self._step, Machine):
+            self._step.renew()
+
     @property
     def measure(self) -> Measure:
         """The sizes of the coupling variables so far, as the readable engine keeps them."""
@@ -371,7 +290,7 @@ class Core:
         return Snapshot(
             description=description(self.plan, self.method, self.startup),
             t=self.t,
-            t_start=self._t_start,
+            t_start=self.t_start,
             y=self.y.copy(),
             z=self.z.copy(),
             history=self.history.copy(),
@@ -413,7 +332,7 @@ class Core:
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)
         self._next_change = sum(one.t < snapshot.t - 1e-9 * H for one in changes.listed)
-        self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
+        self.t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.plan.u_offset[:] = snapshot.constants
         self.crew.note_constants()

@@ -397,7 +397,7 @@ class _Run:
         if self.pace is not None:
             self.pace.note(self.stats)
         self.stats.retried = crew.retried()
-        self.stats.startup = self.core.start_note
+        self.stats.startup = self.core.opening.note
         if crew.watch is not None:
             self.stats.events = crew.watch.stops
         self.stats.rejected = self.core.rejected
