@@ -12,8 +12,8 @@ P = lu()
 METHODS = [cs.SemiImplicit, cs.Implicit]
 
 
-#: The coupling force is of the order of 1e3 N; measured against 1 N alone its zero crossings would need tiny steps (with
-#: errors in units of the newest magnitudes; the largest so far take care of that themselves).
+#: The coupling force is of the order of 1e3 N; measured against 1 N alone its zero crossings would need tiny steps
+#: (with errors in units of the newest magnitudes; the largest so far take care of that themselves).
 SIZE = 1e3
 
 
