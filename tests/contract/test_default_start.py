@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from examples.two_mass.model import lu, split
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 import cosolve as cs
+from cosolve.signal import Polynomial
 
 METHODS = {
     "Jacobi": (cs.Jacobi, 5),
@@ -148,6 +150,64 @@ def test_machine_code_and_a_saved_run_go_on_with_the_same_bits(method: cs.Method
     fast = cs.simulate(split("D/D"), **run, compiled=True)
     assert fast.stats.compiled_steps > 200
     assert np.array_equal(fast.column("y"), cs.simulate(split("D/D"), **run, compiled=False).column("y"))
+
+
+# -- after events ---
+
+
+class Kicked(cs.Linear):
+    """`x' = u + c - x`, where `c` jumps at 1/3 and at 2/3: events for the others to see."""
+
+    TIMES, LEVELS = (1 / 3, 2 / 3), (0.0, 3.0, -2.0)
+
+    def __init__(self) -> None:
+        # the level is a second state that stays, so that a crossing is exact
+        super().__init__([[-1, 1], [0, 0]], [[1], [0]], [[1, 0]], x0=[1, 0], inputs=["u"], outputs=["x"])
+
+    def start(self, t0):
+        self.passed = 0
+        return super().start(t0)
+
+    def advance_to_event(self, t0, t1, u):
+        t = self.TIMES[self.passed] if self.passed < 2 else np.inf
+        if not t0 < t <= t1:
+            return t1, self.advance(t0, t1, u), False
+        # the same inputs over a shorter step: sum of c_j (r s)^j
+        r = (t - t0) / (t1 - t0)
+        shorter = u.coefficients * r ** np.arange(len(u.coefficients))[:, np.newaxis]
+        return t, self.advance(t0, t, Polynomial(t0, t - t0, shorter)), True
+
+    def handle_event(self, t, u):
+        if self.passed < 2 and abs(t - self.TIMES[self.passed]) < 1e-9:
+            self.passed += 1
+            self.set_state(np.array([self.get_state()[0], self.LEVELS[self.passed]]))
+        return self.get_state()[:1]
+
+    def save(self):
+        return super().save(), self.passed
+
+    def restore(self, state):
+        inner, self.passed = state
+        super().restore(inner)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_the_order_survives_events(degree: int) -> None:
+    """The history begins anew at each of the two jumps, and the pieces with it; order 2 at most without them."""
+    x, A = np.array([1.0, 0.0]), np.array([[-1.0, 1.0], [3.0, -2.0]])
+    for level in Kicked.LEVELS:  # x' = A x + (c, 0) over a third each
+        rest = np.linalg.solve(A, [-level, 0.0])
+        x = rest + expm(A / 3) @ (x - rest)
+    errors = []
+    for count in (32, 64):
+        other = cs.Linear([[-2]], [[3]], [[1]], x0=[0], inputs=["u"], outputs=["x"])
+        system = cs.System({"kicked": Kicked(), "other": other})
+        system.connect("kicked.x", "other.u")
+        system.connect("other.x", "kicked.u")
+        run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree), step=1 / count, stop_at_events=True)
+        assert run.stats.events == 2
+        errors.append(np.abs([run["kicked.x"][-1] - x[0], run["other.x"][-1] - x[1]]).sum())
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(degree + 1, abs=0.25)
 
 
 # -- subsystems that cannot take short steps ---

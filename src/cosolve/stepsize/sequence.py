@@ -273,7 +273,14 @@ class Controlled(Windows):
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
         self._begin(t)
         self.proposed, self.previous = saved.get("H", self.proposed), saved.get("previous")
-        self.largest = saved.get("largest", self.largest)
+        self.largest = self._sizes(saved)
+
+    def _sizes(self, saved: dict[str, Any]) -> Vector:
+        """The sizes in a saved state, which may be from before there were any."""
+        sizes = np.array(saved.get("largest", self.largest), dtype=np.float64)
+        if sizes.shape != self._nominal.shape:
+            raise ValueError(f"it holds the sizes of {sizes.size} coupling variables")
+        return sizes
 
     def begin(self, z: Vector) -> None:
         self.largest = np.abs(z) if self.control.weights == "largest" else np.zeros(len(z))
@@ -347,7 +354,7 @@ class Controlled(Windows):
         self.first_step = saved["first"]
         self._begin(saved["origin"])
         self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
-        self.largest = saved["largest"].copy()
+        self.largest = self._sizes(saved)
 
 
 class OpenClock:
