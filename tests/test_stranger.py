@@ -139,7 +139,8 @@ def test_a_sink_may_return_nothing():
         system.set("mass.f", 0.0)
         system.connect("mass.x", "log.signal")
         result = cs.simulate(system, t_end=1.0, method=method, step=0.1)
-        assert len(logger.seen) == 10
+        points = {round(0.1 * n, 9) for n in range(1, 11)}  # besides, some saw the short pieces of a first macro step
+        assert points <= {round(t, 9) for t, _ in logger.seen}
         assert logger.seen[-1][0] == 1.0
         assert "log.signal" in result
 

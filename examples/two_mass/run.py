@@ -111,7 +111,7 @@ def jacobi_trivial_start(path: Path, use: Settings) -> Errors:
         path,
         use,
         "Jacobi, trivial start (degree 0, 1, 2, ...); local error without the first 20 steps",
-        lambda p, H: by_map(cs.Jacobi(p), H, use.t_end),
+        lambda p, H: by_map(cs.Jacobi(p), H, use.t_end, startup=cs.RisingDegree()),
         limit=cs.Jacobi,
         skip=20,
     )
@@ -227,7 +227,7 @@ def master_slave(path: Path, use: Settings) -> dict[str, np.ndarray]:
     h = 1e-6
     figure, (axes,) = _figure(1)
     found = {}
-    for label, startup, style in (("analytic start", known_past(), "o-"), ("trivial start", None, "s--")):
+    for label, startup, style in (("analytic start", known_past(), "o-"), ("trivial start", cs.RisingDegree(), "s--")):
         errors = [
             global_error(by_map(cs.GaussSeidel(p), h, use.t_short, system=with_micro_steps("ode5", h), startup=startup))
             for p in use.degrees
@@ -268,7 +268,8 @@ def error_control(path: Path, use: Settings) -> dict[int, np.ndarray]:
             if rows and rows[-1][3] < 1.002 * H_min:  # held at H_min already: a smaller tolerance changes nothing
                 rows.append((TOL, *rows[-1][1:]))
                 continue
-            control = cs.Adaptive(rtol=TOL, first_step=H_min, min_step=H_min, max_step=H_max, reject=False)
+            limits = {"first_step": H_min, "min_step": H_min, "max_step": H_max}
+            control = cs.Adaptive(rtol=TOL, **limits, reject=False, weights="newest")
             run = engine(cs.Jacobi(p), control, use.t_end, system=with_micro_steps("ode5", 5e-6), startup=known_past())
             rows.append((TOL, global_error(run), local_error(run), float(run.H.mean())))
         found[p] = np.array(rows)

@@ -124,6 +124,7 @@ from .method import (
     WeightedMultipliers as WeightedMultipliers,
 )
 from .run.startup import (
+    GradedStart as GradedStart,
     KnownHistory as KnownHistory,
     LeaderFollowerStart as LeaderFollowerStart,
     RisingDegree as RisingDegree,

@@ -1,4 +1,4 @@
-"""A monolithic linear system, cut anywhere and coupled by any method, converges to its matrix exponential."""
+"""A monolithic linear system, cut anywhere, converges to its matrix exponential by any method, begun as by default."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ def cut(A, x0, groups):
 
 def end_error(A, x0, groups, method, steps):
     system = cut(A, x0, groups)
-    past = cs.KnownHistory(lambda t: {f"s{i}.x": (expm(A * t) @ x0)[g] for i, g in enumerate(groups)})
-    result = cs.simulate(system, t_end=T, method=method, step=T / steps, startup=past)
+    result = cs.simulate(system, t_end=T, method=method, step=T / steps)
     x = np.concatenate([result[f"s{i}.x"][-1] for i in range(len(groups))])
     return np.linalg.norm(x - expm(A * T) @ x0)
 

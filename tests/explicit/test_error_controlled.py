@@ -14,7 +14,9 @@ LIMIT = {3: 3.822e-4, 4: 2.016e-4, 5: 1.185e-4}  # Jacobi's stability limits, ta
 @cache
 def controlled(p: int, TOL: float) -> Trajectory:
     """The prototype's run: PI, H_init = H_min = 1e-5, H_max = 1e-2, ODE5 with 5e-6, analytic start, T = 1 s."""
-    control = cs.Adaptive(rtol=TOL, first_step=1e-5, min_step=1e-5, max_step=1e-2, controller="PI", reject=False)
+    # errors by the newest magnitudes: Eq. 2.29
+    limits = {"first_step": 1e-5, "min_step": 1e-5, "max_step": 1e-2}
+    control = cs.Adaptive(rtol=TOL, **limits, controller="PI", reject=False, weights="newest")
     return engine(cs.Jacobi(p), control, 1.0, system=with_micro_steps("ode5", 5e-6), startup=known_past())
 
 

@@ -20,7 +20,7 @@ RISING = {
 @pytest.mark.parametrize("p", RISING)
 def test_rising_degree_caps_the_order(p: int) -> None:
     """The first steps with p = 0, 1 leave an error of order 2.3 that no later accuracy removes; values within 20 %."""
-    errors = [global_error(by_map(cs.Jacobi(p), H, 1.0)) for H in STEPS]
+    errors = [global_error(by_map(cs.Jacobi(p), H, 1.0, startup=cs.RisingDegree())) for H in STEPS]
     assert errors == pytest.approx(RISING[p], rel=0.2)
     assert cs.slope(STEPS[1:], errors[1:]) == pytest.approx(2.3, abs=0.15)
 
@@ -30,7 +30,7 @@ def test_rising_degree_caps_the_order(p: int) -> None:
 def test_rising_degree_keeps_the_local_order(p: int) -> None:
     """After the first 20 steps the local error is that of the full degree (Schmoll (2015), 2.5.2.4)."""
     steps = (3e-5, 1.5e-5)
-    errors = [local_error(by_map(cs.Jacobi(p), H, 0.5), skip=20) for H in steps]
+    errors = [local_error(by_map(cs.Jacobi(p), H, 0.5, startup=cs.RisingDegree()), skip=20) for H in steps]
     assert cs.slope(steps, errors) == pytest.approx(p + 1, abs=0.1)
 
 
@@ -41,7 +41,7 @@ def test_rising_degree_starts_from_degree_zero() -> None:
     reader = cs.Static(lambda t, u: u[0], inputs=["u"], outputs=["y"])
     system = cs.System({"source": source, "reader": reader})
     system.connect("source.y", "reader.u")
-    result = cs.simulate(system, t_end=8.0, method=cs.Jacobi(3), step=1.0)
+    result = cs.simulate(system, t_end=8.0, method=cs.Jacobi(3), step=1.0, startup=cs.RisingDegree())
     # extrapolated by hand: constant 0, line through 0, 1, parabola through 0, 1, 8, then the cubic itself
     assert result["reader.y"].tolist() == pytest.approx([0, 0, 2, 21, 64, 125, 216, 343, 512])
 
@@ -51,7 +51,7 @@ def test_master_slave_start_keeps_the_accuracy() -> None:
     """p = 4, H = 1e-5: 3.6e-8 instead of 1.0e-5 with rising degree, within a factor of 2."""
     system, start = with_micro_steps("ode5", 1e-6), cs.LeaderFollowerStart(leader="one")
     careful = global_error(by_map(cs.Jacobi(4), 1e-5, 1.0, system=system, startup=start))
-    plain = global_error(by_map(cs.Jacobi(4), 1e-5, 1.0))
+    plain = global_error(by_map(cs.Jacobi(4), 1e-5, 1.0, startup=cs.RisingDegree()))
     assert 3.6e-8 / 2 < careful < 3.6e-8 * 2
     assert plain == pytest.approx(1.0e-5, rel=0.2)
 
@@ -106,7 +106,7 @@ def test_master_slave_start_with_the_engine_throughout() -> None:
 def test_rising_degree_with_the_engine_throughout(p: int) -> None:
     """The prototype's values at H = 1e-5 and 3e-6 without the macro map."""
     for H, printed in zip(STEPS[2:], RISING[p][2:], strict=True):
-        assert global_error(engine(cs.Jacobi(p), H, 1.0)) == pytest.approx(printed, rel=0.2)
+        assert global_error(engine(cs.Jacobi(p), H, 1.0, startup=cs.RisingDegree())) == pytest.approx(printed, rel=0.2)
 
 
 @pytest.mark.covers("SC-12", "SC-13")
@@ -115,5 +115,5 @@ def test_known_history_is_the_ideal() -> None:
     ideal = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0, startup=known_past()))
     start = cs.LeaderFollowerStart(leader="one")
     careful = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0, system=with_micro_steps(), startup=start))
-    rising = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0))
+    rising = global_error(by_map(cs.Jacobi(5), 3e-5, 1.0, startup=cs.RisingDegree()))
     assert ideal < careful < rising / 100

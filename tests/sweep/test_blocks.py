@@ -16,6 +16,7 @@ EXPLICIT = [
     cs.Jacobi(0),
     cs.Jacobi(1),
     cs.Jacobi(3),
+    cs.Jacobi(4),
     cs.GaussSeidel(0),
     cs.GaussSeidel(1),
     cs.GaussSeidel(2, order=["two"]),
@@ -23,6 +24,7 @@ EXPLICIT = [
 CORRECTED = [
     cs.SemiImplicit(0),
     cs.SemiImplicit(2),
+    cs.SemiImplicit(3),
     cs.SemiImplicit(1, predictor=0),
     cs.SemiImplicit(0, predictor=1),
     cs.SemiImplicit(1, final_update=False),

@@ -60,10 +60,12 @@ class Chunk:
 class FastEngine(Protocol):
     """An engine that crosses many steps at once, for runs that it can take.
 
-    `reason` says why it takes no step of this run, `loading` how many seconds of the last `take` were compilation.
+    `reason` says why it takes no step of this run, `left` how many steps it may take, `loading` how many seconds
+    of the last `take` were compilation.
     """
 
     reason: str | None
+    left: int
     loading: float
 
     @property

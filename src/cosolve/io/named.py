@@ -13,10 +13,10 @@ from typing import Any
 from cosolve.io.imports import import_callable
 from cosolve.method import Method
 from cosolve.method.named import Named, as_method, build, construct, kebab
-from cosolve.run.startup import KnownHistory, LeaderFollowerStart, RisingDegree, Startup
+from cosolve.run.startup import GradedStart, KnownHistory, LeaderFollowerStart, RisingDegree, Startup
 from cosolve.stepsize import Adaptive
 
-STARTUPS = {kebab(c.__name__): c for c in (RisingDegree, KnownHistory, LeaderFollowerStart)}
+STARTUPS = {kebab(c.__name__): c for c in (GradedStart, RisingDegree, KnownHistory, LeaderFollowerStart)}
 
 
 def method(given: Named, folder: Path = Path()) -> Method:

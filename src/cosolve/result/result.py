@@ -64,7 +64,7 @@ class Stats:
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
     `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
     bound and about an algebraic loop that an explicit method did not solve, `still` one about subsystems whose outputs
-    never changed although their inputs did.
+    never changed although their inputs did, `startup` one about a start that costs order.
     """
 
     steps: int = 0
@@ -89,6 +89,7 @@ class Stats:
     growth: str = ""
     loop: str = ""
     still: str = ""
+    startup: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -120,7 +121,7 @@ class Stats:
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
-        lines += [f"NOTE: {self.still}"] if self.still else []
+        lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

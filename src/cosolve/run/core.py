@@ -19,8 +19,9 @@ from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
+from cosolve.run.opening import Opening
 from cosolve.run.snapshot import Snapshot, description
-from cosolve.run.startup import RisingDegree, Startup
+from cosolve.run.startup import Startup, default_start
 from cosolve.signal import History
 from cosolve.stepsize.sequence import Uniform, Windows
 from cosolve.subsystem.base import has_capability
@@ -46,7 +47,7 @@ class Core:
         stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
-        self.method, self.startup, self.windows = method, startup or RisingDegree(), windows
+        self.method, self.startup, self.windows = method, startup or default_start(method), windows
         self.crew = Crew(self.plan, workers)
         if stop_at_events:
             self._refuse_no_stops()
@@ -57,9 +58,10 @@ class Core:
         #: who asked for the end of the run, and whether that left a macro step half crossed
         self.ended: EndOfSimulation | None = None
         self.inside_step = False
-        self._t_start = np.nan
+        self.t_start = np.nan
         self._step: MacroStep
         self._next_change = 0
+        self.opening = Opening(self)
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -84,16 +86,18 @@ class Core:
 
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
-        self._t_start, self.ended, self.inside_step = t_start, None, False
+        self.t_start, self.ended, self.inside_step = t_start, None, False
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
         self.y, self.z = self.crew.start(t_start)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
+        self.windows.begin(self.z)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
         self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
+        self.opening.plan()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -101,8 +105,18 @@ class Core:
         Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
         can go back to cross it up to there only.
         """
-        windows, crew, watch = self.windows, self.crew, self.crew.watch
-        judge, anew, limit = windows.judge, True, self._changed(limit)
+        limit = self._changed(limit)
+        if self.opening.graded:
+            outcome = self.opening.cross(H, limit)
+            if outcome is not None:
+                return outcome
+            limit = self._changed(limit)  # the run may have started anew
+        return self.advance(self.windows, H, limit)
+
+    def advance(self, windows: Windows, H: float | None, limit: float) -> Outcome:
+        """The next step of a sequence, repeated until it is accepted."""
+        crew, watch = self.crew, self.crew.watch
+        judge, anew = windows.judge, True
         while True:
             window = windows.propose(H, limit)
             if anew:
@@ -123,6 +137,8 @@ class Core:
                 H, anew = None, True
             self._go_back()  # the windows offer a shorter one next
             self.rejected += 1
+            if windows.stuck and self.method.lags:
+                self._exchange_again()
         crew.saved = None
         if watch is not None:
             watch.states = {}  # an FMU must not think that somebody goes back so far
@@ -139,6 +155,15 @@ class Core:
         self.y, self.z = outcome.y, outcome.z
         crew.to_time(outcome.t1)
         return outcome
+
+    def _exchange_again(self) -> None:
+        """Let outputs that react to inputs at once agree with the inputs at the start of the step.
+
+        Explicit methods take them as they were computed, with extrapolated inputs. That error belongs to the step
+        before; left in the history it would be met by every attempt at this step, however short.
+        """
+        if not any(subsystem.overshoots for subsystem in self.plan.subsystems):
+            _, self.history.values[0] = self.crew.settle(self.t, self.y, self.z)
 
     def _begin_step(self, window: Window) -> None:
         """Save what may be needed to cross the step again."""
@@ -223,6 +248,11 @@ class Core:
     def _subsystem(self, name: str) -> Any:
         return self.plan.subsystems[self.plan.names.index(name)]
 
+    def renew(self) -> None:
+        """Let correctors forget what they have learnt: the steps that follow are of another kind."""
+        if isinstance(self._step, Machine):
+            self._step.renew()
+
     @property
     def measure(self) -> Measure:
         """The sizes of the coupling variables so far, as the readable engine keeps them."""
@@ -260,7 +290,7 @@ class Core:
         return Snapshot(
             description=description(self.plan, self.method, self.startup),
             t=self.t,
-            t_start=self._t_start,
+            t_start=self.t_start,
             y=self.y.copy(),
             z=self.z.copy(),
             history=self.history.copy(),
@@ -302,7 +332,7 @@ class Core:
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)
         self._next_change = sum(one.t < snapshot.t - 1e-9 * H for one in changes.listed)
-        self._t_start, self.ended, self.inside_step = snapshot.t_start, None, False
+        self.t_start, self.ended, self.inside_step = snapshot.t_start, None, False
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.plan.u_offset[:] = snapshot.constants
         self.crew.note_constants()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter
 
 from cosolve.engine.chunk import Chunk, FastEngine, Room
@@ -34,11 +35,12 @@ class Engines:
             raise SetupError(f"compiled=True: {fast.reason}")
         return self._insists
 
-    def take(self, most: int, room: Room | None = None) -> Chunk:
-        """The next steps; where the readable engine takes them, at most so many."""
+    def take(self, most: int, room: Room | None = None, left: int = sys.maxsize) -> Chunk:
+        """The next steps, no more than are `left`; where the readable engine takes them, at most so many."""
         fast = self.fast
         if fast is None:
-            return self._readable.take(most)
+            return self._readable.take(min(most, left))
+        fast.left = left
         began = perf_counter()
         chunk = fast.take(room)
         self._is_needed(fast)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -9,7 +10,7 @@ from typing import Any
 
 from cosolve.basics.checks import whole
 from cosolve.engine.readable.loops import first_loop
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method.named import MethodLike, as_method
@@ -55,6 +56,7 @@ def simulate(
     save_state: str | Path | None = None,
     pace: float | Pace | None = None,
     stop_at_events: bool = False,
+    max_steps: int | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -78,6 +80,9 @@ def simulate(
     so that all others see it at once; the run then goes on to the next point of the grid. Who has crossed the step
     already must be able to go back.
 
+    `max_steps` ends a run that would take more macro steps than that, with a `StepSizeError`: for error-controlled
+    steps, whose number nobody knows before.
+
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
     has it as `result`.
@@ -95,6 +100,8 @@ def simulate(
     (True, 101)
     """
     whole("simulate", "every", every)
+    if max_steps is not None:
+        whole("simulate", "max_steps", max_steps)
     method = as_method(method)
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
@@ -113,6 +120,7 @@ def simulate(
     selection = Selection(plan, record)
     recorder = make_recorder(selection, plan.names, save, meta)
     run = _Run(core, recorder, selection, every, progress, compiled if timing is None else False, timing)
+    run.max_steps = max_steps
     return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
 
 
@@ -133,6 +141,7 @@ class _Run:
         self.progress, self.compiled, self.pace = progress, compiled, pace
         self.stats = Stats()
         self.books: Books | None = None  # as soon as there is something to write down
+        self.max_steps: int | None = None
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
@@ -213,7 +222,7 @@ class _Run:
         t_start, span, shown = core.t, core.windows.t_end - core.t, perf_counter()
         try:
             while not core.done:
-                books.add(engines.take(books.due if pace is None else 1, books.room))
+                books.add(engines.take(books.due if pace is None else 1, books.room, self._left()))
                 if pace is not None:
                     pace.reach(core.t)
                 if progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
@@ -223,6 +232,19 @@ class _Run:
             core.ended, core.inside_step = end, True
         finally:
             self.stats.compiled_seconds, self.stats.loading_seconds = engines.spent, engines.loaded
+
+    def _left(self) -> int:
+        """How many steps the run may still take; raises when there are none."""
+        core, most = self.core, self.max_steps
+        if most is None:
+            return sys.maxsize
+        if self.stats.steps >= most:
+            raise StepSizeError(
+                f"the run has taken its max_steps = {most} macro steps and stands at t = {core.t:.9g} of "
+                f"{core.windows.t_end:.9g}; allow more, take longer steps or a looser rtol, or another method",
+                time=core.t,
+            )
+        return most - self.stats.steps
 
     def _save_state(self, path: Path | None) -> None:
         core = self.core

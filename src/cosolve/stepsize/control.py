@@ -25,8 +25,10 @@ TINY = 1e-300
 class Adaptive:
     """Error-controlled macro steps.
 
-    The estimate is the root mean square over all coupling variables of `(z - predicted) / (atol * nominal + rtol *
-    max(|z|, |predicted|))`; steps aim at 1. With `atol = rtol` (the default) and nominal values 1 that is Eq. 2.29.
+    The estimate is the root mean square over all coupling variables of
+    `(z - predicted) / (atol * nominal + rtol * size)`; steps aim at 1. With `weights="largest"` the size of a variable
+    is its largest magnitude so far, so that steps do not shrink where a large force passes through zero; with
+    `"newest"` it is `max(|z|, |predicted|)`, which for `atol = rtol` (the default) and nominal values 1 is Eq. 2.29.
     `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30). The next step is `min(max_step, q_max H, max(min_step, q_min H,
     q * proposal))` (Eq. 2.32), the first `first_step`. `reject`: `None` repeats steps whose estimate exceeds 1 where
     all subsystems can roll back; `True` insists on it, `False` never repeats.
@@ -49,6 +51,7 @@ class Adaptive:
     alpha: float = 0.7
     beta: float = 0.4
     reject: bool | None = None
+    weights: Literal["largest", "newest"] = "largest"
 
     def __post_init__(self) -> None:
         positive("Adaptive", "rtol", self.rtol)
@@ -63,6 +66,8 @@ class Adaptive:
                 raise SetupError(f"Adaptive: {name} must be a finite number, not {getattr(self, name)!r}")
         if not is_number(self.max_step) and self.max_step != np.inf:
             raise SetupError(f"Adaptive: max_step must be a positive number, not {self.max_step!r}")
+        if self.weights not in ("largest", "newest"):
+            raise SetupError(f"Adaptive: weights must be 'largest' or 'newest', not {self.weights!r}")
         if self.reject not in (None, True, False):
             raise SetupError(f"Adaptive: reject must be True, False or None, not {self.reject!r}")
         if not 0 <= self.min_step <= self.max_step or self.max_step <= 0:
@@ -73,12 +78,12 @@ class Adaptive:
                 f"and q = {self.q}"
             )
 
-    def estimate(self, z: Vector, predicted: Vector, nominal: Vector) -> float:
-        """The weighted error estimate; 1 is just acceptable."""
+    def estimate(self, z: Vector, predicted: Vector, nominal: Vector, largest: Vector | float = 0.0) -> float:
+        """The weighted error estimate; 1 is just acceptable. `largest` are the sizes so far, where they count."""
         if not len(z):
             return 0.0
         atol = self.rtol if self.atol is None else self.atol
-        weight = atol * nominal + self.rtol * np.maximum(np.abs(z), np.abs(predicted))
+        weight = atol * nominal + self.rtol * np.maximum(np.maximum(np.abs(z), np.abs(predicted)), largest)
         squares = ((z - predicted) / np.maximum(weight, TINY)) ** 2
         return float(np.sqrt(squares.cumsum()[-1] / len(z)))  # added in order, as the compiled loop does
 
@@ -114,3 +119,12 @@ def shorter_length(H: float, error: float, order: int, numbers: tuple[float, ...
     H_min, _, q, q_min, _, _, _, _ = numbers
     shrink: float = max(q_min, q * error ** (-1.0 / order))
     return max(H_min, H * shrink)
+
+
+def is_no_gain(H: float, error: float, before: float, error_before: float) -> bool:
+    """True when a step at most half as long as an attempt `before` has about the same error.
+
+    >>> is_no_gain(0.25, 0.9, 1.0, 1.0), is_no_gain(0.25, 0.1, 1.0, 1.0)
+    (True, False)
+    """
+    return H <= 0.5 * before and error > 0.7 * error_before

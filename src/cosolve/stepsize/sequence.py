@@ -20,6 +20,7 @@ from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.method.step import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
+from cosolve.stepsize.control import is_no_gain
 from cosolve.subsystem.base import has_capability
 
 #: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
@@ -30,6 +31,8 @@ class Windows:
     """Base of the sequences. `settings` say what makes two of them the same, `memory` where one stands."""
 
     may_reject = False
+    #: True after a rejection where shorter steps do not help: the error was there before the step
+    stuck = False
     first_step: float
     t: float
     t_end: float
@@ -49,6 +52,9 @@ class Windows:
     def usual(self) -> float:
         """The length of a step that nothing cuts."""
         return 0.0
+
+    def begin(self, z: Vector) -> None:
+        """A run begins with these coupling variables."""
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         """The next macro step, of length `H` where that is given, at most to `limit`."""
@@ -186,6 +192,26 @@ class Uniform(Windows):
         self._inside = self._clock.time(self._n) + CLOSE * self._H < self.t < self.t_end
 
 
+class Piece(Windows):
+    """One step, a piece of a macro step; `usual` is the length of that."""
+
+    def __init__(self, window: Window, usual: float) -> None:
+        self._window, self._usual, self.t, self.t_end = window, usual, window.t0, window.t1
+        self.first_step = window.H
+
+    @property
+    def usual(self) -> float:
+        return self._usual
+
+    def propose(self, H: float | None = None, limit: float = inf) -> Window:
+        whole = self._window
+        return whole if limit >= whole.t1 else Window(whole.t0, limit, limit - whole.t0)
+
+    def judge(self, window: Window, outcome: Outcome) -> float | None:
+        self.t = window.t1
+        return nan
+
+
 class Followed(Windows):
     """The method ends each step itself, at most `H_max` on (where there is a limit)."""
 
@@ -223,8 +249,10 @@ class Controlled(Windows):
 
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
         self.control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
-        if t_end < inf:
-            guess = 1e-4 * (t_end - t_start) if control.first_step is None else control.first_step
+        if control.first_step is None and t_end < inf:
+            # too long a first step is repeated; where it cannot be, its error, about H^2, must fit the tolerance
+            share = 1e-4 if may_reject else min(1e-4, 3e-3 * control.rtol**0.5)
+            guess = share * (t_end - t_start)
         elif control.first_step is None:
             raise SetupError("steps without a t_end need a first length: step=Adaptive(first_step=...)")
         else:
@@ -232,7 +260,10 @@ class Controlled(Windows):
         self.proposed = self.first_step = min(control.max_step, max(control.min_step, guess))
         self._begin(t_start)
         self.previous: float | None = None
+        #: magnitudes that count as one: the largest so far, or zeros where only the newest count
+        self.largest = np.zeros(plan.n_z)
         self._ticks, self._cut = 0, False
+        self._attempt: tuple[float, float] | None = None  # length and error of a rejected attempt at this step
         self.settings = ("controlled", t_end, repr(control))
 
     def _begin(self, t: float) -> None:
@@ -242,6 +273,17 @@ class Controlled(Windows):
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
         self._begin(t)
         self.proposed, self.previous = saved.get("H", self.proposed), saved.get("previous")
+        self.largest = self._sizes(saved)
+
+    def _sizes(self, saved: dict[str, Any]) -> Vector:
+        """The sizes in a saved state, which may be from before there were any."""
+        sizes = np.array(saved.get("largest", self.largest), dtype=np.float64)
+        if sizes.shape != self._nominal.shape:
+            raise ValueError(f"it holds the sizes of {sizes.size} coupling variables")
+        return sizes
+
+    def begin(self, z: Vector) -> None:
+        self.largest = np.abs(z) if self.control.weights == "largest" else np.zeros(len(z))
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         clock = self.clock
@@ -257,10 +299,11 @@ class Controlled(Windows):
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         control = self.control
-        error = control.estimate(outcome.z, outcome.predicted, self._nominal)
+        error = control.estimate(outcome.z, outcome.predicted, self._nominal, self.largest)
         if self.may_reject and error > 1.0 and control.min_step * (1 + 1e-9) < window.H:
             self.proposed = control.shorter_step(window.H, error, outcome.degree)
             self.previous = None
+            self._compare(window.H, error)
             if self.clock.fit(self.proposed) <= LEAST_TICKS or window.t0 + self.proposed == window.t0:
                 raise StepSizeError(
                     f"the step control wants steps below {self.proposed:.1e} at t = {window.t0:.9g}: a jump or a "
@@ -268,6 +311,9 @@ class Controlled(Windows):
                     time=window.t0,
                 )
             return None
+        self._attempt, self.stuck = None, False
+        if control.weights == "largest":
+            self.largest = np.maximum(self.largest, np.abs(outcome.z))
         self.clock.advance(self._ticks)
         self.t = window.t1
         # a step cut by hand says nothing against longer ones
@@ -275,6 +321,14 @@ class Controlled(Windows):
         self.proposed = max(wanted, control.next_step(window.H, error, self.previous, outcome.degree))
         self.previous = error
         return error
+
+    def _compare(self, H: float, error: float) -> None:
+        """Find out whether shorter attempts at this step help."""
+        before, self.stuck = self._attempt, False
+        if before is None:
+            self._attempt = H, error
+        elif H <= 0.5 * before[0]:
+            self.stuck, self._attempt = is_no_gain(H, error, *before), (H, error)
 
     @property
     def usual(self) -> float:
@@ -293,13 +347,14 @@ class Controlled(Windows):
     @property
     def memory(self) -> dict[str, Any]:
         held = {"t": self.t, "tick": self.clock.tick, "H": self.proposed, "previous": self.previous}
-        return held | {"origin": self.clock.t_start, "first": self.first_step}
+        return held | {"origin": self.clock.t_start, "first": self.first_step, "largest": self.largest.copy()}
 
     @memory.setter
     def memory(self, saved: dict[str, Any]) -> None:
         self.first_step = saved["first"]
         self._begin(saved["origin"])
         self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
+        self.largest = self._sizes(saved)
 
 
 class OpenClock:

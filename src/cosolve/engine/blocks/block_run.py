@@ -32,6 +32,7 @@ from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.result import find_channel
 from cosolve.stepsize import UniformClock
+from cosolve.stepsize.graded import grading
 
 _CHECK_EVERY = 128  # steps between two looks for values that are not finite
 _WORTH_COMPILING = 16  # steps in a row that repay machine code of their own
@@ -127,21 +128,30 @@ class BlockRun:
         code = self.code = Code(registers)
         self._degree = method.degree if plan.n_z else 0  # of input signals
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
-        written: dict[tuple[int, float], Any] = {}
-        programs: dict[tuple[int, float, int, bool, bool], int] = {}
+        written: dict[tuple[float, tuple[float, ...]], Any] = {}
+        programs: dict[tuple[Any, int, bool, bool], int] = {}
+        # the first macro steps may be crossed in pieces, which are steps like others of which nothing is kept
+        opening, counts = self._opening()
+        self.extra = len(opening) - len(counts)
+        #: the macro step that each step belongs to
+        self.macro = np.concatenate([np.repeat(np.arange(len(counts)), counts), np.arange(len(counts), count)])
+        kept = kept[self.macro] & (np.diff(self.macro, append=count) > 0)
+        count += self.extra
+        steady = len(opening) + back if self.extra else back  # the first step that comes after equal ones only
         s = np.arange(count)
         last = s == count - 1
-        alike = ((np.minimum(s, back) * registers.turns + s % registers.turns) * 2 + kept) * 2 + last
+        alike = ((np.minimum(s, steady) * registers.turns + s % registers.turns) * 2 + kept) * 2 + last
         _, firsts, kinds = np.unique(alike, return_index=True, return_inverse=True)
         made = []
         for first in map(int, firsts):
-            points, H, phase = min(first, back) + 1, self.clock.step(first), first % registers.turns
-            if (points, H) not in written:
-                written[points, H] = writer.write(self._ahead(points, H), sums)
+            H, past = self._length(opening, first), self._past(opening, first, back)
+            phase = first % registers.turns
+            if (H, past) not in written:
+                written[H, past] = writer.write(self._ahead(H, past), sums)
             for observe, outputs in [(bool(kept[first]), bool(last[first])), (False, True)]:
-                key = (points, H, phase, observe, outputs)
+                key = ((H, past), phase, observe, outputs)
                 if key not in programs:
-                    programs[key] = code.add(written[points, H], phase, ones, observe=observe, outputs=outputs)
+                    programs[key] = code.add(written[H, past], phase, ones, observe=observe, outputs=outputs)
                 made.append(programs[key])
         row = np.cumsum(kept) if reduce == "trajectory" else 0
         check = (s % _CHECK_EVERY == _CHECK_EVERY - 1) | last
@@ -153,20 +163,40 @@ class BlockRun:
         depth = [0] * layout.width
         for place in layout.z_place:
             depth[place] = back
-        steady = written.get((back + 1, self.clock.H))
-        if steady is not None:
-            self._take_together(steady, depth, back)
+        notes = written.get((self.clock.H, (self.clock.H,) * back))
+        if notes is not None:
+            self._take_together(notes, depth, steady)
         places = sorted(set(layout.z_place))
         given = range(registers.first_output, registers.first_output + plan.n_y)
         self.watched = np.array(
             [[*given, *(bank * layout.width + k for k in places)] for bank in range(registers.turns)], dtype=np.int64
         )
 
-    def _take_together(self, notes: Notes, depth: list[int], back: int) -> None:
+    def _opening(self) -> tuple[list[float], list[int]]:
+        """Lengths of the first steps, and how many of them are in each macro step."""
+        found: list[float] = []
+        counts = []
+        graded, clock = grading(self.method), self.clock
+        for n in range(min(2, clock.count)):
+            pieces = graded.pieces(clock.time(n), clock.step(n), found[::-1])
+            found += pieces
+            counts.append(len(pieces))
+        return found, counts
+
+    def _length(self, opening: list[float], s: int) -> float:
+        """Length of step `s`."""
+        return opening[s] if s < len(opening) else self.clock.step(s - self.extra)
+
+    def _past(self, opening: list[float], s: int, back: int) -> tuple[float, ...]:
+        """Lengths of the steps before step `s`, the newest first, as far as they matter."""
+        return tuple(self._length(opening, k) for k in range(s - 1, max(-1, s - 1 - back), -1))
+
+    def _take_together(self, notes: Notes, depth: list[int], steady: int) -> None:
         """Ordinary steps of which nothing is kept go through machine code, up to the next look."""
-        s = np.arange(self.clock.count)
-        special = (s < back) | (s == self.clock.count - 1) | (self.schedule[:, 2] >= 0)  # the last one gives outputs
-        stop = np.where(special, s, np.where(self.schedule[:, 3] > 0, s + 1, self.clock.count))
+        count = len(self.schedule)
+        s = np.arange(count)
+        special = (s < steady) | (s == count - 1) | (self.schedule[:, 2] >= 0)  # the last one gives outputs
+        stop = np.where(special, s, np.where(self.schedule[:, 3] > 0, s + 1, count))
         length = np.minimum.accumulate(stop[::-1])[::-1] - s
         if not (length >= _WORTH_COMPILING).any():
             return
@@ -178,13 +208,13 @@ class BlockRun:
         self.steps, self._engine = machine_code.compiled(text)
         self.schedule[:, 5] = np.where(length > 1, length, 0)
 
-    def _ahead(self, points: int, H: float) -> Ahead:
-        """A step of length `H` with so many past points."""
+    def _ahead(self, H: float, past: tuple[float, ...]) -> Ahead:
+        """A step of length `H` after steps of these lengths."""
         inverse = None
         if self.script.corrector is not None:
-            weight = end_weight(self.method, points, self.clock.H, H)[:, 0]
+            weight = end_weight(self.method, past, H)[:, 0]
             inverse = self._inverse(self._propagators(H, len(weight) - 1), weight)
-        return Ahead(points, H, self.clock.H, lambda rows: self._propagators(H, rows - 1), inverse)
+        return Ahead(H, past, lambda rows: self._propagators(H, rows - 1), inverse)
 
     def _propagators(self, H: float, degree: int) -> list[Matrix]:
         if (H, degree) not in self._made:

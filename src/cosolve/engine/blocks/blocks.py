@@ -131,6 +131,7 @@ def cross_blocks(
     values = np.moveaxis(out, (0, 3, 2, 1), (0, 1, 2, 3)).reshape(blocks * kernel.BLOCK, len(first), run.rows)
     values = values[: ensemble.count]
     found = failed.reshape(-1)[: ensemble.count].copy()
+    found = np.where(found < 0, -1, run.macro[found])
     found[run.alone] = -1
     _blank(values, found, run.recorded, wanted.reduce)
     if wanted.reduce != "trajectory":

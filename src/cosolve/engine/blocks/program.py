@@ -169,27 +169,26 @@ def plain_state(part: Matrices, k: int) -> int | None:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a step of one kind needs: its length and that of past steps, how many past points there are, propagators."""
+    """What a step of one kind needs: its length and those of the steps before it, newest first, and propagators."""
 
-    points: int
     H: float
-    past: float
+    past: tuple[float, ...]
     propagators: Callable[[int], list[Matrix]]  # for signals of so many rows
     inverse: Matrix | None = None  # of the interface Jacobian
 
 
-def past_nodes(count: int, past: float, H: float) -> tuple[float, ...]:
+def past_nodes(count: int, past: tuple[float, ...], H: float) -> tuple[float, ...]:
     """Positions of the newest points, as in `signal/history.py`."""
     nodes, back = [0.0], 0.0
-    for _ in range(count - 1):
-        back += past
+    for step in past[: count - 1]:
+        back += step
         nodes.append(-back / H)
     return tuple(nodes)
 
 
-def end_weight(method: Method, points: int, past: float, H: float) -> Matrix:
+def end_weight(method: Method, past: tuple[float, ...], H: float) -> Matrix:
     """Weights of (end value, past values) in an interpolating signal; its first column belongs to the end value."""
-    degree = min(method.degree, points)
+    degree = min(method.degree, len(past) + 1)
     return np.ones((1, 1)) if degree == 0 else lagrange_weights((1.0, *past_nodes(degree, past, H)))
 
 
@@ -214,7 +213,7 @@ class StepWriter:
         notes, n_z = self._notes, self.plan.n_z
         self._x: list[list[Value]] = [[] for _ in self.parts]  # states after the last crossing
         self._y: list[Value] = [None] * self.plan.n_y
-        self._V = end_weight(self.method, ahead.points, ahead.past, ahead.H)
+        self._V = end_weight(self.method, ahead.past, ahead.H)
         self._bases: list[list[Value]] | None = None
         self._problems = 0
         z = self.script.text(self, self.method)
@@ -313,7 +312,7 @@ class StepWriter:
 
     def _extrapolated(self, q: int, degree: int, ahead: Ahead) -> list[Value]:
         """Coefficients of the extrapolated coupling variable `q`."""
-        degree = min(degree, ahead.points - 1)
+        degree = min(degree, len(ahead.past))
         past = [self.layout.z(q, -k) for k in range(degree + 1)]
         if degree == 0:
             return [past[0]]

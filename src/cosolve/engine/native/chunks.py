@@ -135,6 +135,7 @@ class Chunks:
         self._loop: Callable[..., int] | None = None
         self._steps: Any = None  # of controlled runs
         self._failures = 0  # chunks in a row that took no step
+        self.left = sys.maxsize  # steps that may be taken
         self.loading = 0.0  # seconds of the last `take` that went into compiling
         self._most = max(1, min(_ROWS, _NUMBERS // (plan.n_y + plan.n_z + 1)))
         self._rows = min(_FIRST, self._most)
@@ -153,7 +154,7 @@ class Chunks:
         assert isinstance(windows, Uniform)
         if any(step != windows.H for step in history.steps):
             return None
-        times = windows.points(self._rows)
+        times = windows.points(min(self._rows, self.left))
         if len(times) < 2:
             return None
         began = perf_counter()
@@ -191,7 +192,7 @@ class Chunks:
             if not self.compiles(lambda: self._steps.take(0)):
                 return None
         self.loading = perf_counter() - began
-        taken: Chunk | None = self._steps.take(self._rows)
+        taken: Chunk | None = self._steps.take(min(self._rows, self.left))
         return taken
 
     def compiles(self, first: Callable[[], object]) -> bool:

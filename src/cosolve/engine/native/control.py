@@ -23,7 +23,7 @@ class ControlledChunks:
         self.chunks, self.windows = chunks, windows
         control = windows.control
         atol = control.rtol if control.atol is None else control.atol
-        self._tolerances = np.array([control.rtol, atol])
+        self._tolerances = np.array([control.rtol, atol, float(control.weights == "largest")])
         self._numbers = control.numbers
         if not isinstance(windows.clock, TickClock):
             chunks.reason = "a run without an end takes its controlled steps in the readable engine"
@@ -59,14 +59,15 @@ class ControlledChunks:
         clock = windows.clock
         assert isinstance(clock, TickClock)
         previous = np.nan if windows.previous is None else windows.previous
-        state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous])
+        stuck = 0.0 if method.lags else -1.0
+        state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous, stuck])
         values = np.array(history.values[: method.depth + 1])
         steps = np.array(history.steps[: method.depth])
         rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
         R, counts = np.empty(count), np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
-        rejected_before = core.rejected
+        rejected_before, largest = core.rejected, windows.largest.copy()
         for native in chunks.natives:
             native.enter()
         assert method.script is not None
@@ -74,7 +75,8 @@ class ControlledChunks:
             done = int(
                 loop("controlled_steps", chunks.bound)(
                     *(chunks.wiring.address, chunks.bound.options, method.script.guess, values, steps, state),
-                    *(self._tolerances, self._numbers, plan.z_nominal, windows.may_reject, rows, Y, Z, R, counts),
+                    *(self._tolerances, self._numbers, plan.z_nominal, largest, windows.may_reject),
+                    *(rows, Y, Z, R, counts),
                 )
             )
         finally:
@@ -82,13 +84,14 @@ class ControlledChunks:
                 native.leave()
         del kept
         if not done:
-            chunks.note_failure(count > 0)
+            chunks.note_failure(count > 0 and state[5] <= 0.0)
             return None
         chunks.note_failure(False)
         rows = rows[:done]
         chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
         core.rejected = rejected_before + int(chunk.total("rejected"))
+        windows.largest = largest
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
         core.stand(chunk.y[-1].copy(), list(values), list(steps))
         return chunk

@@ -44,13 +44,14 @@ from cosolve.jit import (
     word_at,
 )
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
-from cosolve.stepsize.control import TINY, next_length, shorter_length
+from cosolve.stepsize.control import TINY, is_no_gain, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
 
 _fit_ticks: Any = njit(cache=True)(fit_ticks)
 _time_of_tick: Any = njit(cache=True)(time_of_tick)
 _next_length: Any = njit(cache=True)(next_length)
 _shorter_length: Any = njit(cache=True)(shorter_length)
+_is_no_gain: Any = njit(cache=True)(is_no_gain)
 
 
 def step(m, o):
@@ -113,32 +114,33 @@ def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
 
 
 @part
-def _estimate(z, predicted, nominal, rtol, atol):
+def _estimate(z, predicted, nominal, largest, rtol, atol):
     """The error estimate, added up in order (`stepsize/control.py`)."""
     total = 0.0
     for q in range(len(nominal)):
         of, by = double_at(z, q), double_at(predicted, q)
-        weight = atol * nominal[q] + rtol * max(abs(of), abs(by))
+        weight = atol * nominal[q] + rtol * max(max(abs(of), abs(by)), largest[q])
         share = (of - by) / max(weight, TINY)
         total = share * share if q == 0 else total + share * share
     return np.sqrt(total / len(nominal))
 
 
 def controlled_steps(
-    w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+    w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
 ):
     """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
 
-    `clock`: start, end, tick, proposed length, last error (NaN: none). `tolerances`: rtol, atol. `numbers`: those of
-    `Adaptive`. `rows`: time, length, error, rejections.
+    `clock`: start, end, tick, proposed length, last error (NaN: none), and 1 in the end where shorter steps do not help
+    (given as -1 where nobody wants to know). `tolerances`: rtol, atol, and whether `largest` follows the coupling
+    variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
     """
     return _controlled_steps(
-        w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+        w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
     )
 
 
 def _controlled_steps(
-    w, o, guess, values, steps, clock, tolerances, numbers, nominal, may_reject, rows, Y, Z, R, counts
+    w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
 ):
     t_start, t_end = clock[0], clock[1]
     span = t_end - t_start
@@ -146,6 +148,7 @@ def _controlled_steps(
     order, nodes = guess + 1, word_at(w, NODES)
     s = 0
     rejected = counted = 0
+    before, error_before = np.nan, np.nan  # length and error of a rejected attempt
     while s < len(Y) and tick < TICKS:
         ticks = _fit_ticks(H, span, tick)
         t0, t1 = _time_of_tick(tick, t_start, t_end, span), _time_of_tick(tick + ticks, t_start, t_end, span)
@@ -161,7 +164,7 @@ def _controlled_steps(
         z = step(w, o)
         if _is_bad(w, True):
             return s
-        error = _estimate(z, predicted(w, guess), nominal, tolerances[0], tolerances[1])
+        error = _estimate(z, predicted(w, guess), nominal, largest, tolerances[0], tolerances[1])
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
             counters = word_at(w, COUNTERS)
@@ -170,6 +173,11 @@ def _controlled_steps(
             shorter = _shorter_length(length, error, order, numbers)
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong
+            if clock[5] >= 0.0 and _is_no_gain(length, error, before, error_before):
+                clock[5] = 1.0
+                return s  # the readable engine looks for what was wrong before the step
+            if not length > 0.5 * before:  # NaN: the first attempt
+                before, error_before = length, error
             H, previous = shorter, np.nan
             rejected += 1
             continue
@@ -177,6 +185,10 @@ def _controlled_steps(
         for j in range(len(steps) - 1, 0, -1):
             steps[j] = steps[j - 1]
         steps[0] = length
+        before, error_before = np.nan, np.nan
+        if tolerances[2] != 0.0:
+            for q in range(len(largest)):
+                largest[q] = max(largest[q], abs(double_at(z, q)))
         H, previous = _next_length(length, error, previous, order, numbers), error
         _accept(w, z, values, Y, Z, R, counts, s, counted)
         rows[s, 0], rows[s, 1], rows[s, 2], rows[s, 3] = t1, length, error, rejected

@@ -65,7 +65,7 @@ class Machine:
         self._correctors: list[Corrector] = []
         if script.corrector is not None:
             self._correctors = [deepcopy(script.corrector) for _ in variants(plan, self._treatment, 1.0)]
-        self._shape: tuple[float, int] | None = None  # step and number of nodes for which Jacobians were made
+        self._shape: tuple[float, ...] | None = None  # step and end weights for which Jacobians were made
         self._H = np.nan
         self._started = False  # whether the correctors know what they work on
         self._judged = False  # whether steps without corrections are known to have one solution
@@ -235,7 +235,7 @@ class Machine:
         newton: Any = self._correctors[self._problem]
         if not self.plan.n_z:
             return r
-        shape = (self.window.H, len(self.trial.weight))
+        shape = (self.window.H, *self.trial.weight.tolist())
         if self._shape != shape:  # a Jacobian that is kept belongs to one step size
             self._shape = shape
             for corrector in self._correctors:
@@ -357,6 +357,10 @@ class Machine:
 
     def note_residual(self, r: Vector) -> None:
         self._residual = float(np.abs(r).max(initial=0.0))
+
+    def renew(self) -> None:
+        """Forget what correctors have learnt: the steps that follow are of another kind."""
+        self._started = False
 
     @property
     def memory(self) -> dict[str, Any]:
