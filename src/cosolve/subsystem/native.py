@@ -3,7 +3,8 @@
 `cross(data, mode, t0, t1, H, n, coefficients, outputs) -> status` crosses a macro step: `data` is the address that
 belongs to the subsystem, `coefficients` the address of `n` rows of input coefficients, `outputs` where the outputs go.
 `mode` 0 advances, `mode` 1 repeats on the internal grid of the last advance (noise-free differences). Status 0 is good;
-anything else makes the readable engine take the step, which finds the words for what is wrong.
+anything else, or an exception, makes the readable engine take the step, which finds the words for what is wrong. All
+these functions are called in numba's own convention: `called` makes them, `raising_address` says where they are.
 
 A subsystem may take its inputs ahead: where there is a `begin`, with the arguments of `cross`, it is called first, and
 `cross` goes on from there. A parallel sweep begins with all subsystems before it goes on with the first.
