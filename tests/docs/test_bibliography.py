@@ -5,8 +5,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KEYS = re.findall(r"\*\*(.+? \(\d{4}\))\*\*", (ROOT / "docs" / "bibliography.md").read_text())
+_OURS = [
+    path for folder in ("src", "tests", "examples", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))
+]
 FILES = [
-    *(path for folder in ("src", "tests", "examples", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))),
+    *(path for path in _OURS if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)),
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "README.md",
 ]
