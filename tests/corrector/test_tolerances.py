@@ -46,7 +46,9 @@ def test_bad_absolute_tolerances_are_refused(atol) -> None:
 
 
 def test_unknown_variables_are_named() -> None:
-    with pytest.raises(cs.SetupError, match=r"atol names 'slow.x', which is no coupling variable; there are 'fast.y'"):
+    with pytest.raises(
+        cs.SetupError, match=r"atol names 'slow.x', which is no coupling variable; did you mean 'slow.y'"
+    ):
         run(atol={"slow.x": 1.0})
 
 

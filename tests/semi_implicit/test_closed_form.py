@@ -118,7 +118,7 @@ def test_explicit_run_is_the_closed_form(kind, k):
     p, H = lu(), 1e-3
     closed = ClosedForm(kind, p)
     expected = closed.trajectory(closed.explicit, k, H, 500, p.z0)
-    result = cs.simulate(split(kind), t_end=0.5, method=cs.Jacobi(degree=k), step=H)
+    result = cs.simulate(split(kind), t_end=0.5, method=cs.Jacobi(degree=k), step=H, startup=cs.RisingDegree())
     gap = np.abs(outputs(result) - expected).max(axis=0)
     assert gap[[0, 2]].max() < 2e-11
     assert gap[[1, 3]].max() < 1e-9
