@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
+from pathlib import Path
 
 from harness import Bench
 from problems import fmus
@@ -39,11 +40,12 @@ busy = used()
 result = cs.simulate(system, t_end=0.1, method=eval(f"cs.{method}"), step=1e-4, compiled=True)
 print(json.dumps([clock() - began, clock() - imported, result.stats.loading_seconds, used() - busy]))
 """
+ROOT = Path(__file__).parents[2]
 METHODS = ("Jacobi(0)", "SemiImplicit(2)", "Implicit(2)")
 
 
 def _python(code: str, *more: str, cache: str = "") -> str:
-    env = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     ran = subprocess.run([sys.executable, "-c", code, *more], capture_output=True, text=True, check=True, env=env)
     return ran.stdout.splitlines()[-1]
 

@@ -119,8 +119,7 @@ def simulate(
         raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
     selection = Selection(plan, record)
     recorder = make_recorder(selection, plan.names, save, meta)
-    run = _Run(core, recorder, selection, every, progress, compiled if timing is None else False, timing)
-    run.max_steps = max_steps
+    run = _Run(core, recorder, selection, every, max_steps, progress, compiled if timing is None else False, timing)
     return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
 
 
@@ -133,15 +132,15 @@ class _Run:
         recorder: Recorder,
         selection: Selection,
         every: int,
+        max_steps: int | None,
         progress: Callable[[float], None] | None,
         compiled: bool | None,
         pace: Pace | None,
     ) -> None:
         self.core, self.recorder, self.selection, self.every = core, recorder, selection, every
-        self.progress, self.compiled, self.pace = progress, compiled, pace
+        self.max_steps, self.progress, self.compiled, self.pace = max_steps, progress, compiled, pace
         self.stats = Stats()
         self.books: Books | None = None  # as soon as there is something to write down
-        self.max_steps: int | None = None
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
