@@ -18,7 +18,7 @@ from cosolve.basics.differences import TWO_SIDED
 #: What a law takes and gives: lengths, None for single numbers.
 Sizes = tuple[int | None, ...]
 
-#: Variables up to which derivatives are exact: each of them makes every operation of the law longer.
+#: Variables and values up to which derivatives are exact: each makes the law longer to compile.
 _MOST = 16
 
 #: Compiled once per process. The functions are kept, so that an id stays what it is.
@@ -60,7 +60,7 @@ def exact_partials(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> 
     >>> exact_partials(abs, (None,), (None,)) is None
     True
     """
-    if not _is_plain(function, takes):
+    if not _is_plain(function, takes, gives):
         return None
     try:
         return _partials(function, takes, gives)[0]
@@ -77,10 +77,10 @@ def _partials(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> tuple
     return _PARTIALS[law]
 
 
-def _is_plain(function: Any, takes: Sizes) -> bool:
-    """Jitted, of a few single numbers."""
+def _is_plain(function: Any, takes: Sizes, gives: Sizes) -> bool:
+    """Jitted, of a few single numbers, for a few."""
     jitted = hasattr(function, "py_func") and hasattr(function, "nopython_signatures")
-    return jitted and len(takes) <= _MOST and all(size is None for size in takes)
+    return jitted and max(len(takes), _count(gives)) <= _MOST and all(size is None for size in takes)
 
 
 def _count(sizes: Sizes) -> int:
@@ -120,7 +120,7 @@ def _compile_law(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> An
 
 def _compile_exact(function: Any, takes: Sizes, gives: Sizes, differences: Any) -> Any:
     """By dual numbers; None where the function cannot be compiled for them."""
-    if not _is_plain(function, takes):
+    if not _is_plain(function, takes, gives):
         return None
     import numba
 
