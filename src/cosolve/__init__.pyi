@@ -8,6 +8,8 @@ from .analysis import (
     compare_linearisation as compare_linearisation,
     convergence as convergence,
     critical_step as critical_step,
+    ErrorBar as ErrorBar,
+    error_bar as error_bar,
     estimate_stability as estimate_stability,
     local_values as local_values,
     macro_map as macro_map,

@@ -160,6 +160,9 @@ class Result:
         self.meta = dict(meta)
         #: why the run stopped early, or None
         self.error = error
+        #: the method and the start-up that were asked for; None in a result from a file
+        self.method: Any = None
+        self.startup: Any = None
 
     @property
     def finished(self) -> bool:

@@ -178,6 +178,7 @@ class _Run:
                 meta=meta,
                 error=ending,
             )
+            result.method, result.startup = core.method, core.startup
             if stopped is not None:
                 stopped.result = result  # type: ignore[attr-defined]
         if failure is not None:
