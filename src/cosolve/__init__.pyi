@@ -8,8 +8,6 @@ from .analysis import (
     compare_linearisation as compare_linearisation,
     convergence as convergence,
     critical_step as critical_step,
-    ErrorBar as ErrorBar,
-    error_bar as error_bar,
     estimate_stability as estimate_stability,
     local_values as local_values,
     macro_map as macro_map,
@@ -125,6 +123,9 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .run.error_bar import (
+    error_bar as error_bar,
+)
 from .run.startup import (
     GradedStart as GradedStart,
     KnownHistory as KnownHistory,
@@ -161,6 +162,7 @@ from .report.animation import (
     write_gif as write_gif,
 )
 from .result import (
+    ErrorBar as ErrorBar,
     Result as Result,
     load_result as load_result,
 )

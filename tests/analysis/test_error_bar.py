@@ -198,3 +198,32 @@ def test_another_method_or_another_system_is_not_taken_for_that_of_the_run(tmp_p
         cs.error_bar(system, loaded)
     again = cs.error_bar(system, loaded, method=cs.Jacobi(1))
     assert again.worst == cs.error_bar(system, result).worst
+
+
+# -- where it is shown -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_asked_for_it_shows_its_coupling_error():
+    system = split("F/F")
+    run = {"t_end": 0.5, "method": cs.Jacobi(2), "step": 0.5 / 256}
+    plain, result = cs.simulate(system, **run), cs.simulate(system, error_bar=True, **run)
+    assert plain.error_bar is None
+    assert "coupling error" not in str(plain)
+    assert np.array_equal(plain["one.x"], result["one.x"])
+    assert f"coupling error at most about {result.error_bar.worst:.1e}" in str(result)
+    assert "coupling error" in result._repr_html_()
+    assert not plain.plot("one.x").axes[0].collections
+    (band,) = result.plot("one.x").axes[0].collections
+    corners, bar = band.get_paths()[0].vertices, result.error_bar.bar["one.x"]
+    assert corners[:, 1].max() == (result["one.x"] + bar).max()
+    assert corners[:, 1].min() == (result["one.x"] - bar).min()
+    assert not result.plot("one.f").axes[0].collections  # an input has none of its own
+
+
+def test_a_run_without_estimate_shows_the_reason_and_no_number():
+    system = split("F/F", lu(c=1e6))
+    with pytest.warns(cs.StabilityWarning):
+        result = cs.simulate(system, t_end=0.05, method=cs.Jacobi(1), step=0.2 / 128, error_bar=True)
+    assert "no estimate of the coupling error: the signals are not resolved" in str(result)
+    assert "at most" not in str(result)
+    assert not result.plot("one.x").axes[0].collections

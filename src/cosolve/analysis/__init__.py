@@ -3,7 +3,6 @@
 from cosolve.analysis.advice import Advice, check
 from cosolve.analysis.black_box import estimate_stability
 from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
-from cosolve.analysis.error_bar import ErrorBar, error_bar
 from cosolve.analysis.linearisation import compare_linearisation
 from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
 from cosolve.analysis.stability import MacroMap, critical_step, macro_map, spectral_radius, stability_map
@@ -13,7 +12,6 @@ __all__ = [
     "Advice",
     "Convergence",
     "CouplingStructure",
-    "ErrorBar",
     "MacroMap",
     "OrderEstimate",
     "check",
@@ -21,7 +19,6 @@ __all__ = [
     "convergence",
     "coupling_structure",
     "critical_step",
-    "error_bar",
     "estimate_stability",
     "local_values",
     "macro_map",
