@@ -227,3 +227,14 @@ def test_a_run_without_estimate_shows_the_reason_and_no_number():
     assert "no estimate of the coupling error: the signals are not resolved" in str(result)
     assert "at most" not in str(result)
     assert not result.plot("one.x").axes[0].collections
+
+
+def test_the_report_says_it(tmp_path):
+    system = split("F/F")
+    run = {"t_end": 0.5, "method": cs.Jacobi(2), "step": 0.5 / 256}
+    pages = {}
+    for asked in (False, True):
+        result = cs.simulate(system, error_bar=asked, **run)
+        pages[asked] = cs.write_report(result, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "coupling error" not in pages[False]
+    assert f"at most {result.error_bar.worst:.1e} of an output" in pages[True]
