@@ -73,6 +73,27 @@ def test_steps_of_any_length(method):
     assert 0.97 < min(found) <= max(found) < 1.03
 
 
+def past(t):
+    """The outputs of F/D before the start."""
+    return dict(zip(SPLIT, lu().flow(t) @ np.array([0.0, 100.0, 0.0, -100.0]), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("method", "startup"),
+    [
+        (cs.Jacobi(3), cs.KnownHistory(past)),
+        (cs.GaussSeidel(1), cs.GradedStart(ratio=16)),
+        (cs.Jacobi(2, outputs="exchanged"), None),
+        (cs.Implicit(1, corrector=cs.IqnIls()), None),
+    ],
+)
+def test_other_starts_outputs_and_correctors(method, startup):
+    system = split("F/D")
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256, startup=startup)
+    found, _ = quotients(system, lu(), result)
+    assert 0.95 < min(found) <= max(found) < 1.05
+
+
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(2), cs.SemiImplicit(1)])
 def test_the_bar_covers_the_error_over_time(method):
     system = split("F/D")
