@@ -18,8 +18,8 @@ methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, Dynamic
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
 running     simulate, Stepper, Result, load_result; sweep (gives an xarray.Dataset), failures, plot_map;
             write_report, write_gif
-judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, coupling_structure,
-            check_jacobians, nrmse, wrmse
+judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, error_bar,
+            coupling_structure, check_jacobians, nrmse, wrmse
 files       load_system (TOML), read_ssp, write_ssp, inspect_fmu, try_fmu, export_fmu; the command `cosolve` runs them
 
 `help(cs.simulate)` and so on has arguments and an example for each.

@@ -123,6 +123,9 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .run.error_bar import (
+    error_bar as error_bar,
+)
 from .run.startup import (
     GradedStart as GradedStart,
     KnownHistory as KnownHistory,
@@ -159,6 +162,7 @@ from .report.animation import (
     write_gif as write_gif,
 )
 from .result import (
+    ErrorBar as ErrorBar,
     Result as Result,
     load_result as load_result,
 )

@@ -127,8 +127,17 @@ def _facts(result: Result, method: str) -> str:
             "wall time": page.seconds(stats.wall_seconds),
             "inside subsystems": f"{100 * inside / stats.wall_seconds:.0f} %" if stats.wall_seconds > 0 else "–",
             "largest residual": "–" if np.isnan(stats.max_residual) else f"{stats.max_residual:.2e}",
+            **_coupling_error(result),
         }
     )
+
+
+def _coupling_error(result: Result) -> dict[str, str]:
+    """The worst of it, where anybody asked."""
+    found = result.error_bar
+    if found is None:
+        return {}
+    return {"coupling error": f"at most {found.worst:.1e} of an output" if found.reason is None else "no estimate"}
 
 
 # -- sections ----------------------------------------------------------------------------------------------

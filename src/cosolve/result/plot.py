@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
 from cosolve.drawing.decimate import envelope
 from cosolve.errors import OutputFileError, SetupError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from cosolve.result.result import Result
 
 _MOST_PANELS = 12
+_MOST_POINTS = 2000  # of a band
 _MOST_LINES = 10  # entries of a vector drawn one by one; longer ones as lowest, mean and highest
 
 
@@ -36,7 +38,7 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         raise SetupError("plot: this result has no scalar outputs; name what to plot")
     figure = Figure(figsize=(8.0, 1.2 + 1.8 * len(chosen)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(chosen), 1, sharex=True))
-    t = result.t
+    t, bars = result.t, {} if result.error_bar is None else result.error_bar.bar
     for axis, name in zip(axes, chosen, strict=True):
         values = result[name].reshape(len(t), -1)
         if values.shape[1] > _MOST_LINES:
@@ -45,7 +47,9 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         else:
             labels = [None] if result.channel(name).scalar else [f"[{i}]" for i in range(values.shape[1])]
         for column, label in zip(values.T, labels, strict=True):
-            axis.plot(*envelope(t, column), linewidth=1.2, label=label, marker="o" if len(t) == 1 else None)
+            (drawn,) = axis.plot(*envelope(t, column), linewidth=1.2, label=label, marker="o" if len(t) == 1 else None)
+            if name in bars:  # the coupling error, of vectors that of the worst entry, which holds for their mean too
+                axis.fill_between(*_band(t, column, bars[name]), color=drawn.get_color(), alpha=0.25, linewidth=0)
         if labels[0] is not None:
             axis.legend(loc="upper right", fontsize="small", ncols=5)
         unit = result.channel(name).unit
@@ -57,6 +61,12 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
     if path is not None:
         save_figure(figure, path, "plot")
     return figure
+
+
+def _band(t: Vector, values: Vector, bar: Vector) -> tuple[Vector, Vector, Vector]:
+    """Times, lower and upper limits of a band; of long series the widest of so many points each."""
+    first = np.arange(0, len(t), max(1, len(t) // _MOST_POINTS))
+    return t[first], np.minimum.reduceat(values - bar, first), np.maximum.reduceat(values + bar, first)
 
 
 def save_figure(figure: Figure, path: str | Path, what: str) -> None:

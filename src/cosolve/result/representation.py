@@ -52,7 +52,7 @@ def as_text(result: Result) -> str:
                 for name, cell, w in zip(_COLUMNS, cells, widths, strict=True)
             ]
             lines.append("  ".join([*aligned, spark]).rstrip())
-    return "\n".join([*lines, *([more] if more else []), _work(result), *_warnings(result)])
+    return "\n".join([*lines, *([more] if more else []), _work(result), *_bar(result), *_warnings(result)])
 
 
 def as_rich(result: Result) -> Any:
@@ -71,7 +71,7 @@ def as_rich(result: Result) -> Any:
         table.add_row(*(Text(cell) for cell in row.cells), Text(spark, style="cyan"))
     parts: list[Any] = [Text(repr(result), style="bold" if result.finished else "bold red")]
     parts += [table] if rows else []
-    parts += [Text(text, style="dim") for text in (more, _work(result)) if text]
+    parts += [Text(text, style="dim") for text in (more, _work(result), *_bar(result)) if text]
     return Group(*parts, *(Text(text, style="yellow") for text in _warnings(result)))
 
 
@@ -89,6 +89,7 @@ def as_html(result: Result) -> str:
         notebook.table((*_COLUMNS, ""), body, _NUMBERS) if body else "",
         notebook.paragraph(more, "muted") if more else "",
         notebook.paragraph(_work(result), "muted"),
+        *(notebook.paragraph(text, "muted") for text in _bar(result)),
         *(notebook.paragraph(text, "bad") for text in _warnings(result)),
         notebook.details("what was coupled", diagram(graph)[0]) if graph.get("subsystems") else "",
     )
@@ -115,6 +116,11 @@ def _row(result: Result, name: str) -> _Row:
 def _work(result: Result) -> str:
     """What it took, in a line."""
     return "; ".join(str(result.stats).splitlines()[:2])
+
+
+def _bar(result: Result) -> list[str]:
+    """What is known about the coupling error, where anybody asked."""
+    return [] if result.error_bar is None else [result.error_bar.sentence]
 
 
 def _warnings(result: Result) -> list[str]:

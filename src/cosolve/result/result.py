@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Vector
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
+from cosolve.result.error_bar import ErrorBar
 from cosolve.subsystem.port import element_index, split_element
 
 if TYPE_CHECKING:
@@ -160,6 +161,11 @@ class Result:
         self.meta = dict(meta)
         #: why the run stopped early, or None
         self.error = error
+        #: the method and the start-up that were asked for; None in a result from a file
+        self.method: Any = None
+        self.startup: Any = None
+        #: the coupling error, where it was asked for (`cs.error_bar`)
+        self.error_bar: ErrorBar | None = None
 
     @property
     def finished(self) -> bool:

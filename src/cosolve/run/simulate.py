@@ -57,6 +57,7 @@ def simulate(
     pace: float | Pace | None = None,
     stop_at_events: bool = False,
     max_steps: int | None = None,
+    error_bar: bool = False,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -82,6 +83,9 @@ def simulate(
 
     `max_steps` ends a run that would take more macro steps than that, with a `StepSizeError`: for error-controlled
     steps, whose number nobody knows before.
+
+    `error_bar` estimates the coupling error after the run, by crossing its steps once more (see `cs.error_bar`): it is
+    in `result.error_bar`, and shaded in plots.
 
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
@@ -120,7 +124,12 @@ def simulate(
     selection = Selection(plan, record)
     recorder = make_recorder(selection, plan.names, save, meta)
     run = _Run(core, recorder, selection, every, max_steps, progress, compiled if timing is None else False, timing)
-    return run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
+    result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
+    if error_bar:
+        from cosolve.run.error_bar import error_bar as estimated
+
+        result.error_bar = estimated(system, result)
+    return result
 
 
 class _Run:
@@ -178,6 +187,7 @@ class _Run:
                 meta=meta,
                 error=ending,
             )
+            result.method, result.startup = core.method, core.startup
             if stopped is not None:
                 stopped.result = result  # type: ignore[attr-defined]
         if failure is not None:

@@ -7,6 +7,7 @@ its state is in `memory`, so that a saved run continues on the same grid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, inf, log2, nan
 from typing import Any
@@ -208,6 +209,34 @@ class Piece(Windows):
         return whole if limit >= whole.t1 else Window(whole.t0, limit, limit - whole.t0)
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
+        self.t = window.t1
+        return nan
+
+
+class Given(Windows):
+    """The steps of another run once more: from `times[n]` to `times[n + 1]`, of length `steps[n]`.
+
+    >>> from cosolve.stepsize.sequence import Given
+    >>> again = Given([0.0, 0.5, 0.75], [0.5, 0.25])
+    >>> again.propose()
+    Window(t0=0.0, t1=0.5, H=0.5)
+    """
+
+    def __init__(self, times: Sequence[float], steps: Sequence[float]) -> None:
+        self._times, self._steps, self._n = times, steps, 0
+        self.t, self.t_end, self.first_step = times[0], times[-1], steps[0]
+        self.settings = ("given", len(steps), self.t_end)
+
+    @property
+    def usual(self) -> float:
+        return self._steps[self._n]
+
+    def propose(self, H: float | None = None, limit: float = inf) -> Window:
+        n = self._n
+        return Window(self._times[n], self._times[n + 1], self._steps[n])
+
+    def judge(self, window: Window, outcome: Outcome) -> float | None:
+        self._n += 1
         self.t = window.t1
         return nan
 

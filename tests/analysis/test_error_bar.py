@@ -1,0 +1,261 @@
+"""The error bar of a coupled run against its true coupling error, and the runs that must not get one."""
+
+import numpy as np
+import pytest
+from examples.three_mass_chain.model import exact
+from examples.three_mass_chain.model import split as chain
+from examples.two_mass.model import SCHMOLL, TwoMass, force_displacement, lu, split
+
+import cosolve as cs
+
+SPLIT = {"one.x": 0, "one.v": 1, "two.x": 2, "two.v": 3}
+WHOLE = cs.RisingDegree()
+
+
+def truth(result, p):
+    """The exact outputs of the two masses at the macro points."""
+    states = np.array([p.flow(t) @ np.array([p.x1, p.v1, p.x2, p.v2]) for t in result.t])
+    found = {name: states[:, k] for name, k in SPLIT.items()}
+    return {**found, "two.F": p.force(states)}
+
+
+def quotients(system, p, result):
+    """Estimate over true error, and the true error relative to its output, for every output."""
+    found, right = cs.error_bar(system, result), truth(result, p)
+    assert found.reason is None
+    errors = {name: np.abs(result[name] - right[name]).max() for name in found.bar}
+    relative = max(error / np.abs(right[name]).max() for name, error in errors.items())
+    return [found.estimate[name].max() / error for name, error in errors.items()], relative
+
+
+@pytest.mark.covers("TR-01")
+@pytest.mark.parametrize(
+    ("kind", "method", "startup", "error"),
+    [
+        ("F/F", cs.Jacobi(2), WHOLE, 2.84e-3),
+        ("F/D", cs.GaussSeidel(1), WHOLE, 2.84e-3),
+        ("F/F", cs.Jacobi(3), None, 2.1e-5),  # the first macro step is crossed in pieces
+        ("F/D", cs.GaussSeidel(3), None, 1.7e-5),
+    ],
+)
+def test_the_shadow_of_an_explicit_run_shows_its_error(kind, method, startup, error):
+    system = split(kind)
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256, startup=startup)
+    found, relative = quotients(system, lu(), result)
+    assert relative == pytest.approx(error, rel=0.05)
+    assert 0.95 < min(found) <= max(found) < 1.05
+
+
+@pytest.mark.covers("TR-02")
+@pytest.mark.parametrize(
+    ("system", "p", "t_end", "method", "error"),
+    [
+        (force_displacement(), SCHMOLL, 0.02, cs.SemiImplicit(1), 7.22e-3),
+        (force_displacement(), SCHMOLL, 0.02, cs.SemiImplicit(2), 4.25e-4),
+        (split("F/F"), lu(), 0.5, cs.SemiImplicit(3), 4.90e-5),
+        (split("F/F"), lu(), 0.5, cs.Implicit(2), 4.90e-5),
+    ],
+)
+def test_the_start_of_implicit_runs_is_seen(system, p, t_end, method, error):
+    result = cs.simulate(system, t_end=t_end, method=method, step=t_end / 256, startup=WHOLE)
+    found, relative = quotients(system, p, result)
+    assert relative == pytest.approx(error, rel=0.02)
+    assert 0.97 < min(found) <= max(found) < 1.03
+
+
+@pytest.mark.covers("TR-08")
+@pytest.mark.parametrize("method", [cs.Jacobi(2), cs.GaussSeidel(2), cs.SemiImplicit(2)])
+def test_steps_of_any_length(method):
+    system = force_displacement()
+    result = cs.simulate(system, t_end=0.02, method=method, step=cs.Adaptive(rtol=1e-3))
+    assert result.H.max() > 2 * result.H.min()
+    found, _ = quotients(system, SCHMOLL, result)
+    assert 0.97 < min(found) <= max(found) < 1.03
+
+
+def past(t):
+    """The outputs of F/D before the start."""
+    return dict(zip(SPLIT, lu().flow(t) @ np.array([0.0, 100.0, 0.0, -100.0]), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("method", "startup"),
+    [
+        (cs.Jacobi(3), cs.KnownHistory(past)),
+        (cs.GaussSeidel(1), cs.GradedStart(ratio=16)),
+        (cs.Jacobi(2, outputs="exchanged"), None),
+        (cs.Implicit(1, corrector=cs.IqnIls()), None),
+    ],
+)
+def test_other_starts_outputs_and_correctors(method, startup):
+    system = split("F/D")
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256, startup=startup)
+    found, _ = quotients(system, lu(), result)
+    assert 0.95 < min(found) <= max(found) < 1.05
+
+
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(2), cs.SemiImplicit(1)])
+def test_the_bar_covers_the_error_over_time(method):
+    system = split("F/D")
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256)
+    found, right = cs.error_bar(system, result), truth(result, lu())
+    for name, bar in found.bar.items():
+        error = np.abs(result[name] - right[name])
+        assert (error <= bar).all()
+        assert bar.max() < 2.5 * error.max()
+    assert found.worst == max(found.bar[name].max() / np.abs(result[name]).max() for name in found.bar)
+    assert str(found).count("coupling error") == len(found.bar) == 4
+
+
+class Counted(cs.Subsystem):
+    """A tank that counts what is asked of it; it could go back."""
+
+    inputs, outputs = ("q",), ("h",)
+
+    def __init__(self, level):
+        self.level = self.h = level
+        self.crossings = self.saves = 0
+
+    def start(self, t0):
+        self.h = self.level
+
+    def output(self, t, u):
+        return self.h
+
+    def advance(self, t0, t1, u):
+        self.crossings += 1
+        self.h += (t1 - t0) * (u(0.5 * (t0 + t1))[0] - self.h)
+        return self.h
+
+    def save(self):
+        self.saves += 1
+        return self.h
+
+    def restore(self, state):
+        self.saves += 1
+        self.h = state
+
+
+@pytest.mark.covers("TR-07")
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(1)])
+def test_the_shadow_of_an_explicit_run_costs_one_crossing_per_step_and_no_rollback(method):
+    tanks = {"one": Counted(1.0), "two": Counted(0.0)}
+    system = cs.System(tanks)
+    system.connect("one.h", "two.q")
+    system.connect("two.h", "one.q")
+    result = cs.simulate(system, t_end=1.0, method=method, step=0.02)
+    for tank in tanks.values():
+        tank.crossings = tank.saves = 0
+    found = cs.error_bar(system, result)
+    assert [(tank.crossings, tank.saves) for tank in tanks.values()] == [(50, 0), (50, 0)]
+    assert found.cost == {"one": 50, "two": 50}
+    assert found.reason is None
+
+
+@pytest.mark.covers("TR-09")
+def test_what_subsystems_do_wrong_by_themselves_is_not_in_the_bar():
+    h = 1 / 64
+    system = chain("TR", "TR", h)
+    result = cs.simulate(system, t_end=1.0, method=cs.Implicit(degree=1, tol=1e-13), step=h)
+    found = cs.error_bar(system, result)
+    x = result["one.displacement"]
+    error = max(abs(value - exact(t)[0][1]) for t, value in zip(result.t, x, strict=True))
+    assert error > 1e-4
+    assert found.estimate["one.displacement"].max() < 1e-12
+    assert "coupling error" in str(found)
+    assert "below the accuracy of the subsystems" in str(found)
+
+
+# -- no estimate -----------------------------------------------------------------------------------------------------
+
+
+def assert_no_number(found, words):
+    """A reason and nothing that could be taken for an error."""
+    assert words in found.reason
+    assert not found.bar
+    assert not found.estimate
+    assert np.isnan(found.worst)
+    assert str(found).startswith("no estimate of the coupling error: ")
+
+
+@pytest.mark.covers("TR-06")
+def test_unstable_runs_get_no_bar():
+    system = split("F/F", lu(c=1e6))
+    with pytest.warns(cs.StabilityWarning):
+        result = cs.simulate(system, t_end=0.05, method=cs.Jacobi(1), step=0.2 / 128)
+    found = cs.error_bar(system, result)
+    assert_no_number(found, "not resolved")
+    assert found.ratio > 0.5
+    assert not found.cost
+
+
+def test_records_with_gaps_get_no_bar():
+    system = split("F/F")
+    run = {"t_end": 0.5, "method": cs.Jacobi(1), "step": 0.5 / 256}
+    assert_no_number(cs.error_bar(system, cs.simulate(system, every=2, **run)), "every=1")
+    assert_no_number(cs.error_bar(system, cs.simulate(system, record=["one.x"], **run)), "without record")
+    short = cs.simulate(system, t_end=0.01, method=cs.Jacobi(1), step=0.01 / 3)
+    assert_no_number(cs.error_bar(system, short), "at least 4 are needed")
+
+
+def test_large_errors_get_no_number():
+    system = split("F/F")
+    result = cs.simulate(system, t_end=0.5, method=cs.Jacobi(0), step=0.5 / 100)
+    found, right = cs.error_bar(system, result), truth(result, lu())
+    assert "larger than 10 %" in found.reason
+    for name in found.reasons:
+        assert name not in found.bar
+        assert np.abs(result[name] - right[name]).max() > 0.03 * np.abs(right[name]).max()
+
+
+def test_another_method_or_another_system_is_not_taken_for_that_of_the_run(tmp_path):
+    system = split("F/F")
+    result = cs.simulate(system, t_end=0.5, method=cs.Jacobi(1), step=0.5 / 256)
+    with pytest.raises(cs.SetupError, match="the run was made with Jacobi"):
+        cs.error_bar(system, result, method=cs.Jacobi(2))
+    assert_no_number(cs.error_bar(split("F/F", TwoMass(x1=1.0)), result), "does not start where")
+    loaded = cs.load_result(result.save(tmp_path / "run.h5"))
+    with pytest.raises(cs.SetupError, match="does not hold its method"):
+        cs.error_bar(system, loaded)
+    again = cs.error_bar(system, loaded, method=cs.Jacobi(1))
+    assert again.worst == cs.error_bar(system, result).worst
+
+
+# -- where it is shown -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_asked_for_it_shows_its_coupling_error():
+    system = split("F/F")
+    run = {"t_end": 0.5, "method": cs.Jacobi(2), "step": 0.5 / 256}
+    plain, result = cs.simulate(system, **run), cs.simulate(system, error_bar=True, **run)
+    assert plain.error_bar is None
+    assert "coupling error" not in str(plain)
+    assert np.array_equal(plain["one.x"], result["one.x"])
+    assert f"coupling error at most about {result.error_bar.worst:.1e}" in str(result)
+    assert "coupling error" in result._repr_html_()
+    assert not plain.plot("one.x").axes[0].collections
+    (band,) = result.plot("one.x").axes[0].collections
+    corners, bar = band.get_paths()[0].vertices, result.error_bar.bar["one.x"]
+    assert corners[:, 1].max() == (result["one.x"] + bar).max()
+    assert corners[:, 1].min() == (result["one.x"] - bar).min()
+    assert not result.plot("one.f").axes[0].collections  # an input has none of its own
+
+
+def test_a_run_without_estimate_shows_the_reason_and_no_number():
+    system = split("F/F", lu(c=1e6))
+    with pytest.warns(cs.StabilityWarning):
+        result = cs.simulate(system, t_end=0.05, method=cs.Jacobi(1), step=0.2 / 128, error_bar=True)
+    assert "no estimate of the coupling error: the signals are not resolved" in str(result)
+    assert "at most" not in str(result)
+    assert not result.plot("one.x").axes[0].collections
+
+
+def test_the_report_says_it(tmp_path):
+    system = split("F/F")
+    run = {"t_end": 0.5, "method": cs.Jacobi(2), "step": 0.5 / 256}
+    pages = {}
+    for asked in (False, True):
+        result = cs.simulate(system, error_bar=asked, **run)
+        pages[asked] = cs.write_report(result, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "coupling error" not in pages[False]
+    assert f"at most {result.error_bar.worst:.1e} of an output" in pages[True]
