@@ -16,7 +16,7 @@ from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
-from cosolve.errors import ConvergenceError
+from cosolve.errors import ConvergenceError, SimulationError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
@@ -48,6 +48,11 @@ def bind(method: Method, crew: Crew) -> MacroStep:
     return Machine(method, script, crew)
 
 
+def _keeps_jacobian(corrector: Corrector | None) -> bool:
+    """Whether one Jacobian serves several corrections."""
+    return corrector is not None and corrector.uses_jacobian and corrector.refresh != "iteration"
+
+
 class Machine:
     """Crosses macro steps by carrying out the text of a method, verb by verb."""
 
@@ -69,6 +74,8 @@ class Machine:
         self._H = np.nan
         self._started = False  # whether the correctors know what they work on
         self._judged = False  # whether steps without corrections are known to have one solution
+        #: whether an iteration that fails may begin again with a Jacobian of every iterate
+        self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
         self._begin_books()
@@ -89,18 +96,27 @@ class Machine:
         self._sweeps, self._converged = 0, True
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
+        self._given_up: ConvergenceError | None = None  # why the problem at hand is solved with renewed Jacobians
+        self._guess, self._again, self._renewals = _NOWHERE, False, 0
 
     def __call__(self, history: History, window: Window) -> Outcome:
         self.begin(history, window)
         limit = window
-        z = self._text(self, self.method)
+        try:
+            z = self._text(self, self.method)
+        except SimulationError as failure:
+            if self._given_up is None or isinstance(failure, ConvergenceError):
+                raise
+            raise self._given_up from failure
         window = self.window
         if self._predicted is None:
             self.extrapolated(self.script.guess)
         assert self._predicted is not None
         degree, predicted = self._predicted
-        iterations = len(self._norms) - len(self._problems) if self._norms else max(self._sweeps - 1, 0)
+        begun = len(self._problems) + self._renewals  # norms of first guesses
+        iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
         outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
+        outcome.renewed = self._renewals > 0
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
@@ -268,7 +284,7 @@ class Machine:
             self._started = True
         self.trial.plan = self._problems[self._problem][1]
         self._correctors[self._problem].start_step()
-        self._first = len(self._norms)
+        self._first, self._given_up = len(self._norms), None
         return True
 
     def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
@@ -277,6 +293,8 @@ class Machine:
         norms = self._norms
         if len(norms) == self._first:
             measure.begin(z, r)
+            if self._renews and self._given_up is None:
+                self._guess = z.copy()
         norms.append(max(measure.norm(r, z), inside))
         count = len(norms) - self._first
         lost = count > 1 and measure.lost(z)
@@ -289,12 +307,22 @@ class Machine:
             if accept_unconverged and np.isfinite(norms[-1]):
                 self._converged &= not lost and self._is_rounding(plan, r, z, tol, inside)
                 return True
-            raise self._not_converged(plan, r, norms[self._first :], tol)
+            failure = self._not_converged(plan, r, norms[self._first :], tol)
+            if not self._renews or self._given_up is not None or count == 1:
+                raise failure
+            self._given_up, self._again, self._first = failure, True, len(norms)
+            self._renewals += 1
         return False
 
     def corrected(self, z: Vector, r: Vector) -> Vector:
-        equations = self.equations
-        return equations.whole(self._correctors[self._problem].correct(equations.of(z), equations.of(r), equations))
+        equations, corrector = self.equations, self._correctors[self._problem]
+        if self._again:  # from the first guess on; where the iteration has got to may be far away
+            self._again = False
+            return self._guess
+        if self._given_up is not None:  # the Jacobian at hand is of another iterate
+            corrector.start_run(equations.of_labels(self.plan.z_labels))
+            corrector.start_step()
+        return equations.whole(corrector.correct(equations.of(z), equations.of(r), equations))
 
     def tried(self, z: Vector) -> bool:
         return z is self._ended or np.array_equal(z, self._ended)
@@ -342,11 +370,13 @@ class Machine:
     def _not_converged(self, plan: Plan, r: Vector, norms: list[float], tol: float) -> ConvergenceError:
         window, worst = self.window, int(np.argmax(np.abs(r) / self.measure.row_size))
         trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
+        fresh = "" if self._given_up is None else " with a Jacobian renewed in each"
+        other = "LineSearch(Newton())" if self._renews else "Newton(refresh='iteration')"
         return ConvergenceError(
             f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
-            f"after {len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
-            f"(tol {tol:g}, last norms {trend}); try a smaller step, Newton(refresh='iteration'), "
-            "or looser tol if the norms stand still",
+            f"after {len(norms) - 1} corrections{fresh} the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
+            f"(tol {tol:g}, last norms {trend}); try a smaller step, {other}, or "
+            " looser tol if the norms stand still",
             time=window.t0,
         )
 
