@@ -14,9 +14,10 @@ from cosolve.corrector.base import Corrector
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
+from cosolve.engine.readable.self_check import LEAST, LEFT, examine
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
-from cosolve.errors import ConvergenceError, SimulationError
+from cosolve.errors import ConvergenceError, SimulationError, StabilityWarning, warn
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
@@ -26,6 +27,9 @@ from cosolve.signal import History, end_values
 
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0
+
+#: So many times in a run the subsystems are examined after a correction that was of little use.
+_EXAMINATIONS = 4
 
 _NOWHERE = np.full(1, np.nan)
 
@@ -76,6 +80,7 @@ class Machine:
         self._judged = False  # whether steps without corrections are known to have one solution
         #: whether an iteration that fails may begin again with a Jacobian of every iterate
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
+        self._examinations = _EXAMINATIONS
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
         self._begin_books()
@@ -96,6 +101,7 @@ class Machine:
         self._sweeps, self._converged = 0, True
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
+        self._uncorrected: tuple[Vector, Vector] | None = None  # where a single correction began, and its residual
         self._given_up: ConvergenceError | None = None  # why the problem at hand is solved with renewed Jacobians
         self._guess, self._again, self._renewals = _NOWHERE, False, 0
 
@@ -257,6 +263,7 @@ class Machine:
             for corrector in self._correctors:
                 corrector.start_run(self.plan.z_labels)
                 corrector.start_step()
+        self._uncorrected = self.z, r
         dz: Vector = newton.solve(r, self.equations)
         return dz
 
@@ -387,6 +394,19 @@ class Machine:
 
     def note_residual(self, r: Vector) -> None:
         self._residual = float(np.abs(r).max(initial=0.0))
+        if self._uncorrected is not None and self._examinations:
+            z, before = self._uncorrected
+            self._judge_correction(self.measure.norm(before, z), self.measure.norm(r, self.z))
+
+    def _judge_correction(self, before: float, after: float) -> None:
+        """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
+        if after <= max(LEFT * before, LEAST) or len(self._problems) > 1 or self.crew.watch is not None:
+            return
+        self._examinations -= 1
+        found = examine(self.trial, self.z, self.y)
+        if found:
+            self._examinations = 0
+            warn(found, StabilityWarning)
 
     def renew(self) -> None:
         """Forget what correctors have learnt: the steps that follow are of another kind."""
