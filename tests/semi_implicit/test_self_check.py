@@ -68,6 +68,18 @@ def test_wrong_jacobian_is_named(factor):
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("wrong", ["nothing", "half", "hidden"])
+def test_wrong_rollback_is_named_where_an_iteration_fails(wrong):
+    with pytest.raises(cs.ConvergenceError, match=r"did not converge .*; 'two' does not come back to its saved state"):
+        run(pair(Mass(0.0), Mass(1.0, wrong)), cs.Implicit(degree=0))
+
+
+def test_wrong_jacobian_is_named_where_an_iteration_fails():
+    method = cs.Implicit(degree=0, max_iterations=5)
+    with pytest.raises(cs.ConvergenceError, match=r"did not converge .*; .* the jacobian of 'two' does not agree"):
+        run(pair(Derived(0.0), Derived(1.0, factor=-1.0)), method)
+
+
 def test_healthy_subsystems_pay_nothing():
     """Two crossings a step for the correction, one more for each difference; nobody is called for an examination."""
     result = run(pair(Mass(0.0), Mass(1.0)))

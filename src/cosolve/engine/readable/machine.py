@@ -14,7 +14,7 @@ from cosolve.corrector.base import Corrector
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
-from cosolve.engine.readable.self_check import LEAST, LEFT, examine
+from cosolve.engine.readable.self_check import LEAST, LEFT, NoWayBack, examine
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
 from cosolve.errors import ConvergenceError, SimulationError, StabilityWarning, warn
@@ -316,6 +316,8 @@ class Machine:
                 return True
             failure = self._not_converged(plan, r, norms[self._first :], tol)
             if not self._renews or self._given_up is not None or count == 1:
+                if not lost and count > 1 and np.isfinite(norms[-1]):
+                    self._blame(failure)
                 raise failure
             self._given_up, self._again, self._first = failure, True, len(norms)
             self._renewals += 1
@@ -397,6 +399,19 @@ class Machine:
         if self._uncorrected is not None and self._examinations:
             z, before = self._uncorrected
             self._judge_correction(self.measure.norm(before, z), self.measure.norm(r, self.z))
+
+    def _blame(self, failure: ConvergenceError) -> None:
+        """Say beside a failure which subsystem is wrong, where one is."""
+        if self.script.serial or self.script.local != "converged" or self.crew.watch is not None:
+            return
+        try:
+            found = examine(self.trial, self.z, self.y)
+        except NoWayBack as wrong:
+            found = str(wrong)
+        except SimulationError:  # at values that nobody is made for
+            return
+        if found:
+            failure.args = (f"{failure}; {found}", *failure.args[1:])
 
     def _judge_correction(self, before: float, after: float) -> None:
         """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""

@@ -28,6 +28,10 @@ _SAME, _CLOSE = 1e-6, 0.02
 _LARGER = 3.0
 
 
+class NoWayBack(SubsystemError):
+    """A subsystem crossed the same step twice and gave different outputs."""
+
+
 def examine(trial: Trial, z: Vector, y: Vector) -> str:
     """Try every subsystem after a crossing that ended in `z` with outputs `y`.
 
@@ -47,9 +51,9 @@ def examine(trial: Trial, z: Vector, y: Vector) -> str:
         return ""
     names = ", ".join(f"'{name}'" for name in wrong)
     return (
-        f"the correction in the step from t = {trial.window.t0:.9g} took away little of the residual, and the jacobian "
-        f"of {names} does not agree with differences; check_jacobians names the entries, and jacobian='difference' "
-        "does without"
+        f"corrections in the step from t = {trial.window.t0:.9g} took away little of the residual, and the jacobian of "
+        f"{names} does not agree with differences; check_jacobians names the entries, and jacobian='difference' does "
+        "without"
     )
 
 
@@ -63,7 +67,7 @@ def _refuse_other_outputs(trial: Trial, i: int, z: Vector, y: Vector) -> None:
     if (off > 0.0).any():
         name, k = crew.plan.names[i], int(np.argmax(off))
         label = crew.plan.output_ports[i].labels()[k]
-        raise SubsystemError(
+        raise NoWayBack(
             f"'{name}' does not come back to its saved state: the step from t = {window.t0:.9g} gave {first[k]:.9g} "
             f"for '{label}', then {again[k]:.9g} with the same inputs; save() must return a copy of everything that "
             "advance() changes, and restore() must take all of it back",
