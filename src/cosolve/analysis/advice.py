@@ -14,6 +14,7 @@ from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
+from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
@@ -92,6 +93,7 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
         return advice
     if method is not None:
         _check_capabilities(advice, method, found)
+        _check_serial(advice, method, found)
     _check_dynamic_static(advice, method, found)
     _check_loops(advice, method, found)
     _check_start(advice, method, found)
@@ -121,6 +123,13 @@ def _check_capabilities(advice: Advice, method: Method, found: CouplingStructure
         advice.add("error", "capability", complaint)
     if not complaints:
         advice.add("good", "capability", f"{method.label} can run this system")
+
+
+def _check_serial(advice: Advice, method: Method, found: CouplingStructure) -> None:
+    """A serial sweep that hands nothing on."""
+    note = serial_note(method, found.plan) if advice.ok else ""
+    if note:
+        advice.add("note", "serial-is-parallel", note)
 
 
 def _check_dynamic_static(advice: Advice, method: Method | None, found: CouplingStructure) -> None:

@@ -42,7 +42,7 @@ class LineSearch(Corrector):
         if not isinstance(corrector, Corrector):
             raise SetupError(f"LineSearch: corrector must be a Corrector such as Newton(), not {corrector!r}")
         self.corrector, self.halvings = corrector, whole("LineSearch", "halvings", halvings)
-        self.uses_jacobian = corrector.uses_jacobian
+        self.uses_jacobian, self.refresh = corrector.uses_jacobian, corrector.refresh
 
     def __repr__(self) -> str:
         return f"LineSearch({self.corrector!r}, halvings={self.halvings})"

@@ -40,6 +40,7 @@ class Chunk:
     counts: npt.NDArray[np.int64] | None = None  # norms per row
     seconds: Matrix | float = np.nan  # per step and subsystem, where an engine tells them apart
     unconverged: int = 0
+    renewed: int = 0
     compiled: bool = True
     failure: BaseException | None = None  # what ended the run in the step after these
 

@@ -69,9 +69,10 @@ class Implicit(Method):
     The size of a variable is the largest magnitude seen in the run, at least the nominal value of its port; user
     equations are measured against 1, and with `absolute=True` everything is. `atol` adds absolute tolerances for single
     coupling variables (`{"left.force": 1e-3}`) or for all of them, whichever of the two is looser. A residual that
-    stands still within the rounding of its own evaluation counts as converged; anything else that does not converge in
-    `max_iterations` stops the run, unless `accept_unconverged` says to go on (such steps are counted in
-    `result.stats.unconverged`).
+    stands still within the rounding of its own evaluation counts as converged. An iteration that keeps its Jacobian and
+    does not converge in `max_iterations` begins again with one Jacobian per correction (such steps are counted in
+    `result.stats.renewed`); what does not converge then either stops the run. `accept_unconverged` says to go on
+    instead, without a second attempt (such steps are counted in `result.stats.unconverged`).
 
     `sweep="gauss-seidel"` runs the subsystems one after the other (in `order`) with the newest values; it works with
     correctors that need no Jacobian. `degree` is the polynomial between macro points (0 holds the end value, 1 is a

@@ -33,7 +33,8 @@ class Outcome:
     `y`, `z`: outputs and coupling variables at the end of the step; `predicted`: the extrapolated coupling variables
     there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
     and length of the step, which a method sets where it chose them itself; `norms`: the residual norm of every iterate;
-    `error`: the estimate in units of the tolerance, for the step control to set.
+    `error`: the estimate in units of the tolerance, for the step control to set; `renewed`: whether the iteration began
+    again with a Jacobian of every iterate.
     """
 
     y: Vector
@@ -48,6 +49,7 @@ class Outcome:
     H: float | None = None
     norms: Sequence[float] = ()
     error: float = np.nan
+    renewed: bool = False
 
 
 MacroStep = Callable[[History, Window], Outcome]

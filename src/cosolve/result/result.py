@@ -57,7 +57,8 @@ class Stats:
 
     `calls` counts how often each subsystem crossed a macro step (predictors, perturbed runs and rejected attempts
     included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
-    their iteration had not converged, `over_tolerance` steps accepted at the smallest allowed length although their
+    their iteration had not converged, `renewed` those that converged only after they had begun again with a Jacobian
+    renewed in every correction, `over_tolerance` steps accepted at the smallest allowed length although their
     error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
     subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `events` counts macro steps that
     ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
@@ -65,13 +66,15 @@ class Stats:
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
     `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
     bound and about an algebraic loop that an explicit method did not solve, `still` one about subsystems whose outputs
-    never changed although their inputs did, `startup` one about a start that costs order.
+    never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
+    sweep that is no better than a parallel one.
     """
 
     steps: int = 0
     rejected: int = 0
     iterations: int = 0
     unconverged: int = 0
+    renewed: int = 0
     over_tolerance: int = 0
     max_residual: float = np.nan
     calls: dict[str, int] = field(default_factory=dict)
@@ -91,6 +94,7 @@ class Stats:
     loop: str = ""
     still: str = ""
     startup: str = ""
+    serial: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -117,12 +121,14 @@ class Stats:
         lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
         if self.ended:
             lines.append(self.ended)
+        if self.renewed:
+            lines.append(f"{self.renewed} steps converged only with a Jacobian renewed in every correction")
         if self.unconverged:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
-        lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup) if sentence]
+        lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup, self.serial) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")
@@ -205,7 +211,8 @@ class Result:
     def residual_norms(self) -> list[Vector]:
         """Per recorded macro step, the residual norms of all its iterates, the first guess included.
 
-        In units of the tolerance's scale (see `Implicit`); empty for methods that do not iterate.
+        In units of the tolerance's scale (see `Implicit`); empty for methods that do not iterate. A step that began
+        again (`stats.renewed`) has the first guess twice.
 
         >>> import cosolve as cs
         >>> loop = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + t, inputs=["u"], outputs=["y"])})

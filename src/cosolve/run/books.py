@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.engine.chunk import Chunk, Room
+from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import SimulationError, StabilityWarning, warn
 from cosolve.interface.channels import Selection
 from cosolve.result import Memory, Recorder, Row, Stats
@@ -49,6 +50,7 @@ class Books:
         stats.compiled_steps += len(chunk) if chunk.compiled else 0
         stats.iterations += int(chunk.total("iterations"))
         stats.unconverged += chunk.unconverged
+        stats.renewed += chunk.renewed
         stats.over_tolerance += int(np.count_nonzero(chunk.error > 1.0))
         residual = float(np.fmax.reduce(np.atleast_1d(chunk.residual)))
         if residual >= self._residual:  # not for NaN: a method without residuals
@@ -96,7 +98,7 @@ def note_totals(stats: Stats, core: Core) -> None:
     crew, names = core.crew, core.plan.names
     stats.events = 0 if crew.watch is None else crew.watch.stops
     stats.retried = crew.retried()
-    stats.startup = core.opening.note
+    stats.startup, stats.serial = core.opening.note, serial_note(core.method, core.plan)
     stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
     stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
     stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

@@ -104,6 +104,7 @@ class Opening:
             iterations=sum(one.iterations for one in taken),
             rejected=sum(one.rejected for one in taken),
             converged=all(one.converged for one in taken),
+            renewed=any(one.renewed for one in taken),
             residual=max(one.residual for one in taken),
         )
 

@@ -59,7 +59,7 @@ class Recording:
         self._selection = Selection(core.plan, names)
         self._recorder = make_recorder(self._selection, core.plan.names, save, meta)
         self._rows = Rows(self._selection.layout, core.crew.calls, core.crew.seconds)
-        self._begun, self._closed, self._unconverged = False, False, 0
+        self._begun, self._closed, self._unconverged, self._renewed = False, False, 0, 0
         self._written = self._began = perf_counter()
         self.error: str | None = None
 
@@ -88,6 +88,7 @@ class Recording:
             chunk = self._rows.take()
             self._recorder.extend(chunk.columns(), chunk.counts)
             self._unconverged += chunk.unconverged
+            self._renewed += chunk.renewed
 
     def refuse_back(self) -> None:
         """Rows in a file stay there."""
@@ -140,6 +141,7 @@ class Recording:
             rejected=int(columns["rejected"].sum()),
             iterations=int(columns["iterations"].sum()),
             unconverged=self._unconverged,
+            renewed=self._renewed,
             over_tolerance=int((error > 1.0).sum()),
             max_residual=float(np.fmax.reduce(residual)),
             wall_seconds=perf_counter() - self._began,

@@ -52,7 +52,7 @@ class Rows:
     def _empty(self) -> None:
         self._rows = bytearray()
         self._norms: list[float] = []
-        self._unconverged = 0
+        self._unconverged = self._renewed = 0
 
     def __len__(self) -> int:
         return len(self._rows) // self._type.itemsize
@@ -68,6 +68,8 @@ class Rows:
         self._norms += step.norms
         if not step.converged:
             self._unconverged += 1
+        if step.renewed:
+            self._renewed += 1
 
     def take(self) -> Chunk:
         """All rows; they are gone from here then."""
@@ -82,6 +84,7 @@ class Rows:
             norms=self._norms,
             counts=rows["norms"],
             unconverged=self._unconverged,
+            renewed=self._renewed,
             compiled=False,
         )
         self._empty()
@@ -99,5 +102,6 @@ class Rows:
             counts=np.array([len(step.norms)]),
             seconds=(self._seconds - seconds)[np.newaxis],
             unconverged=int(not step.converged),
+            renewed=int(step.renewed),
             compiled=False,
         )

@@ -14,9 +14,10 @@ from cosolve.corrector.base import Corrector
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
+from cosolve.engine.readable.self_check import LEAST, LEFT, NoWayBack, examine
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
-from cosolve.errors import ConvergenceError
+from cosolve.errors import ConvergenceError, SimulationError, StabilityWarning, warn
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
@@ -26,6 +27,9 @@ from cosolve.signal import History, end_values
 
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0
+
+#: So many times in a run the subsystems are examined after a correction that was of little use.
+_EXAMINATIONS = 4
 
 _NOWHERE = np.full(1, np.nan)
 
@@ -46,6 +50,11 @@ def bind(method: Method, crew: Crew) -> MacroStep:
     if script is None:
         raise NotImplementedError(f"{type(method).__name__} must name its text, or define bind(crew)")
     return Machine(method, script, crew)
+
+
+def _keeps_jacobian(corrector: Corrector | None) -> bool:
+    """Whether one Jacobian serves several corrections."""
+    return corrector is not None and corrector.uses_jacobian and corrector.refresh != "iteration"
 
 
 class Machine:
@@ -69,6 +78,9 @@ class Machine:
         self._H = np.nan
         self._started = False  # whether the correctors know what they work on
         self._judged = False  # whether steps without corrections are known to have one solution
+        #: whether an iteration that fails may begin again with a Jacobian of every iterate
+        self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
+        self._examinations = _EXAMINATIONS
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
         self._begin_books()
@@ -89,18 +101,28 @@ class Machine:
         self._sweeps, self._converged = 0, True
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
+        self._uncorrected: tuple[Vector, Vector] | None = None  # where a single correction began, and its residual
+        self._given_up: ConvergenceError | None = None  # why the problem at hand is solved with renewed Jacobians
+        self._guess, self._again, self._renewals = _NOWHERE, False, 0
 
     def __call__(self, history: History, window: Window) -> Outcome:
         self.begin(history, window)
         limit = window
-        z = self._text(self, self.method)
+        try:
+            z = self._text(self, self.method)
+        except SimulationError as failure:
+            if self._given_up is None or isinstance(failure, ConvergenceError):
+                raise
+            raise self._given_up from failure
         window = self.window
         if self._predicted is None:
             self.extrapolated(self.script.guess)
         assert self._predicted is not None
         degree, predicted = self._predicted
-        iterations = len(self._norms) - len(self._problems) if self._norms else max(self._sweeps - 1, 0)
+        begun = len(self._problems) + self._renewals  # norms of first guesses
+        iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
         outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
+        outcome.renewed = self._renewals > 0
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
@@ -241,6 +263,7 @@ class Machine:
             for corrector in self._correctors:
                 corrector.start_run(self.plan.z_labels)
                 corrector.start_step()
+        self._uncorrected = self.z, r
         dz: Vector = newton.solve(r, self.equations)
         return dz
 
@@ -268,7 +291,7 @@ class Machine:
             self._started = True
         self.trial.plan = self._problems[self._problem][1]
         self._correctors[self._problem].start_step()
-        self._first = len(self._norms)
+        self._first, self._given_up = len(self._norms), None
         return True
 
     def met(self, z: Vector, r: Vector, tol: float, max_iterations: int, accept_unconverged: bool) -> bool:
@@ -277,6 +300,8 @@ class Machine:
         norms = self._norms
         if len(norms) == self._first:
             measure.begin(z, r)
+            if self._renews and self._given_up is None:
+                self._guess = z.copy()
         norms.append(max(measure.norm(r, z), inside))
         count = len(norms) - self._first
         lost = count > 1 and measure.lost(z)
@@ -289,12 +314,24 @@ class Machine:
             if accept_unconverged and np.isfinite(norms[-1]):
                 self._converged &= not lost and self._is_rounding(plan, r, z, tol, inside)
                 return True
-            raise self._not_converged(plan, r, norms[self._first :], tol)
+            failure = self._not_converged(plan, r, norms[self._first :], tol)
+            if not self._renews or self._given_up is not None or count == 1:
+                if not lost and count > 1 and np.isfinite(norms[-1]):
+                    self._blame(failure)
+                raise failure
+            self._given_up, self._again, self._first = failure, True, len(norms)
+            self._renewals += 1
         return False
 
     def corrected(self, z: Vector, r: Vector) -> Vector:
-        equations = self.equations
-        return equations.whole(self._correctors[self._problem].correct(equations.of(z), equations.of(r), equations))
+        equations, corrector = self.equations, self._correctors[self._problem]
+        if self._again:  # from the first guess on; where the iteration has got to may be far away
+            self._again = False
+            return self._guess
+        if self._given_up is not None:  # the Jacobian at hand is of another iterate
+            corrector.start_run(equations.of_labels(self.plan.z_labels))
+            corrector.start_step()
+        return equations.whole(corrector.correct(equations.of(z), equations.of(r), equations))
 
     def tried(self, z: Vector) -> bool:
         return z is self._ended or np.array_equal(z, self._ended)
@@ -342,11 +379,13 @@ class Machine:
     def _not_converged(self, plan: Plan, r: Vector, norms: list[float], tol: float) -> ConvergenceError:
         window, worst = self.window, int(np.argmax(np.abs(r) / self.measure.row_size))
         trend = ", ".join(f"{n:.1e}" for n in norms[-4:])
+        fresh = "" if self._given_up is None else " with a Jacobian renewed in each"
+        other = "LineSearch(Newton())" if self._renews else "Newton(refresh='iteration')"
         return ConvergenceError(
             f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
-            f"after {len(norms) - 1} corrections the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
-            f"(tol {tol:g}, last norms {trend}); try a smaller step, Newton(refresh='iteration'), "
-            "or looser tol if the norms stand still",
+            f"after {len(norms) - 1} corrections{fresh} the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
+            f"(tol {tol:g}, last norms {trend}); try a smaller step, {other}, or "
+            " looser tol if the norms stand still",
             time=window.t0,
         )
 
@@ -357,6 +396,32 @@ class Machine:
 
     def note_residual(self, r: Vector) -> None:
         self._residual = float(np.abs(r).max(initial=0.0))
+        if self._uncorrected is not None and self._examinations:
+            z, before = self._uncorrected
+            self._judge_correction(self.measure.norm(before, z), self.measure.norm(r, self.z))
+
+    def _blame(self, failure: ConvergenceError) -> None:
+        """Say beside a failure which subsystem is wrong, where one is."""
+        if self.script.serial or self.script.local != "converged" or self.crew.watch is not None:
+            return
+        try:
+            found = examine(self.trial, self.z, self.y)
+        except NoWayBack as wrong:
+            found = str(wrong)
+        except SimulationError:  # at values that nobody is made for
+            return
+        if found:
+            failure.args = (f"{failure}; {found}", *failure.args[1:])
+
+    def _judge_correction(self, before: float, after: float) -> None:
+        """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
+        if after <= max(LEFT * before, LEAST) or len(self._problems) > 1 or self.crew.watch is not None:
+            return
+        self._examinations -= 1
+        found = examine(self.trial, self.z, self.y)
+        if found:
+            self._examinations = 0
+            warn(found, StabilityWarning)
 
     def renew(self) -> None:
         """Forget what correctors have learnt: the steps that follow are of another kind."""

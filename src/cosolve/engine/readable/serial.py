@@ -9,6 +9,57 @@ import numpy as np
 
 from cosolve.basics.arrays import Index, Vector
 from cosolve.interface.plan import Block, Plan
+from cosolve.method.base import Method
+from cosolve.method.explicit import GaussSeidel
+from cosolve.method.order import in_order
+
+
+def serial_note(method: Method, plan: Plan) -> str:
+    """One sentence where a serial sweep hands nothing on from one subsystem to the next; empty where it does.
+
+    >>> import cosolve as cs
+    >>> one, two = (cs.Linear([[-1]], [[1]], [[1]], x0=[x], inputs=["f"], outputs=["x"]) for x in (0, 1))
+    >>> system = cs.System({"one": one, "two": two})
+    >>> system.law({"one.f": 1, "two.f": -1}, lambda a, b: b - a, of=["one.x", "two.x"], name="f")
+    >>> serial_note(cs.GaussSeidel(1), system.plan()).split(",")[0]
+    'GaussSeidel(1) does what Jacobi does here'
+    """
+    script = method.script
+    if script is None or not (script.serial or isinstance(method, GaussSeidel)):
+        return ""
+    if Serial(plan, in_order(plan, script.order)).hands_on:
+        return ""
+    read_by_others, best = _handed_on(plan)
+    if not len(read_by_others):
+        return ""
+    what = f"{method.label} does what Jacobi does here, since "
+    if best:
+        giver, taker = best
+        return f"{what}every subsystem runs before those that it reads; let '{giver}' run before '{taker}' (order=...)"
+    label = plan.z_labels[int(read_by_others[0])]
+    return (
+        f"{what}'{label}' is known only after all its readers have run, in any order; use Jacobi, which can run them "
+        "side by side, or let one of them compute the value and give it to the other"
+    )
+
+
+def _handed_on(plan: Plan) -> tuple[Index, tuple[str, str] | None]:
+    """Coupling variables that depend on another subsystem than their reader, and two names that show how to hand on."""
+    sources: list[set[int]] = [set() for _ in range(plan.n_z)]
+    for row, source in zip(plan.copy_rows, plan.copy_from, strict=True):
+        sources[row].add(int(plan.y_owner[source]))
+    for block in plan.blocks:
+        if not block.implicit:
+            for row in np.arange(plan.n_z)[block.rows]:
+                sources[row].update(plan.owners(block))
+    found = set()
+    for i in range(plan.n_subsystems):
+        for row in plan.reads(i):
+            if sources[row] and i not in sources[row]:
+                return np.array([row]), (plan.names[min(sources[row])], plan.names[i])
+            if sources[row] - {i}:
+                found.add(int(row))
+    return np.array(sorted(found), dtype=np.intp), None
 
 
 class Serial:
@@ -38,6 +89,11 @@ class Serial:
         for i in range(plan.n_subsystems):
             first_read[plan.reads(i)] = np.minimum(first_read[plan.reads(i)], place[i])
         self.lagging = first_read <= known_at
+        last_read = np.full(plan.n_z, -1)
+        for i in range(plan.n_subsystems):
+            last_read[plan.reads(i)] = np.maximum(last_read[plan.reads(i)], place[i])
+        #: whether somebody reads what has become known before
+        self.hands_on = bool((last_read > known_at).any())
 
     def know(self, place: int, y: Vector, z: Vector) -> Index:
         """Write into `z` what the outputs `y` make known once this place has crossed; the rows."""

@@ -51,6 +51,19 @@ class Trial:
         """All subsystems back to the start of the step."""
         self.crew.restore(self._states)
 
+    def rewind_one(self, i: int) -> None:
+        """Subsystem `i` back to the start of the step."""
+        self.crew.restore_one(i, self._states)
+
+    def response(self, i: int, z: Vector, y: Vector, source: JacobianSource, increment: float | None = None) -> Matrix:
+        """`d y_i / d z` at `z` by another way than the one that corrections go."""
+        usual = self.source, self.increment
+        self.source, self.increment = source, self.increment if increment is None else increment
+        try:
+            return self._response(i, z, y, self.coefficients(z))
+        finally:
+            self.source, self.increment = usual
+
     def stand_at(self, z: Vector, y: Vector) -> None:
         """The last crossing ended in `z` and gave the outputs `y`."""
         self._fresh, self._responses = False, None
