@@ -194,6 +194,7 @@ from .subsystem import (
     ApproximateJacobian as ApproximateJacobian,
     Dae as Dae,
     FreeRunning as FreeRunning,
+    HybridOde as HybridOde,
     Linear as Linear,
     Ode as Ode,
     Pid as Pid,

@@ -9,8 +9,8 @@ from tests.fmu.build import fmu
 from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
-from cosolve.fmu import trajectory
 from cosolve.fmu.model_exchange import ModelExchangeFmu
+from cosolve.integrator import trajectory
 from cosolve.signal import Polynomial
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
@@ -262,7 +262,7 @@ def test_not_a_number_is_refused(fmi):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"integrator": "magic"}, "unknown integrator 'magic'; a model-exchange FMU takes one of auto, dopri5"),
+        ({"integrator": "magic"}, "unknown integrator 'magic'; it takes one of auto, dopri5"),
         ({"integrator": "ode4"}, "needs internal_step"),
         ({"internal_step": 0.1}, "chooses its own"),
         ({"rtol": -1.0}, "rtol must be a positive number"),

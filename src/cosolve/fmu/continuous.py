@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import EndOfSimulation, SubsystemError
 from cosolve.fmu.description import Variable
 from cosolve.fmu.instance import Instance
+from cosolve.integrator.trajectory import EventOutcome
 
 _MANY = 1000  # event iterations at one instant
 
@@ -33,15 +33,10 @@ class _EventInfo2(ctypes.Structure):
     )
 
 
-class EventOutcome(NamedTuple):
-    """What an event did: whether the states jumped, and when the FMU wants the next one (infinity: not planned)."""
-
-    states_changed: bool
-    next_event: float
-
-
 class Continuous:
     """An instance in continuous-time mode. `inputs` are those that vary with time, in the order of their values."""
+
+    rests_at_zero = False  # an FMU says for itself what is zero
 
     def __init__(self, instance: Instance, inputs: list[Variable], outputs: list[Variable]) -> None:
         description = instance.description
@@ -117,8 +112,8 @@ class Continuous:
         self._note_end(bool(ends.value))
         return bool(wants.value)
 
-    def enter_event_mode(self) -> None:
-        """Discrete variables may change from here on."""
+    def enter_event_mode(self, changed: Vector, domains: Vector) -> None:
+        """Discrete variables may change from here on; the FMU knows by itself why."""
         self.instance.call("EnterEventMode")
 
     def leave_event_mode(self) -> EventOutcome:

@@ -40,8 +40,8 @@ from cosolve.fmu.options import (
 from cosolve.fmu.partials import Derivatives
 from cosolve.fmu.places import found_file
 from cosolve.fmu.sensitivity import Sensitivity
-from cosolve.fmu.steps import Inside, NativeSteps, SciPySteps, make_steps
-from cosolve.fmu.trajectory import MAX_STEPS, Observer, Trajectory
+from cosolve.integrator.inner_steps import Inside, NativeSteps, SciPySteps, make_steps
+from cosolve.integrator.trajectory import Observer, Trajectory
 from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
 from cosolve.subsystem.base import Subsystem
 
@@ -79,7 +79,7 @@ class ModelExchangeFmu(Subsystem):
         max_events: int = 1000,
     ) -> None:
         max_events = whole("FMU", "max_events", max_events)
-        steps = make_steps(integrator, rtol, atol, internal_step, MAX_STEPS)
+        steps = make_steps("FMU", integrator, rtol, atol, internal_step)
         stiff = SciPySteps("Radau", rtol, atol) if integrator == "auto" else None
         file = found_file(file)
         self.file, self.tolerance = Path(file), tolerance
@@ -107,7 +107,7 @@ class ModelExchangeFmu(Subsystem):
         )
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         if not self._fmu.n_states:  # nothing to integrate: one step from event to event
-            steps, stiff = make_steps("ode1", rtol, atol, 1e300, MAX_STEPS), None
+            steps, stiff = make_steps("FMU", "ode1", rtol, atol, 1e300), None
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set

@@ -14,7 +14,7 @@ from cosolve.basics.lu import factorised
 from cosolve.errors import SubsystemError
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.partials import Derivatives
-from cosolve.fmu.steps import Inside
+from cosolve.integrator.inner_steps import Inside
 from cosolve.integrator.tableaus import Tableau
 from cosolve.signal.polynomial import InputSignal, horner
 

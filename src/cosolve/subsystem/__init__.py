@@ -9,6 +9,7 @@ from cosolve.subsystem.approximate import ApproximateJacobian
 from cosolve.subsystem.base import Subsystem, capabilities, has_capability
 from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.free_running import FreeRunning, SelfDriven
+from cosolve.subsystem.hybrid_ode import HybridOde
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.ode import Ode
 from cosolve.subsystem.pid import Pid
@@ -20,6 +21,7 @@ __all__ = [
     "ApproximateJacobian",
     "Dae",
     "FreeRunning",
+    "HybridOde",
     "InputSignal",
     "Linear",
     "Ode",

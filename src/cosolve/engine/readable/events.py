@@ -46,8 +46,8 @@ class Watch:
         self.able = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "events")]
         if not self.able:
             raise SetupError(
-                "stop_at_events: none of the subsystems can end a step at an event; model-exchange FMUs, FMUs of FMI "
-                "3.0 with event mode, and subsystems that define advance_to_event and handle_event can"
+                "stop_at_events: none of the subsystems can end a step at an event; HybridOde, model-exchange FMUs, "
+                "FMUs of FMI 3.0 with event mode, and subsystems that define advance_to_event and handle_event can"
             )
         self.others = [i for i in range(plan.n_subsystems) if i not in self.able]
         self.stops = 0  # macro steps that ended at events

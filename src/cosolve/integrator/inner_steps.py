@@ -1,4 +1,4 @@
-"""Internal steps of a model-exchange FMU, one at a time: each can be repeated to any time inside it.
+"""Internal steps of a model with events, one at a time: each can be repeated to any time inside it.
 
 The native Runge-Kutta methods repeat the step with a shorter length, which is as accurate as the step itself; SciPy's
 solvers give their continuous extension.
@@ -18,6 +18,8 @@ from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, Rhs
 from cosolve.integrator.step_control import equal_steps
 from cosolve.integrator.tableaus import DOPRI5, FIXED, Tableau
 from cosolve.signal.polynomial import InputSignal
+
+MAX_STEPS = 10_000  # internal steps between events, before a solver gives up
 
 INTEGRATORS = ("auto", "dopri5", *FIXED, *SCIPY_METHODS)
 
@@ -101,23 +103,25 @@ class SciPySteps:
 Steps = NativeSteps | SciPySteps
 
 
-def make_steps(name: str, rtol: float, atol: float, internal_step: float | None, max_steps: int) -> Steps:
-    """The internal steps of an integrator by its name."""
+def make_steps(
+    who: str, name: str, rtol: float, atol: float, internal_step: float | None, max_steps: int = MAX_STEPS
+) -> Steps:
+    """The internal steps of an integrator by its name; `who` wants them."""
     if name in FIXED:
         if internal_step is None or not is_positive(internal_step):
             raise SetupError(
-                f"FMU: integrator '{name}' takes fixed steps and needs internal_step, a positive number; "
+                f"{who}: integrator '{name}' takes fixed steps and needs internal_step, a positive number; "
                 f"got {internal_step!r}"
             )
         return NativeSteps(FixedStep(name, internal_step))
     if internal_step is not None:
         raise SetupError(
-            f"FMU: internal_step belongs to the integrators with fixed steps {list(FIXED)}; '{name}' chooses its own"
+            f"{who}: internal_step belongs to the integrators with fixed steps {list(FIXED)}; '{name}' chooses its own"
         )
     for what, value in (("rtol", rtol), ("atol", atol)):
-        positive("FMU", what, value)
+        positive(who, what, value)
     if name in ("auto", "dopri5"):
         return NativeSteps(DormandPrince(rtol, atol, max_steps))
     if name in SCIPY_METHODS:
         return SciPySteps(name, rtol, atol)
-    raise SetupError(f"FMU: unknown integrator {name!r}; a model-exchange FMU takes one of {', '.join(INTEGRATORS)}")
+    raise SetupError(f"{who}: unknown integrator {name!r}; it takes one of {', '.join(INTEGRATORS)}")

@@ -1,47 +1,80 @@
-"""The path of a model-exchange FMU through time: internal steps, and the events between them.
+"""The path of a model with events through time: internal steps, and the events between them.
 
-A macro step is crossed by internal steps; after each one the event indicators are looked at, the FMU is told, and an
-event that is due is handled. Theory and meaning of the events: model_exchange.py.
+A macro step is crossed by internal steps; after each one the event indicators are looked at, the model is told, and an
+event that is due is handled. Models are FMUs for model exchange (`fmu/model_exchange.py`) and `HybridOde`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import NonFiniteError, SubsystemError
-from cosolve.fmu.continuous import Continuous
-from cosolve.fmu.event_search import first_event, known, left
-from cosolve.fmu.steps import Inside, SciPySteps, Steps
+from cosolve.integrator.event_search import first_event, known, left
+from cosolve.integrator.inner_steps import MAX_STEPS, Inside, SciPySteps, Steps
 from cosolve.integrator.runge_kutta import StiffError
 from cosolve.signal.polynomial import InputSignal
 
-_AUTO_MAX_STEPS, MAX_STEPS = 1000, 10_000  # internal steps between events: "auto" turns stiff, others give up
+_AUTO_MAX_STEPS = 1000  # internal steps between events, before "auto" turns stiff
 _SAME_TIME = 1e-10  # of a macro step: a time event this close to its end happens there
 _SLIVER = 1e-13  # a rest of a macro step that is not worth an internal step
 _CROWD = 20  # so many events within _CROWDED (of the macro step, or of the time) accumulate
 _CROWDED, _CROWDED_TIME = 1e-7, 1e-12
 _PROBES = tuple(10.0**k for k in range(-13, -2))  # of a macro step: looks ahead at an indicator that is zero
 
+_NONE = np.zeros(0)
+
 #: told of every piece of an internal step: start, end, state at the start, states inside
 Observer = Callable[[float, float, Vector, Inside], None]
 
 
-class Trajectory:
-    """Time `t`, continuous states `x`, domains of the indicators and the next time event of one FMU."""
+class EventOutcome(NamedTuple):
+    """What an event did: whether the states jumped, when the model wants the next one (infinity: not planned)."""
 
-    def __init__(self, fmu: Continuous, steps: Steps, stiff: SciPySteps | None, max_events: int) -> None:
-        self._fmu, self._first_steps, self._stiff, self._max_events = fmu, steps, stiff, max_events
+    states_changed: bool
+    next_event: float
+
+
+class Model(Protocol):
+    """What a trajectory needs to know of the model that follows it.
+
+    Indicators belong to points of time; everything that happens at an event does so between `enter_event_mode` and the
+    end of `leave_event_mode`, at the point that is set. `rests_at_zero`: an indicator that has caused an event is zero
+    then, whatever rounding says, and its domain is the one that it goes to next.
+    """
+
+    n_states: int
+    n_indicators: int
+    tell_steps: bool
+    rests_at_zero: bool
+
+    def set_point(self, t: float, x: Vector, u: Vector) -> None: ...
+    def slope(self, t: float, x: Vector, u: Vector) -> Vector: ...
+    def indicators(self, t: float, x: Vector, u: Vector) -> Vector: ...
+    def states(self) -> Vector: ...
+    def step_done(self) -> bool: ...
+    def enter_event_mode(self, changed: Vector, domains: Vector) -> None: ...
+    def leave_event_mode(self) -> EventOutcome: ...
+
+
+class Trajectory:
+    """Time `t`, continuous states `x`, domains of the indicators and the next time event of one model."""
+
+    def __init__(self, model: Model, steps: Steps, stiff: SciPySteps | None, max_events: int) -> None:
+        self._model, self._first_steps, self._stiff, self._max_events = model, steps, stiff, max_events
         self.reset(0.0)
 
     def reset(self, t: float) -> None:
-        """A new run begins; the FMU is in event mode (or has not begun)."""
-        self.t, self.x = t, np.zeros(self._fmu.n_states)
-        self.signs, self.next_event = np.zeros(self._fmu.n_indicators), np.inf
+        """A new run begins; the model is in event mode (or has not begun)."""
+        self.t, self.x = t, np.zeros(self._model.n_states)
+        self.signs, self.next_event = np.zeros(self._model.n_indicators), np.inf
+        self._gone = np.zeros(self._model.n_indicators, dtype=bool)  # indicators whose event is due
+        self._zero = np.zeros(self._model.n_indicators)  # what counts as zero after the last event
         self.events = 0  # of all kinds, since the start
         self._recent: deque[float] = deque(maxlen=_CROWD)
         self.steps = self._first_steps
@@ -50,11 +83,11 @@ class Trajectory:
         self.hold = False  # stop before events instead of letting them happen
         self.pending = False  # an event is due where the path stands
 
-    def start(self, u: Vector) -> None:
-        """Leave the initial event mode."""
-        self.next_event = self._fmu.leave_event_mode().next_event
-        self.x = self._fmu.states()
-        self._find_domains(self.t, u, 0.0)
+    def start(self, u: Vector, H: float = 0.0) -> None:
+        """Leave the initial event mode; with the length of a macro step indicators at zero are asked where they go."""
+        self.next_event = self._model.leave_event_mode().next_event
+        self.x = self._model.states()
+        self._find_domains(self.t, u, H)
 
     def move_to(self, x: Vector, u: Vector) -> None:
         """Go on from other continuous states."""
@@ -74,13 +107,13 @@ class Trajectory:
 
     def snapshot(self) -> Any:
         """All of it, for `back_to`."""
-        switches = self.signs, self.next_event, self.events, tuple(self._recent)
+        switches = self.signs, self.next_event, self.events, tuple(self._recent), self._gone, self._zero
         return self.t, self.x, switches, self.stiff, self.steps.memory
 
     def back_to(self, snapshot: Any) -> None:
         """Go back to a snapshot."""
         self.t, self.x, switches, stiff, memory = snapshot
-        self.signs, self.next_event, self.events, recent = switches
+        self.signs, self.next_event, self.events, recent, self._gone, self._zero = switches
         self._recent = deque(recent, maxlen=_CROWD)
         self.pending = False
         self.choose(stiff, memory)
@@ -88,7 +121,7 @@ class Trajectory:
     # -- internal steps ----------------------------------------------------------------------------------------
 
     def cross(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
-        """To `t1`; leaves the FMU at the point there."""
+        """To `t1`; leaves the model at the point there."""
         t0, count, state_events = self.t, 0, 0
         self.grid = []
         while self.t < t1:
@@ -104,10 +137,10 @@ class Trajectory:
                     "switches back and forth (chattering); give the switch a hysteresis, or raise max_events"
                 )
             self._turn_stiff(count)
-        self._fmu.set_point(t1, self.x, u.end)
+        self._model.set_point(t1, self.x, u.end)
 
     def cross_to_event(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
-        """To `t1`, or to the first event before it, which is `pending` then; leaves the FMU at the point there."""
+        """To `t1`, or to the first event before it, which is `pending` then; leaves the model at the point there."""
         count = 0
         self.grid, self.hold, self.pending = [], True, False
         try:
@@ -117,7 +150,7 @@ class Trajectory:
                 self._turn_stiff(count)
         finally:
             self.hold = False
-        self._fmu.set_point(self.t, self.x, u.end if self.t == t1 else u(self.t))
+        self._model.set_point(self.t, self.x, u.end if self.t == t1 else u(self.t))
 
     def _turn_stiff(self, count: int) -> None:
         """Give up, or change the solver, where one macro step takes too many internal ones."""
@@ -125,7 +158,7 @@ class Trajectory:
             self.steps = self._stiff
         elif count >= MAX_STEPS:
             raise StiffError(
-                f"the solver needs more than {MAX_STEPS} steps at t = {self.t:.6g}; if the FMU is stiff use "
+                f"the solver needs more than {MAX_STEPS} steps at t = {self.t:.6g}; if the equations are stiff use "
                 "integrator='Radau' or 'BDF'"
             )
 
@@ -141,7 +174,7 @@ class Trajectory:
             return 0
         t_stop = t1 if due >= t1 - slack else due
         try:
-            t_new, x_new, inside = self.steps.step(self._fmu.slope, t, t_stop, x, u)
+            t_new, x_new, inside = self.steps.step(self._model.slope, t, t_stop, x, u)
         except StiffError:
             if self._stiff is None or self.steps is self._stiff:
                 raise
@@ -150,7 +183,7 @@ class Trajectory:
         if not np.isfinite(x_new).all():
             k = int(np.flatnonzero(~np.isfinite(x_new))[0])
             raise NonFiniteError(f"state {k} became {x_new[k]} before t = {t_new:.9g}")
-        crossed = self._crossed(t, t_new, x, x_new, inside, u) if self._fmu.n_indicators else None
+        crossed = self._crossed(t, t_new, x, x_new, inside, u) if self._model.n_indicators else None
         if crossed is not None:
             t_new, x_new = crossed, x_new if crossed == t_new else inside(crossed)
         if observer is not None:
@@ -162,9 +195,9 @@ class Trajectory:
             self._due(u)
             return 1
         wanted = False
-        if self._fmu.tell_steps:
-            self._fmu.set_point(t_new, x_new, u(t_new))
-            wanted = self._fmu.step_done()
+        if self._model.tell_steps:
+            self._model.set_point(t_new, x_new, u(t_new))
+            wanted = self._model.step_done()
         if wanted or due <= t_new + slack:
             self._due(u)
         return 0
@@ -180,44 +213,46 @@ class Trajectory:
 
     def left_domain(self, u: Vector) -> bool:
         """True when new inputs put an indicator into its other domain."""
-        if not self._fmu.n_indicators:
+        if not self._model.n_indicators:
             return False
-        z = self._fmu.indicators(self.t, self.x, u)
-        return bool((left(self.signs, z) & (z != 0.0)).any())  # zero: just after an event, or about to have one
+        z = self._model.indicators(self.t, self.x, u)
+        return bool((left(self.signs, z) & (np.abs(z) > self._zero)).any())  # just after an event, or about to have one
 
     def _crossed(self, t: float, t1: float, x: Vector, x1: Vector, inside: Inside, u: InputSignal) -> float | None:
         """Where an indicator first changes its domain in this step."""
-        f, f1, h = self._fmu.slope(t, x, u(t)), self._fmu.slope(t1, x1, u(t1)), t1 - t
+        f, f1, h = self._model.slope(t, x, u(t)), self._model.slope(t1, x1, u(t1)), t1 - t
 
         def guess(when: float) -> Vector:
             """By the cubic through values and slopes at both ends."""
             s = (when - t) / h
             r = 1.0 - s
             state = r * r * (1 + 2 * s) * x + s * s * (1 + 2 * r) * x1 + h * s * r * (r * f - s * f1)
-            return self._fmu.indicators(when, state, u(when))
+            return self._model.indicators(when, state, u(when))
 
         def exact(when: float) -> Vector:
             state = x if when == t else x1 if when == t1 else inside(when)
-            return self._fmu.indicators(when, state, u(when))
+            return self._model.indicators(when, state, u(when))
 
-        found, signs = first_event(self.signs, t, t1, guess, exact)
-        self.signs = signs
+        found, self.signs = first_event(self.signs, t, t1, guess, exact)
+        if found is not None and self._model.rests_at_zero:
+            self._gone = left(self.signs, exact(found))
         return found
 
     def event(self, u: InputSignal, change: Callable[[], None] | None = None) -> None:
         """Event mode at the present time; `change` sets discrete inputs there."""
         t, due, self.pending = self.t, self.next_event, False
         here = due if t < due <= t + _SAME_TIME * u.H else t  # a time event finds its own time
-        self._fmu.set_point(here, self.x, u(t))
-        self._fmu.enter_event_mode()
+        self._model.set_point(here, self.x, u(t))
+        changed = self._changed(here, u(t))
+        self._model.enter_event_mode(changed, self.signs)
         if change is not None:
             change()
-        outcome = self._fmu.leave_event_mode()
+        outcome = self._model.leave_event_mode()
         self.next_event = outcome.next_event
         if outcome.states_changed:
-            self.x = self._fmu.states()
+            self.x = self._model.states()
         self.steps.forget()
-        self._find_domains(t, u(t), u.H)
+        self._find_domains(t, u(t), u.H, changed != 0.0)
         self.events += 1
         self._recent.append(t)
         if len(self._recent) == _CROWD and t - self._recent[0] < max(_CROWDED * u.H, _CROWDED_TIME * abs(t)):
@@ -227,16 +262,30 @@ class Trajectory:
                 "the run before"
             )
 
-    def _find_domains(self, t: float, u: Vector, H: float) -> None:
+    def _changed(self, t: float, u: Vector) -> Vector:
+        """+1 for indicators that have become positive, -1 for those that no longer are, 0 for all others."""
+        if not self._model.rests_at_zero:
+            return _NONE
+        z = self._model.indicators(t, self.x, u)
+        gone = self._gone | (left(self.signs, z) & (np.abs(z) > self._zero))
+        self._gone = np.zeros_like(self._gone)
+        changed: Vector = np.where(gone, -self.signs, 0.0)
+        return changed
+
+    def _find_domains(self, t: float, u: Vector, H: float, caused: npt.NDArray[np.bool_] | None = None) -> None:
         """The domains of the indicators after an event; those at zero by where they go next."""
-        if not self._fmu.n_indicators:
+        if not self._model.n_indicators:
             return
-        self.signs = np.sign(self._fmu.indicators(t, self.x, u))
+        z = self._model.indicators(t, self.x, u)
+        if caused is not None and len(caused):
+            self._zero = np.where(caused, np.abs(z), 0.0)
+            z = np.where(caused, 0.0, z)
+        self.signs = np.sign(z)
         if not H or self.signs.all():
             return
-        slope = self._fmu.slope(t, self.x, u)
+        slope = self._model.slope(t, self.x, u)
         for fraction in _PROBES:
             ahead = fraction * H
-            self.signs = known(self.signs, self._fmu.indicators(t + ahead, self.x + ahead * slope, u))
+            self.signs = known(self.signs, self._model.indicators(t + ahead, self.x + ahead * slope, u))
             if self.signs.all():
                 return
