@@ -3,6 +3,9 @@
 A name is imported from its module when it is first asked for, so that `import cosolve` stays light.
 """
 
+from . import (
+    elements as elements,
+)
 from .analysis import (
     check as check,
     compare_linearisation as compare_linearisation,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_positive, positive
 from cosolve.errors import NonFiniteError, SetupError
@@ -63,7 +65,8 @@ class NativeSteps:
     def repeat(self, rhs: Rhs, t: float, sizes: list[float], x: Vector, u: InputSignal) -> Vector:
         """The state after steps of given sizes."""
         a, b, c, _ = self.tableau
-        found: Vector = kernels.PYTHON.fixed(rhs, t, sizes, x, u.t0, u.H, u.coefficients, a, b, c)
+        kernel = kernels.compiled() if kernels.is_compiled(rhs) else kernels.PYTHON
+        found: Vector = kernel.fixed(rhs, t, np.asarray(sizes), x, u.t0, u.H, u.coefficients, a, b, c)
         return found
 
 

@@ -21,6 +21,7 @@ from cosolve.basics.checks import initial_state, refuse_no_function, whole
 from cosolve.errors import SubsystemError
 from cosolve.integrator.event_search import left
 from cosolve.integrator.inner_steps import NativeSteps, SciPySteps, make_steps
+from cosolve.integrator.kernels import is_compiled
 from cosolve.integrator.trajectory import EventOutcome, Trajectory
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
@@ -189,6 +190,8 @@ class _Model:
         self, rhs: Callable[..., Any], indicators: Callable[..., Any], jump: Callable[..., Any] | None, x0: Vector
     ) -> None:
         self._rhs, self._indicators, self._jump = rhs, indicators, jump
+        if is_compiled(rhs):  # steps are compiled then, too
+            self.slope = rhs  # type: ignore[method-assign]
         self.n_states, self.n_indicators = x0.size, 0
         self.set_point(0.0, x0, np.zeros(0))
         self._changed = self._domains = np.zeros(0)

@@ -1,0 +1,395 @@
+"""A Thomson coil: a capacitor discharges into a flat coil, and the currents that it induces throw a plate off.
+
+Two solvers share it. The electromagnetic side knows circuit and conductors: the coil's ten turns and a plate that is
+cut into rings, all of them current loops with one axis, whose mutual inductances depend on how far the plate has gone.
+The mechanical side knows the mass that moves, a latch and end stops. Distance and speed go one way, a force comes back.
+
+    [Lc + Ll  M(z)'] d [I0]   [U - (Rc + Rl) I0 - z' M'(z)' Ip]
+    [M(z)     Lp   ] dt [Ip] = [   - Rp Ip - z' M'(z) I0       ],   C U' = -I0,   F = I0 M'(z)' Ip
+
+A diode takes the capacitor out of the circuit when its voltage has fallen to zero: an event, located inside the step.
+Conductors warm up without losing heat, and their resistance grows with it.
+
+The device is of the class of Peng et al. (2016), 2 mF at 360 V for 3.1 mm in 2 ms; the geometry is our own choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import pi, sin
+
+import numpy as np
+from numba import njit
+from scipy.linalg import cho_factor, cho_solve
+
+import cosolve as cs
+
+hunt_crossley = cs.elements.hunt_crossley
+
+
+@dataclass(frozen=True)
+class Metal:
+    """Conductivity in S/m, density in kg/m3, heat capacity in J/(kg K); resistance grows by `warming` per K."""
+
+    conductivity: float
+    density: float
+    heat: float
+    warming: float = 0.0039
+
+
+@dataclass(frozen=True)
+class ThomsonCoil:
+    """Parameters in SI units."""
+
+    copper: Metal = Metal(5.8e7, 8960.0, 385.0)
+    aluminium: Metal = Metal(3.5e7, 2700.0, 900.0)
+    #: mean radii of the turns, and the section of their conductor: radial width and height
+    turns: tuple[float, ...] = tuple(np.linspace(0.010, 0.037, 10).tolist())
+    wire: tuple[float, float] = (2.4e-3, 4e-3)
+    #: the plate: inner and outer radius, thickness, and into how many rings it is cut, radially and axially
+    plate: tuple[float, float, float] = (0.005, 0.045, 3e-3)
+    rings: tuple[int, int] = (24, 2)
+    gap: float = 1e-3
+    capacitance: float = 2e-3
+    voltage: float = 300.0
+    lead: tuple[float, float] = (20e-3, 2e-6)  # resistance and inductance
+    mass: float = 0.1515
+    #: amplitude of the bistable latch in N and its period; stops at 0 and `travel`, as Hunt-Crossley contacts
+    latch: float = 250.0
+    period: float = 4e-3
+    travel: float = 4.2e-3
+    stop: tuple[float, float, float] = (5e8, 0.6, 1.5)
+    #: the inductances are tabulated from here to there
+    table: tuple[float, float, float] = field(default=(-1e-3, 15e-3, 10e-6))
+
+    # -- inductances and resistances ---------------------------------------------------------------------
+
+    @cached_property
+    def ring_places(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Radii of the rings, their heights above the lower face of the plate, and the section of one."""
+        (inner, outer, thickness), (radial, axial) = self.plate, self.rings
+        width, height = (outer - inner) / radial, thickness / axial
+        radii = inner + width * (np.arange(radial) + 0.5)
+        heights = height * (np.arange(axial) + 0.5)
+        return np.tile(radii, axial), np.repeat(heights, radial), width, height
+
+    @cached_property
+    def coil_inductance(self) -> float:
+        """Of all turns in series, without the lead."""
+        return float(_loop_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
+
+    @cached_property
+    def coil_resistance(self) -> float:
+        return float(
+            cs.elements.loop_resistance(self.turns, self.wire[0] * self.wire[1], self.copper.conductivity).sum()
+        )
+
+    @cached_property
+    def plate_inductance(self) -> np.ndarray:
+        """Of the rings among each other."""
+        radii, heights, width, height = self.ring_places
+        return _loop_matrix(radii, heights, width, height)
+
+    @cached_property
+    def plate_resistance(self) -> np.ndarray:
+        radii, _, width, height = self.ring_places
+        return cs.elements.loop_resistance(radii, width * height, self.aluminium.conductivity)
+
+    def mutual(self, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inductances between the coil and each ring when the plate has gone `z`, and their derivatives by it."""
+        radii, heights, _, _ = self.ring_places
+        away = np.atleast_1d(z)[:, np.newaxis, np.newaxis] + self.gap + self.wire[1] / 2 + heights[:, np.newaxis]
+        a, b = radii[:, np.newaxis], np.array(self.turns)
+        return cs.elements.mutual_inductance(a, b, away).sum(axis=-1), cs.elements.mutual_inductance_slope(
+            a, b, away
+        ).sum(axis=-1)
+
+    @cached_property
+    def mutual_table(self) -> tuple[np.ndarray, np.ndarray]:
+        first, last, spacing = self.table
+        return self.mutual(first + spacing * np.arange(round((last - first) / spacing) + 1))
+
+    def coupling_factor(self, z: float) -> float:
+        """How much of the coil's field the plate would hold back if it had no resistance: 1 is all."""
+        M = self.mutual(z)[0][0]
+        return float(np.sqrt(M @ np.linalg.solve(self.plate_inductance, M) / self.coil_inductance))
+
+
+def _loop_matrix(radii: np.ndarray, heights: np.ndarray, width: float, height: float) -> np.ndarray:
+    n = len(radii)
+    L = np.empty((n, n))
+    for i in range(n):
+        others = np.arange(n) != i
+        L[i, others] = cs.elements.mutual_inductance(radii[i], radii[others], heights[i] - heights[others])
+        L[i, i] = cs.elements.self_inductance(radii[i], width, height)
+    return L
+
+
+# -- the electromagnetic side ---------------------------------------------------------------------------------
+
+
+class Field:
+    """States: currents `I0`, `Ip`, voltage `U`, temperatures `Tc`, `Tp`, heat `Q` of the lead, the capacitor `on`."""
+
+    def __init__(self, p: ThomsonCoil) -> None:
+        self.p, n = p, len(p.plate_resistance)
+        self.n = n
+        self.I0, self.Ip, self.U, self.Tc, self.Q, self.on = 0, slice(1, n + 1), n + 1, n + 2, 2 * n + 3, 2 * n + 4
+        self.Tp = slice(n + 3, 2 * n + 3)
+        values, slopes = p.mutual_table
+        self.table = np.ascontiguousarray(values), np.ascontiguousarray(slopes)
+        inverse = cho_solve(cho_factor(p.plate_inductance), np.eye(n))
+        _, _, width, height = p.ring_places
+        radii = p.ring_places[0]
+        plate_heat = p.aluminium.density * p.aluminium.heat * 2 * pi * radii * width * height
+        coil_heat = p.copper.density * p.copper.heat * 2 * pi * sum(p.turns) * p.wire[0] * p.wire[1]
+        self.constants = (
+            *(inverse, p.coil_inductance + p.lead[1], p.coil_resistance, p.lead[0], p.plate_resistance),
+            *(p.capacitance, coil_heat, plate_heat, p.copper.warming, p.aluminium.warming),
+        )
+
+    @property
+    def x0(self) -> np.ndarray:
+        x = np.zeros(2 * self.n + 5)
+        x[self.U], x[self.on] = self.p.voltage, 1.0
+        return x
+
+    def mutual(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Tabulated inductances at `z`; a sentence where the plate has left the table."""
+        first, last, spacing = self.p.table
+        if not first <= z < last:
+            raise cs.SubsystemError(
+                f"the plate is at z = {1e3 * z:.4g} mm, but inductances are tabulated from {1e3 * first:g} to "
+                f"{1e3 * last:g} mm; widen ThomsonCoil.table, or end the run before"
+            )
+        return _hermite(z - first, spacing, *self.table)
+
+    def slope(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        M, slope = self.mutual(u[0])
+        return _rates(x, u[1], M, slope, *self.constants)
+
+    def force(self, t: float, x: np.ndarray, u: np.ndarray) -> float:
+        return float(x[self.I0] * (self.mutual(u[0])[1] @ x[self.Ip]))
+
+    def energies(self, x: np.ndarray, z: float) -> dict[str, float]:
+        """In the capacitor, in the field, and turned into heat so far, in J."""
+        I0, Ip, M = x[self.I0], x[self.Ip], self.mutual(z)[0]
+        _, L, *_ = self.constants
+        coil_heat, plate_heat = self.constants[6:8]
+        return {
+            "capacitor": 0.5 * self.p.capacitance * x[self.U] ** 2,
+            "field": 0.5 * L * I0**2 + I0 * (M @ Ip) + 0.5 * Ip @ self.p.plate_inductance @ Ip,
+            "heat": coil_heat * x[self.Tc] + float(plate_heat @ x[self.Tp]) + x[self.Q],
+        }
+
+
+@njit(cache=True)
+def _hermite(away, spacing, values, slopes):
+    """The cubic through values and slopes of a table, and its derivative."""
+    k = int(away / spacing)
+    s = away / spacing - k
+    r = 1.0 - s
+    a, b = r * r * (1.0 + 2.0 * s), s * s * (1.0 + 2.0 * r)
+    value = a * values[k] + b * values[k + 1] + spacing * s * r * (r * slopes[k] - s * slopes[k + 1])
+    rise = 6.0 * s * r / spacing
+    slope = rise * (values[k + 1] - values[k]) + r * (1.0 - 3.0 * s) * slopes[k] + s * (3.0 * s - 2.0) * slopes[k + 1]
+    return value, slope
+
+
+@njit(cache=True)
+def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat, copper, aluminium):
+    n = len(Rp)
+    I0, Ip, U, Tc, Tp, on = x[0], x[1 : n + 1], x[n + 1], x[n + 2], x[n + 3 : 2 * n + 3], x[2 * n + 4]
+    Rc, Rp = Rc * (1.0 + copper * Tc), Rp * (1.0 + aluminium * Tp)
+    coil = on * U - (Rc + Rl) * I0 - speed * np.dot(slope, Ip)
+    plate = inverse @ (-Rp * Ip - speed * slope * I0)
+    shield = inverse @ M
+    found = np.zeros_like(x)
+    found[0] = (coil - np.dot(M, plate)) / (L - np.dot(M, shield))
+    found[1 : n + 1] = plate - shield * found[0]
+    found[n + 1] = -on * I0 / C
+    found[n + 2] = Rc * I0 * I0 / coil_heat
+    found[n + 3 : 2 * n + 3] = Rp * Ip * Ip / plate_heat
+    found[2 * n + 3] = Rl * I0 * I0
+    return found
+
+
+def electromagnetics(
+    p: ThomsonCoil | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
+) -> cs.HybridOde:
+    """The circuit and the conductors: distance and speed of the plate in, force on it out.
+
+    >>> coil = electromagnetics()
+    >>> [port for port in coil.inputs], [port for port in coil.outputs]
+    (['z', 'v'], ['F'])
+    """
+    field_of = Field(ThomsonCoil() if p is None else p)
+
+    def switch(t: float, x: np.ndarray, u: np.ndarray, changed: np.ndarray) -> np.ndarray:
+        if changed[0] < 0:
+            x[field_of.U] = x[field_of.on] = 0.0
+        return x
+
+    return cs.HybridOde(
+        field_of.slope,
+        field_of.force,
+        x0=field_of.x0,
+        inputs=["z", "v"],
+        outputs=["F"],
+        indicators=lambda t, x, u: x[field_of.U] if x[field_of.on] else 1.0,
+        jump=switch,
+        integrator=integrator,
+        internal_step=internal_step if integrator.startswith("ode") else None,
+    )
+
+
+# -- the mechanical side ------------------------------------------------------------------------------------------
+
+
+def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.Ode:
+    """The mass that moves, in free flight or with latch and stops: force in, distance and speed out.
+
+    >>> [port for port in mechanics().outputs]
+    ['z', 'v']
+    """
+    constants = _holding(ThomsonCoil() if p is None else p, latched)
+
+    @njit
+    def rhs(t, x, u):
+        return np.array([x[1], _acceleration(x[0], x[1], u[0], *constants)])
+
+    @njit
+    def output(t, x, u):
+        return x
+
+    return cs.Ode(
+        rhs, output, x0=[0.0, 0.0], inputs=["F"], outputs=["z", "v"], integrator="ode4", internal_step=internal_step
+    )
+
+
+def _holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
+    """Constants of the mechanical side; in free flight there is neither latch nor stop."""
+    stiffness, damping, exponent = p.stop
+    return p.mass, latched * p.latch, p.period, p.travel, latched * stiffness, damping, exponent
+
+
+@njit(cache=True)
+def _acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
+    force = F - latch * sin(2 * pi * z / period)
+    force += hunt_crossley(-z, -v, stiffness, damping, exponent)
+    return (force - hunt_crossley(z - travel, v, stiffness, damping, exponent)) / mass
+
+
+# -- together -----------------------------------------------------------------------------------------------------
+
+
+def split(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.System:
+    """Both sides and the three signals between them.
+
+    >>> split().plan().z_labels
+    ('plate.z', 'plate.v', 'em.F')
+    """
+    p = ThomsonCoil() if p is None else p
+    system = cs.System({"em": electromagnetics(p, internal_step), "plate": mechanics(p, internal_step, latched)})
+    system.connect("plate.z", "em.z")
+    system.connect("plate.v", "em.v")
+    system.connect("em.F", "plate.F")
+    return system
+
+
+@dataclass(frozen=True)
+class Flight:
+    """The undivided machine: electrical states, then `z` and `v`, at short intervals, and when the diode took over."""
+
+    parameters: ThomsonCoil
+    t: np.ndarray
+    x: np.ndarray
+    slopes: np.ndarray
+    diode: float
+
+    def states(self, t: np.ndarray) -> np.ndarray:
+        """Rows are times: cubics through the points and slopes around each."""
+        t = np.atleast_1d(t)
+        k = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 2)
+        h = (self.t[k + 1] - self.t[k])[:, np.newaxis]
+        s = (t - self.t[k])[:, np.newaxis] / h
+        r = 1.0 - s
+        ends = r * r * (1 + 2 * s) * self.x[k] + s * s * (1 + 2 * r) * self.x[k + 1]
+        return ends + h * s * r * (r * self.slopes[k] - s * self.slopes[k + 1])
+
+    def signals(self, t: np.ndarray) -> dict[str, np.ndarray]:
+        """`z`, `v`, `F` and the coil current `I`."""
+        of, x = Field(self.parameters), self.states(t)
+        force = np.array([of.force(0.0, row[:-2], row[-2:]) for row in x])
+        return {"z": x[:, -2], "v": x[:, -1], "F": force, "I": x[:, 0]}
+
+
+def undivided(
+    p: ThomsonCoil | None = None, t_end: float = 1e-3, latched: bool = False, step: float = 1e-7, keep: int = 5
+) -> Flight:
+    """Both sides in one system of equations, by the classical Runge-Kutta method: no part of the coupling engine.
+
+    Every `keep`-th point is kept. The diode takes over where a shortened step ends with an empty capacitor.
+    """
+    p = ThomsonCoil() if p is None else p
+    of = Field(p)
+    machine = (*of.table, p.table[0], p.table[2], of.constants, _holding(p, latched))
+    x = np.concatenate([of.x0, [0.0, 0.0]])
+    count = round(t_end / step / keep)
+    t, rows, slopes = _march(x, 0.0, t_end / count / keep, keep, count, of.U, machine)
+    n = len(t) - 1
+    if n == count:
+        return Flight(p, t, rows, slopes, np.inf)
+    x, diode = rows[-1].copy(), t[-1]
+    x[of.U] = x[of.on] = 0.0
+    rest = round((t_end - diode) / step / keep)
+    after = _march(x, diode, (t_end - diode) / rest / keep, keep, rest, of.U, machine)
+    # the diode's moment stands there once: the state after it, which differs in the switch only
+    return Flight(p, *(np.concatenate([a[:-1], b]) for a, b in zip((t, rows, slopes), after, strict=True)), diode)
+
+
+@njit(cache=True)
+def _together(x, machine):
+    values, slopes, first, spacing, constants, holding = machine
+    z, v = x[-2], x[-1]
+    M, slope = _hermite(z - first, spacing, values, slopes)
+    found = np.empty_like(x)
+    found[:-2] = _rates(x[:-2], v, M, slope, *constants)
+    n = len(M)
+    found[-2] = v
+    found[-1] = _acceleration(z, v, x[0] * np.dot(slope, x[1 : n + 1]), *holding)
+    return found
+
+
+@njit(cache=True)
+def _runge_kutta(x, h, machine):
+    k1 = _together(x, machine)
+    k2 = _together(x + 0.5 * h * k1, machine)
+    k3 = _together(x + 0.5 * h * k2, machine)
+    k4 = _together(x + h * k3, machine)
+    return x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+
+
+@njit(cache=True)
+def _march(x, t, h, keep, count, U, machine):
+    """Steps of length `h`, up to `count * keep` of them or until the capacitor is empty."""
+    times, rows, slopes = np.empty(count + 2), np.empty((count + 2, len(x))), np.empty((count + 2, len(x)))
+    times[0], rows[0], slopes[0] = t, x, _together(x, machine)
+    for k in range(count):
+        for i in range(keep):
+            new = _runge_kutta(x, h, machine)
+            if x[U] > 0.0 and new[U] <= 0.0:
+                low, high = 0.0, h
+                for _ in range(60):
+                    middle = 0.5 * (low + high)
+                    if _runge_kutta(x, middle, machine)[U] > 0.0:
+                        low = middle
+                    else:
+                        high = middle
+                x = _runge_kutta(x, high, machine)
+                times[k + 1], rows[k + 1], slopes[k + 1] = t + (k * keep + i) * h + high, x, _together(x, machine)
+                return times[: k + 2], rows[: k + 2], slopes[: k + 2]
+            x = new
+        times[k + 1], rows[k + 1], slopes[k + 1] = t + (k + 1) * keep * h, x, _together(x, machine)
+    return times[: count + 1], rows[: count + 1], slopes[: count + 1]
