@@ -1,19 +1,33 @@
-"""Parts that many models are made of, as functions to call from a right-hand side: contacts, friction, current loops.
+"""Parts of many models, as functions to call from a right-hand side: contact, friction, hydraulics, current loops.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
 
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
 from cosolve.elements.friction import LuGre
+from cosolve.elements.hydraulics import (
+    Liquid,
+    line_acceleration,
+    liquid_density,
+    liquid_pressure,
+    orifice_flow,
+    sound_speed,
+)
 from cosolve.elements.loops import loop_resistance, mutual_inductance, mutual_inductance_slope, self_inductance
 
 __all__ = [
+    "Liquid",
     "LuGre",
     "hunt_crossley",
+    "line_acceleration",
+    "liquid_density",
+    "liquid_pressure",
     "loop_resistance",
     "mutual_inductance",
     "mutual_inductance_slope",
+    "orifice_flow",
     "self_inductance",
     "smooth_positive",
     "smooth_step",
+    "sound_speed",
 ]

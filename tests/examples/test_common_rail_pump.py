@@ -1,0 +1,218 @@
+"""The common-rail pump: its steady operation, its balance, its resonance, and what coupling it costs.
+
+Reference: both sides in one system of equations, by a Runge-Kutta loop of the example that knows nothing of the engine.
+Steady operation takes a dozen revolutions to reach; quick tests begin there (`running`), slow ones show how it is got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from examples.common_rail_pump.model import LIQUID, Course, Pump, density_of, running, split, undivided
+from examples.common_rail_pump.study import coupled, error, last, order, resonance, revolutions, torque
+from scipy.integrate import solve_ivp
+
+import cosolve as cs
+
+PUMP = Pump()
+MPA = 1e6
+
+
+@cache
+def revolution() -> Course:
+    """One revolution in steady operation."""
+    return revolutions(1, x0=running())
+
+
+def stored(x: np.ndarray) -> float:
+    """Mass of liquid in all volumes."""
+    return float(x[10 : 10 + LIQUID.index("flow1")].sum())
+
+
+# -- parts --------------------------------------------------------------------------------------------------------
+
+
+def test_torsion_modes_of_the_drive() -> None:
+    """Two inertias on two springs: 447.2 and 2002.8 Hz."""
+    d = PUMP.drive
+    K = np.array([[d.gear_stiffness + d.shaft_stiffness, -d.shaft_stiffness], [-d.shaft_stiffness, d.shaft_stiffness]])
+    squares = np.linalg.eigvals(np.diag([1 / d.gear_inertia, 1 / d.shaft_inertia]) @ K)
+    assert np.sort(np.sqrt(squares)) / (2 * np.pi) == pytest.approx([447.2, 2002.8], rel=2e-4)
+
+
+def test_mode_of_port_line_and_rail() -> None:
+    """470.3 Hz: the liquid of the line swings between port and rail, linearised at 180 MPa."""
+    h, liquid = PUMP.hydraulics, PUMP.liquid
+    rho = density_of(180e6, liquid)
+    modulus, area, piece = liquid.modulus + liquid.stiffening * 180e6, np.pi / 4 * h.line_bore**2, h.line_length / 6
+    volumes = np.array([h.port, *[area * piece] * 5, h.rail])
+    between = np.diff(np.eye(7), axis=0)  # pressure differences along the six flows
+    stiffness = modulus / (rho * volumes)  # pressure per mass
+    K = area / piece * between @ np.diag(stiffness) @ between.T
+    lowest = np.sqrt(np.linalg.eigvalsh(K)[0]) / (2 * np.pi)
+    assert lowest == pytest.approx(470.3, rel=1e-3)
+
+
+# -- steady operation -----------------------------------------------------------------------------------------------
+
+
+def test_a_revolution_ends_where_it_began() -> None:
+    """The kept state is periodic to 1e-6, as from the seventh revolution on."""
+    course = revolution()
+    begin, end = course.x[0], course.x[-1]
+    assert end[[0, 2]] - 2 * np.pi == pytest.approx(begin[[0, 2]], abs=1e-6)
+    rest = [*range(1, 2), *range(3, 10), *range(10, 10 + LIQUID.index("fed"))]
+    size = np.abs(course.x).max(axis=0)[rest]
+    assert np.abs(end - begin)[rest] / size == pytest.approx(np.zeros(len(rest)), abs=1e-6)
+
+
+def test_flows_of_a_revolution() -> None:
+    """AP-18 and AP-17: milligrams fed, injected, limited and leaked; 46 % of the stroke volume; nothing is lost."""
+    course = revolution()
+    flows = 1e6 * (course.x[-1] - course.x[0])[10 + LIQUID.index("fed") :]
+    assert flows == pytest.approx([267.72, 146.68, 120.99, 0.052], rel=1e-3, abs=6e-4)
+    swept = 3 * PUMP.piston_area * 2 * PUMP.drive.eccentricity * density_of(0.5e6, PUMP.liquid) * 1e6
+    assert flows[0] / swept == pytest.approx(0.46, abs=0.006)
+    lost = stored(course.x[-1]) - stored(course.x[0]) - (flows[0] - flows[1:].sum()) * 1e-6
+    assert abs(lost) < 1e-11 * stored(course.x[0])
+
+
+def test_pressures() -> None:
+    """AP-19."""
+    found = revolution().pressures
+    assert found["cylinders"].max() == pytest.approx(189.04 * MPA, rel=2e-3)
+    assert (found["port"].min(), found["port"].max()) == pytest.approx((173.33 * MPA, 188.87 * MPA), rel=2e-3)
+    assert (found["rail"].min(), found["rail"].max()) == pytest.approx((178.10 * MPA, 186.55 * MPA), rel=2e-3)
+    assert found["rail"].mean() == pytest.approx(181.91 * MPA, rel=2e-3)
+
+
+def test_cylinders_fill_in_part() -> None:
+    """AP-20: a delayed steep rise, the plateau at rail pressure, decompression after top dead centre."""
+    course = revolution()
+    p, angle = course.pressures["cylinders"][:-1, 0], np.degrees(course.x[:-1, 2])
+    rising = (p[:-1] < 10 * MPA) & (p[1:] >= 10 * MPA)
+    high = (p[:-1] < 150 * MPA) & (p[1:] >= 150 * MPA)
+    falling = (p[:-1] >= 10 * MPA) & (p[1:] < 10 * MPA)
+    found = [float(angle[np.flatnonzero(some)[0]]) for some in (rising, high, falling)]
+    assert found == pytest.approx([88.6, 97.0, 204.1], abs=0.5)
+    assert (p < 0.05 * MPA).mean() == pytest.approx(0.668, abs=0.002)
+    assert np.ptp(course.x[:, 4]) == pytest.approx(6.879e-3, rel=5e-3)
+
+
+def test_torque_and_speed() -> None:
+    """AP-21: the liquid drives the shaft after top dead centre."""
+    found = torque(revolution())
+    assert (found.min(), found.max(), found.mean()) == pytest.approx((-3.17, 20.64, 9.04), rel=3e-3)
+    speed = revolution().x[:, 3]
+    assert (speed.min(), speed.max()) == pytest.approx((180.94, 198.43), rel=3e-3)
+
+
+def test_resonance_of_the_coupled_machine() -> None:
+    """AP-22, first line: order 15 of speed and port pressure; each side alone is in a slow test."""
+    course = revolution()
+    assert order(course.x[:, 3]) == pytest.approx(6.33, rel=0.02)
+    assert order(course.pressures["port"]) == pytest.approx(3.50 * MPA, rel=0.02)
+
+
+def test_the_reference_against_another_integrator() -> None:
+    """One millisecond by SciPy's Radau on the equations of the two subsystems: AP-16 in another way."""
+    system = split(x0=running())
+    (f, _, _), (g, out, _) = (s.equations() for s in system.subsystems.values())
+
+    def rhs(t, x):
+        force = out(t, x[10:], x[4:10])[:3]
+        return np.concatenate([f(t, x[:10], force), g(t, x[10:], x[4:10])])
+
+    found = solve_ivp(rhs, (0, 1e-3), running(), "Radau", rtol=1e-8, atol=1e-13).y[:, -1]
+    ours = undivided(t_end=1e-3, x0=running()).x[-1]
+    size = np.maximum(np.abs(ours), 1e-9)
+    assert np.abs(found - ours)[:33] / size[:33] == pytest.approx(np.zeros(33), abs=2e-4)
+
+
+@pytest.mark.slow
+def test_the_reference_is_converged() -> None:
+    """AP-16: internal steps of 1e-7 and 5e-8 s, over 34 ms."""
+    coarse, fine = (undivided(t_end=0.034, x0=running(), step=h).signals() for h in (1e-7, 5e-8))
+    shares = [(coarse[name] - fine[name]) / np.ptp(fine[name], axis=0) for name in fine]
+    assert float(np.sqrt(np.mean(np.square(shares)))) < 1e-8
+
+
+@pytest.mark.slow
+def test_steady_operation_is_reached_from_rest() -> None:
+    """AP-17: twelve revolutions from the start data to the kept state, and 25.5 g of liquid balanced to 1e-11."""
+    course = revolutions(12)
+    end = course.x[-1].copy()
+    end[[0, 2]] -= 24 * np.pi
+    kept = running()
+    assert np.abs(end - kept)[:10] == pytest.approx(np.zeros(10), abs=1e-4)
+    flows = course.x[-1][10 + LIQUID.index("fed") :]
+    lost = stored(course.x[-1]) - stored(course.x[0]) - (flows[0] - flows[1:].sum())
+    assert abs(lost) < 1e-11 * stored(course.x[0])
+
+
+@pytest.mark.slow
+def test_neither_side_alone_shows_the_resonance() -> None:
+    """AP-22: hydraulics with ideal strokes are 29 % low, the multibody side with a table of forces is 56 % high."""
+    found = resonance()
+    assert found["coupled"] == pytest.approx((6.33, 3.50 * MPA), rel=0.02)
+    assert found["hydraulics alone"][1] == pytest.approx(2.47 * MPA, rel=0.02)
+    assert found["multibody side alone"][0] == pytest.approx(9.86, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "speed", "port"),
+    [
+        ({"gear_stiffness": 4000.0}, 0.51, None),
+        ({"gear_stiffness": 16000.0}, 0.41, None),
+        ({"line_length": 0.3}, 7.07, 0.60),
+    ],
+)
+def test_detuning(change: dict, speed: float, port: float | None) -> None:
+    """AP-23: another gear drive takes the resonance out of the speed, a shorter line out of the pressure."""
+    part = "hydraulics" if "line_length" in change else "drive"
+    pump = replace(PUMP, **{part: getattr(PUMP, part)._replace(**change)})
+    course = last(revolutions(14, pump))
+    assert order(course.x[:, 3]) == pytest.approx(speed, rel=0.03)
+    if port is not None:
+        assert order(course.pressures["port"]) == pytest.approx(port * MPA, rel=0.03)
+
+
+# -- coupled ------------------------------------------------------------------------------------------------------
+
+#: NRMSE over the macro step in us, with rising degree at the start
+TABLE = {
+    ("J", 0): {10: 1.7e-3, 5: 8.1e-4, 2: 3.7e-4, 1: 2.3e-4, 0.5: 1.3e-4},
+    ("J", 1): {10: 1.2e-4, 5: 3.2e-5, 2: 5.3e-6, 1: 1.4e-6, 0.5: 3.7e-7},
+    ("J", 2): {10: 6.5e-5, 5: 1.1e-5, 2: 8.3e-7, 1: 2.2e-7, 0.5: 5.0e-8},
+    ("J", 3): {10: 6.3e-5, 5: 1.2e-5, 2: 2.5e-6, 1: 9.5e-7, 0.5: 3.0e-7},
+    ("GS", 1): {10: 1.1e-4, 0.5: 2.8e-7},
+    ("GS", 2): {10: 5.7e-5, 5: 7.7e-6, 2: 4.7e-7, 1: 6.2e-8, 0.5: 9.3e-9},
+    ("GS", 3): {10: 5.4e-5, 5: 4.6e-6, 2: 2.0e-7, 1: 2.0e-8, 0.5: 4.7e-9},
+}
+METHODS = {"J": cs.Jacobi, "GS": cs.GaussSeidel}
+
+
+@cache
+def reference(t_end: float) -> Course:
+    return undivided(t_end=t_end, x0=running(), interval=5e-7)
+
+
+@pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), ("GS", 2, 10)])
+def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
+    """AP-24 in part: one entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""
+    run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
+    expected = TABLE[kind, degree][H]
+    assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "degree"), TABLE)
+def test_all_errors_of_explicit_coupling(kind: str, degree: int) -> None:
+    """AP-24: the whole table, within a factor of 1.5."""
+    for H, expected in TABLE[kind, degree].items():
+        run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
+        assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected, H
