@@ -121,7 +121,7 @@ class Pump:
         return np.array([0.0, speed, 0.0, speed, *x, *(slope * speed)])
 
     def liquid0(self) -> np.ndarray:
-        """Cylinders three quarters full, the gallery at 0.3 MPa, the rest at rail pressure; nothing flows, valves shut."""
+        """Cylinders three quarters full, the gallery at 0.3 MPa, the rest at rail pressure, and nothing flows."""
         h, low, high = self.hydraulics, density_of(0.3e6, self.liquid), density_of(180e6, self.liquid)
         stroke = 2 * self.drive.eccentricity
         volumes = h.dead_volume + self.piston_area * (stroke - self.strokes(0.0)[0])

@@ -6,8 +6,8 @@ What is printed and drawn (`DIR` is `build/common_rail_pump` unless given; about
 
 - a table: error against the undivided machine, crossings and time of Jacobi and Gauss-Seidel over one revolution;
 - `revolution.png`: strokes, cylinder pressures, pressures of port and rail, torque and speed over one revolution;
-- with `--long` (some minutes): `resonance.png`, order 15 of speed and port pressure, coupled and each side alone, and with
-  other gear drives and another line.
+- with `--long` (some minutes): `resonance.png`, order 15 of speed and port pressure, coupled and each side alone, and
+  with other gear drives and another line.
 
 The same machine from a file: cosolve run examples/common_rail_pump/system.toml
 """
@@ -109,9 +109,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the table, draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/common_rail_pump"))
-    parser.add_argument(
-        "--long", action="store_true", help="also the resonance study: a dozen revolutions of six machines"
-    )
+    parser.add_argument("--long", action="store_true", help="also the resonance study: six machines")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     print("one revolution in steady operation: error, crossings of each side, time\n")

@@ -1,0 +1,195 @@
+"""The recloser: where it rests, how it closes and opens, what its poles do to each other, and what coupling it costs.
+
+Reference: all sides in one system of equations, by a Runge-Kutta loop of the example that knows nothing of the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from examples.recloser.model import CLOSE, OPEN, Mechanism, Motion, Recloser, _contact_of, _force, split, undivided
+
+import cosolve as cs
+
+
+@cache
+def motion(action: int = CLOSE) -> Motion:
+    return undivided(Recloser(action=action), interval=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("action", "force", "flux", "pressed"), [(CLOSE, -498.27, 1.44993e-3, 0.0), (OPEN, 3837.8, 6.5885e-3, 1966.0)]
+)
+def test_both_ends_are_held_without_current(action: int, force: float, flux: float, pressed: float) -> None:
+    """AP-33: magnetic force, flux and contact force of the open and the closed position of rest."""
+    recloser = Recloser(action=action)
+    found, z = recloser.rest()
+    assert found[0] == pytest.approx(flux, rel=1e-3)
+    assert _force(found[0], z[1] - z[2], recloser.magnet) == pytest.approx(force, rel=1e-3)
+    x = np.concatenate([z, np.zeros(5)])
+    assert _contact_of(x, 0, 1, recloser.mechanism) == pytest.approx(pressed, rel=1e-3)
+
+
+@pytest.mark.parametrize("action", [CLOSE, OPEN])
+def test_both_ends_are_stable(action: int) -> None:
+    """AP-33, SC-44: nobody energises a coil, and nothing moves for 20 ms."""
+    still = undivided(Recloser(action=action), t_end=20e-3, energised=(), interval=1e-4)
+    assert np.abs(still.x - still.x[0]).max() < 1e-9
+
+
+def test_closing() -> None:
+    """AP-34: departure, touch, end stop, current, bounces, and the force in the end."""
+    course = motion()
+    travel, speed = course.travel()
+    gap, approach = course.approach()
+    leaves, touches, ends = (int(some.argmax()) for some in (travel > 1e-4, gap < 0, travel > 14e-3))
+    assert course.t[[leaves, touches, ends]] == pytest.approx([18.23e-3, 33.56e-3, 35.55e-3], rel=3e-3)
+    assert approach[touches - 1] == pytest.approx(1.701, rel=3e-3)
+    assert speed[ends - 1] == pytest.approx(0.740, rel=5e-3)
+    thinned = Motion(course.recloser, course.t[::100], course.x[::100])
+    assert thinned.current().max() == pytest.approx(15.92, rel=3e-3)
+    assert (gap[touches:] > 0).sum() * 1e-6 == pytest.approx(2.21e-3, rel=0.05)
+    assert thinned.contact()[-1] == pytest.approx(1969, rel=3e-3)
+
+
+def test_opening() -> None:
+    """AP-35: contacts part, the armature arrives at its stop and jumps back a little."""
+    course = motion(OPEN)
+    travel, speed = course.travel()
+    parts, ends = int((course.approach()[0] > 0).argmax()), int((travel < 0).argmax())
+    assert course.t[[parts, ends]] == pytest.approx([12.23e-3, 36.84e-3], rel=5e-3)
+    assert speed[ends - 1] == pytest.approx(-1.714, rel=5e-3)
+    assert travel[ends:].max() == pytest.approx(0.13e-3, rel=0.05)
+
+
+# -- coupled ---------------------------------------------------------------------------------------------------------
+
+#: error of Jacobi with rising degree at the start over the macro step in us: the whole motion, and before the touch
+TABLE = {
+    1: {
+        1000: (1.0e-2, 5.1e-3),
+        500: (2.6e-3, 1.5e-3),
+        200: (1.5e-3, 2.6e-4),
+        100: (3.7e-4, 6.9e-5),
+        50: (8.7e-5, 1.7e-5),
+        20: (1.4e-5, 2.8e-6),
+        10: (3.3e-6, 7.1e-7),
+    },
+    2: {
+        1000: (2.6e-3, 1.6e-3),
+        500: (5.0e-4, 2.4e-4),
+        200: (1.1e-4, 2.0e-5),
+        100: (1.6e-5, 3.8e-6),
+        50: (1.3e-6, 8.4e-7),
+    },
+}
+
+
+def error(result: cs.Result, until: float = np.inf) -> float:
+    """Root mean square over the three signals and the macro points, each signal relative to its range."""
+    seen, exact, shares = result.t <= until, signals(), []
+    places = np.rint(result.t / 1e-6).astype(int)
+    for name, values in exact.items():
+        rows = values[places][seen]
+        shares.append((np.ravel(result[name])[seen] - rows) / np.ptp(values))
+    return float(np.sqrt(np.mean(np.square(shares))))
+
+
+@cache
+def signals() -> dict[str, np.ndarray]:
+    return motion().signals()
+
+
+def closing(degree: int, H: float) -> cs.Result:
+    return cs.simulate(split(), t_end=60e-3, method=cs.Jacobi(degree), step=H, startup=cs.RisingDegree())
+
+
+@pytest.mark.parametrize(("degree", "H"), [(1, 500), (2, 200)])
+def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
+    """AP-36, SC-44 in part: with the impact the error is several times that before it; within a factor of two."""
+    whole, before = TABLE[degree][H]
+    found = closing(degree, H * 1e-6)
+    assert whole / 2 < error(found) < 2 * whole
+    assert before / 2 < error(found, 33.5e-3) < 2 * before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", TABLE)
+def test_all_errors_of_explicit_coupling(degree: int) -> None:
+    """AP-36, SC-44."""
+    for H, (whole, before) in TABLE[degree].items():
+        found = closing(degree, H * 1e-6)
+        assert whole / 2 < error(found) < 2 * whole, H
+        assert before / 2 < error(found, 33.5e-3) < 2 * before, H
+
+
+# -- three poles -----------------------------------------------------------------------------------------------------
+
+
+def test_three_field_solvers_in_parallel_give_the_same_bits() -> None:
+    """AP-38: threads change nothing but the time."""
+    runs = [
+        cs.simulate(split(Recloser(3)), t_end=5e-3, method=cs.Jacobi(1), step=1e-4, workers=n, compiled=False)
+        for n in (1, 3)
+    ]
+    assert np.array_equal(runs[0].column("y"), runs[1].column("y"))
+
+
+def openings(course: Motion, pole: int) -> tuple[float, float]:
+    """When the contacts of a pole touch, and how long they are apart after that."""
+    gap, _ = course.approach(pole)
+    touches = int((gap < 0).argmax())
+    return float(course.t[touches]), float((gap[touches:] > 0).sum() * (course.t[1] - course.t[0]))
+
+
+@pytest.mark.slow
+def test_three_poles_on_a_frame() -> None:
+    """AP-37: when each touches and bounces, and what the others do to pole 1 and armature 3."""
+    together = undivided(Recloser(3), interval=1e-6)
+    found = np.array([openings(together, pole) for pole in range(3)])
+    assert found[:, 0] == pytest.approx([33.63e-3, 40.44e-3, 47.11e-3], rel=5e-3)
+    assert found[:, 1] == pytest.approx([2.65e-3, 3.14e-3, 2.77e-3], rel=0.05)
+    pressed = [force_range(course) for course in (together, undivided(Recloser(3), interval=1e-6, energised=(0,)))]
+    assert pressed[0] == pytest.approx((1839.9, 2033.5), rel=0.02)
+    assert pressed[1] == pytest.approx((1881.0, 1978.6), rel=0.02)
+    assert departs(together, 2) == pytest.approx(31.570e-3, abs=2e-5)
+
+
+@pytest.mark.slow
+def test_a_light_frame_lets_the_third_armature_move_early() -> None:
+    """AP-37: 0.97 ms early, and pole 1 feels it."""
+    m = Mechanism(frame=3.0, ground_stiffness=5e5, ground_damping=5e2, neighbour_stiffness=2e8, neighbour_damping=5e3)
+    light = Recloser(3, mechanism=m)
+    together, alone = undivided(light, interval=1e-6), undivided(light, interval=1e-6, energised=(0,))
+    assert force_range(together) == pytest.approx((1762.8, 2168.0), rel=0.02)
+    assert force_range(alone) == pytest.approx((1944.1, 2051.4), rel=0.02)
+    third = undivided(light, interval=1e-6, energised=(2,))
+    assert departs(together, 2) == pytest.approx(30.595e-3, abs=5e-5)
+    assert departs(third, 2) - departs(together, 2) == pytest.approx(0.97e-3, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_rigid_frame_keeps_the_poles_apart() -> None:
+    """SC-44: heavy and stiff to the ground, pole 1 does the same alone and in company."""
+    m = replace_frame(frame=1e6, ground_stiffness=1e11, neighbour_stiffness=0.0, neighbour_damping=0.0)
+    rigid = Recloser(3, mechanism=m)
+    both = [undivided(rigid, interval=1e-5, energised=on) for on in ((0, 1, 2), (0,))]
+    assert both[0].travel()[0] == pytest.approx(both[1].travel()[0], abs=1e-7)
+
+
+def replace_frame(**changes: float) -> Mechanism:
+    return replace(Recloser(), mechanism=Mechanism()._replace(**changes)).mechanism
+
+
+def force_range(course: Motion) -> tuple[float, float]:
+    """Contact force of pole 1 between 49 and 54 ms."""
+    seen = (course.t >= 49e-3) & (course.t <= 54e-3)
+    forces = Motion(course.recloser, course.t[seen][::10], course.x[seen][::10]).contact()
+    return float(forces.min()), float(forces.max())
+
+
+def departs(course: Motion, pole: int) -> float:
+    return float(course.t[(course.travel(pole)[0] > 1e-4).argmax()])
