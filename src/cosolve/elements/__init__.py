@@ -4,7 +4,7 @@ They are formulas, not subsystems: numbers in, numbers out, compiled where a com
 """
 
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
-from cosolve.elements.friction import LuGre
+from cosolve.elements.friction import LuGre, bristle_rate, stribeck
 from cosolve.elements.hydraulics import (
     Liquid,
     line_acceleration,
@@ -18,6 +18,7 @@ from cosolve.elements.loops import loop_resistance, mutual_inductance, mutual_in
 __all__ = [
     "Liquid",
     "LuGre",
+    "bristle_rate",
     "hunt_crossley",
     "line_acceleration",
     "liquid_density",
@@ -30,4 +31,5 @@ __all__ = [
     "smooth_positive",
     "smooth_step",
     "sound_speed",
+    "stribeck",
 ]

@@ -1,0 +1,413 @@
+"""A drop tower: a guided body falls onto a foam block; multibody side against finite elements.
+
+Multibody side, in a plane: the falling body (three coordinates) slides in guides of a carriage, with clearance and dry
+friction, and the carriage slides on rails down to a stop. Finite elements: the foam specimen, fixed at its base and
+turned by a tilt, and the aluminium end of the body, a rigid block that is tied to the body's reference point by its
+own stiffness. Contact and friction between block and foam are inside the finite elements.
+
+Both meet at the reference point, the lower end of the body: position, angle and their speeds go one way, force and
+moment come back. After Schmoll (2015), 3.3.4; all numbers are our own judgement.
+
+The foam: four-node elements, two by two points, total Lagrangian, plane strain, lumped masses. Strain energy
+`W = sum 2 mu / alpha^2 (l^alpha - 1 - alpha ln l)` over the principal stretches; with `alpha = 8` its stress is
+`S = mu/4 (C^3 - C^-1)`, plus viscous stress.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import cos, sin, sqrt, tanh
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+import cosolve as cs
+
+hunt_crossley, smooth_step = cs.elements.hunt_crossley, cs.elements.smooth_step
+stribeck, bristle_rate = cs.elements.stribeck, cs.elements.bristle_rate
+
+#: States of the multibody side: body, carriage, bristles of both guides and of the rails.
+BODY = ("x", "y", "angle", "vx", "vy", "spin", "carriage", "carriage_speed", "upper", "lower", "rails")
+
+
+class Tower(NamedTuple):
+    """The multibody side in SI units."""
+
+    body_mass: float = 5.0
+    body_inertia: float = 0.02
+    below_centre: float = 60e-3  # where the reference point is
+    carriage_mass: float = 10.0
+    gravity: float = 9.81
+    guide: float = 40e-3  # above and below the centre of the body
+    clearance: float = 0.1e-3
+    guide_stiffness: float = 2e6
+    guide_damping: float = 500.0
+    bristle_stiffness: float = 1e5
+    bristle_damping: float = 100.0
+    viscosity: float = 1.0
+    stribeck_speed: float = 0.01
+    guide_sliding: float = 4.0
+    guide_sticking: float = 6.0
+    guide_load: float = 0.1 / 4  # more friction per N of lateral force
+    rail_sliding: float = 6.0
+    rail_sticking: float = 9.0
+    stop: float = 100e-3  # below the start
+    stop_stiffness: float = 2e6
+    stop_damping: float = 2e3
+
+
+class Specimen(NamedTuple):
+    """Foam and block in SI units."""
+
+    width: float = 60e-3
+    height: float = 50e-3
+    depth: float = 47.1e-3
+    density: float = 120.0
+    shear: float = 0.75e6
+    viscosity: float = 1500.0
+    block_mass: float = 0.1526
+    block_height: float = 20e-3
+    tie: float = 9.891e9
+    tie_damping: float = 0.05
+    contact_stiffness: float = 2e6
+    contact_damping: float = 0.5
+    friction: float = 0.3
+    friction_speed: float = 0.01
+    gravity: float = 9.81
+
+
+@dataclass(frozen=True)
+class DropTower:
+    """Both sides; `tilt` in degrees; `drop` from the face of the block to the top of the untilted foam."""
+
+    tilt: float = 0.0
+    drop: float = 58.5e-3
+    elements: tuple[int, int] = (6, 5)
+    tower: Tower = field(default_factory=Tower)
+    specimen: Specimen = field(default_factory=Specimen)
+
+    @cached_property
+    def mesh(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes (the fixed ones of the base first, the top ones last) and elements."""
+        s, (nx, ny) = self.specimen, self.elements
+        x, y = np.meshgrid(np.linspace(-s.width / 2, s.width / 2, nx + 1), np.linspace(0, s.height, ny + 1))
+        nodes = np.column_stack([x.ravel(), y.ravel()])
+        first = (np.arange(nx) + (nx + 1) * np.arange(ny)[:, np.newaxis]).ravel()
+        corners = np.column_stack([first, first + 1, first + nx + 2, first + nx + 1])
+        angle, middle = np.radians(self.tilt), np.array([0.0, s.height / 2])
+        turn = np.array([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
+        return middle + (nodes - middle) @ turn.T, corners
+
+    @cached_property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the shape functions by the reference place, and the volume, at each point of each element."""
+        nodes, corners = self.mesh
+        at = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+        found, volumes = np.empty((len(corners), 4, 4, 2)), np.empty((len(corners), 4))
+        for k, (s, t) in enumerate(at / sqrt(3)):
+            local = 0.25 * np.column_stack([at[:, 0] * (1 + at[:, 1] * t), at[:, 1] * (1 + at[:, 0] * s)])
+            for e, corner in enumerate(corners):
+                J = nodes[corner].T @ local
+                found[e, k] = local @ np.linalg.inv(J)
+                volumes[e, k] = np.linalg.det(J) * self.specimen.depth
+        return found, volumes
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """Of the nodes: a quarter of each element."""
+        nodes, corners = self.mesh
+        found = np.zeros(len(nodes))
+        for e, corner in enumerate(corners):
+            found[corner] += 0.25 * self.specimen.density * self.slopes[1][e].sum()
+        return found
+
+    def body0(self) -> np.ndarray:
+        """At rest; the reference point is the upper end of the block."""
+        s = self.specimen
+        y = s.height + self.drop + s.block_height + self.tower.below_centre
+        return np.array([0.0, y, *np.zeros(9)])
+
+    def foam0(self) -> np.ndarray:
+        """Block (centre, angle, speeds), displacements and speeds of the nodes."""
+        s = self.specimen
+        y = s.height + self.drop + s.block_height / 2
+        return np.array([0.0, y, *np.zeros(4 + 4 * len(self.mesh[0]))])
+
+
+# -- the multibody side ----------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _friction(v, z, load, sliding, sticking, p):
+    """Force against the motion, and how fast the bristles bend."""
+    level = load * stribeck(v, sliding, sticking, p.stribeck_speed)
+    rate = bristle_rate(v, z, p.bristle_stiffness, level)
+    return p.bristle_stiffness * z + p.bristle_damping * rate + p.viscosity * v, rate
+
+
+@njit(cache=True)
+def _body_rates(x, load, p):
+    """`load`: force and moment at the reference point."""
+    found = np.empty(11)
+    angle, spin, slip = x[2], x[5], x[4] - x[7]
+    fx, fy = load[0], load[1] - p.body_mass * p.gravity
+    # the reference point lies below the centre
+    moment = load[2] + p.below_centre * (sin(angle) * load[1] + cos(angle) * load[0])
+    carriage = -p.carriage_mass * p.gravity
+    for k in range(2):
+        arm = p.guide if k == 0 else -p.guide
+        place, speed = x[0] - arm * sin(angle), x[3] - arm * cos(angle) * spin
+        side = 1.0 if place > 0 else -1.0
+        depth = side * place - p.clearance
+        push = 0.0
+        if depth > 0:
+            push = p.guide_stiffness * depth + p.guide_damping * side * speed * smooth_step(depth / 1e-5)
+            push = max(push, 0.0)
+        friction, found[8 + k] = _friction(
+            slip, x[8 + k], 1 + p.guide_load * push, p.guide_sliding, p.guide_sticking, p
+        )
+        fx -= side * push
+        moment += arm * cos(angle) * side * push
+        fy -= friction
+        carriage += friction
+    friction, found[10] = _friction(x[7], x[10], 1.0, p.rail_sliding, p.rail_sticking, p)
+    carriage -= friction
+    below = -x[6] - p.stop
+    if below > 0:
+        carriage += max(p.stop_stiffness * below - p.stop_damping * x[7], 0.0)
+    found[0], found[1], found[2], found[6] = x[3], x[4], x[5], x[7]
+    found[3], found[4] = fx / p.body_mass, fy / p.body_mass
+    found[5], found[7] = moment / p.body_inertia, carriage / p.carriage_mass
+    return found
+
+
+@njit(cache=True)
+def _reference_point(x, p):
+    """Position, angle and speeds of the reference point."""
+    s, c = sin(x[2]), cos(x[2])
+    b = p.below_centre
+    return np.array([x[0] + b * s, x[1] - b * c, x[2], x[3] + b * c * x[5], x[4] + b * s * x[5], x[5]])
+
+
+def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
+    """Body and carriage: force and moment at the reference point in, its motion out; and the carriage.
+
+    >>> [port.name for port in tower().outputs]
+    ['place', 'speed', 'carriage']
+    """
+    machine = DropTower() if machine is None else machine
+    p = machine.tower
+
+    @njit
+    def rhs(t, x, u):
+        return _body_rates(x, u, p)
+
+    @njit
+    def output(t, x, u):
+        return np.concatenate((_reference_point(x, p), x[6:7]))
+
+    return cs.Ode(
+        rhs,
+        output,
+        x0=machine.body0() if x0 is None else x0,
+        inputs=[cs.Port("load", 3)],
+        outputs=[cs.Port("place", 3), cs.Port("speed", 3), cs.Port("carriage", 1)],
+        integrator="ode4",
+        internal_step=internal_step,
+    )
+
+
+# -- finite elements -------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _tie(x, point, s):
+    """Force and moment that the tie exerts on the block, at its upper end."""
+    h = 0.5 * s.block_height
+    si, co = sin(x[2]), cos(x[2])
+    px, py = x[0] - h * si, x[1] + h * co
+    vx, vy = x[3] - h * co * x[5], x[4] - h * si * x[5]
+    inertia = s.block_mass / 12 * (s.width**2 + s.block_height**2)
+    turning = s.tie * s.width**2 / 12
+    c = 2 * s.tie_damping * sqrt(s.tie * s.block_mass)
+    ct = 2 * s.tie_damping * sqrt(turning * inertia)
+    fx = s.tie * (point[0] - px) + c * (point[3] - vx)
+    fy = s.tie * (point[1] - py) + c * (point[4] - vy)
+    return fx, fy, turning * (point[2] - x[2]) + ct * (point[5] - x[5])
+
+
+@njit(cache=True)
+def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
+    n = len(nodes)
+    found = np.zeros(len(x))
+    u, v = x[6 : 6 + 2 * n].reshape(n, 2), x[6 + 2 * n :].reshape(n, 2)
+    force = np.zeros((n, 2))
+    quarter = 0.25 * s.shear
+    for e in range(len(corners)):
+        for k in range(4):
+            f00, f01, f10, f11 = 1.0, 0.0, 0.0, 1.0
+            g00, g01, g10, g11 = 0.0, 0.0, 0.0, 0.0
+            for a in range(4):
+                i = corners[e, a]
+                dx, dy = slopes[e, k, a, 0], slopes[e, k, a, 1]
+                f00 += u[i, 0] * dx
+                f01 += u[i, 0] * dy
+                f10 += u[i, 1] * dx
+                f11 += u[i, 1] * dy
+                g00 += v[i, 0] * dx
+                g01 += v[i, 0] * dy
+                g10 += v[i, 1] * dx
+                g11 += v[i, 1] * dy
+            c00, c11, c01 = f00 * f00 + f10 * f10, f01 * f01 + f11 * f11, f00 * f01 + f10 * f11
+            det = c00 * c11 - c01 * c01
+            # C^2 and C^3; the inverse of C
+            d00, d11, d01 = c00 * c00 + c01 * c01, c11 * c11 + c01 * c01, c01 * (c00 + c11)
+            t00, t11, t01 = d00 * c00 + d01 * c01, d11 * c11 + d01 * c01, d00 * c01 + d01 * c11
+            s00 = quarter * (t00 - c11 / det) + s.viscosity * (f00 * g00 + f10 * g10)
+            s11 = quarter * (t11 - c00 / det) + s.viscosity * (f01 * g01 + f11 * g11)
+            s01 = quarter * (t01 + c01 / det)
+            s01 += s.viscosity * 0.5 * (f00 * g01 + f10 * g11 + g00 * f01 + g10 * f11)
+            p00, p01 = f00 * s00 + f01 * s01, f00 * s01 + f01 * s11
+            p10, p11 = f10 * s00 + f11 * s01, f10 * s01 + f11 * s11
+            for a in range(4):
+                i = corners[e, a]
+                dx, dy = slopes[e, k, a, 0] * volumes[e, k], slopes[e, k, a, 1] * volumes[e, k]
+                force[i, 0] -= p00 * dx + p01 * dy
+                force[i, 1] -= p10 * dx + p11 * dy
+
+    tx, ty, turning = _tie(x, point, s)
+    h = 0.5 * s.block_height
+    si, co = sin(x[2]), cos(x[2])
+    fx, fy = tx, ty - s.block_mass * s.gravity
+    moment = turning - h * (co * tx + si * ty)
+    for i in range(n - per_row, n):
+        rx, ry = nodes[i, 0] + u[i, 0] - x[0], nodes[i, 1] + u[i, 1] - x[1]
+        depth = -rx * si + ry * co + h  # above the lower face
+        if depth > 0:
+            wx, wy = v[i, 0] - (x[3] - ry * x[5]), v[i, 1] - (x[4] + rx * x[5])
+            pressed = hunt_crossley(depth, -wx * si + wy * co, s.contact_stiffness, s.contact_damping, 1.0)
+            rubbed = s.friction * pressed * tanh((wx * co + wy * si) / s.friction_speed)
+            nx, ny = -si * pressed + co * rubbed, co * pressed + si * rubbed  # on the block
+            fx += nx
+            fy += ny
+            moment += rx * ny - ry * nx
+            force[i, 0] -= nx
+            force[i, 1] -= ny
+    found[0], found[1], found[2] = x[3], x[4], x[5]
+    inertia = s.block_mass / 12 * (s.width**2 + s.block_height**2)
+    found[3], found[4], found[5] = fx / s.block_mass, fy / s.block_mass, moment / inertia
+    for i in range(per_row, n):  # the base is fixed
+        for k in range(2):
+            found[6 + 2 * i + k] = v[i, k]
+            found[6 + 2 * (n + i) + k] = force[i, k] / masses[i]
+    return found
+
+
+def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
+    """Block and foam: motion of the reference point in, force and moment there out.
+
+    >>> [port.name for port in specimen().inputs]
+    ['place', 'speed']
+    """
+    machine = DropTower() if machine is None else machine
+    s, (nodes, corners), (slopes, volumes) = machine.specimen, machine.mesh, machine.slopes
+    masses, per_row = machine.masses, machine.elements[0] + 1
+
+    @njit
+    def rhs(t, x, u):
+        return _foam_rates(x, u, s, nodes, corners, slopes, volumes, masses, per_row)
+
+    @njit
+    def output(t, x, u):
+        fx, fy, moment = _tie(x, u, s)
+        return np.array([-fx, -fy, -moment])
+
+    return cs.Ode(
+        rhs,
+        output,
+        x0=machine.foam0() if x0 is None else x0,
+        inputs=[cs.Port("place", 3), cs.Port("speed", 3)],
+        outputs=[cs.Port("load", 3)],
+        integrator="ode4",
+        internal_step=internal_step,
+    )
+
+
+# -- together --------------------------------------------------------------------------------------------------------
+
+
+def split(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.System:
+    """Both sides and the nine signals between them; `x0` holds the states of the tower first, then of the specimen.
+
+    >>> len(split().plan().z_labels)
+    9
+    """
+    first, second = (None, None) if x0 is None else (x0[:11], x0[11:])
+    system = cs.System({"mbs": tower(machine, internal_step, first), "fe": specimen(machine, internal_step, second)})
+    system.connect("mbs.place", "fe.place")
+    system.connect("mbs.speed", "fe.speed")
+    system.connect("fe.load", "mbs.load")
+    return system
+
+
+@njit(cache=True)
+def _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row):
+    found = np.empty(len(x))
+    point = _reference_point(x[:11], p)
+    fx, fy, moment = _tie(x[11:], point, s)
+    found[:11] = _body_rates(x[:11], np.array([-fx, -fy, -moment]), p)
+    found[11:] = _foam_rates(x[11:], point, s, nodes, corners, slopes, volumes, masses, per_row)
+    return found
+
+
+@njit(cache=True)
+def _march(x, h, keep, count, p, s, mesh):
+    nodes, corners, slopes, volumes, masses, per_row = mesh
+    rows = np.empty((count + 1, len(x)))
+    rows[0] = x
+    for k in range(count):
+        for _ in range(keep):
+            k1 = _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row)
+            k2 = _together(x + 0.5 * h * k1, p, s, nodes, corners, slopes, volumes, masses, per_row)
+            k3 = _together(x + 0.5 * h * k2, p, s, nodes, corners, slopes, volumes, masses, per_row)
+            k4 = _together(x + h * k3, p, s, nodes, corners, slopes, volumes, masses, per_row)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        rows[k + 1] = x
+    return rows
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The undivided machine over time; rows of states, the tower's first."""
+
+    machine: DropTower
+    t: np.ndarray
+    x: np.ndarray
+
+    def point(self) -> np.ndarray:
+        """Motion of the reference point: place, then speed."""
+        return np.array([_reference_point(row, self.machine.tower) for row in self.x[:, :11]])
+
+    def load(self) -> np.ndarray:
+        """Force and moment on the body there."""
+        point = self.point()
+        return -np.array([_tie(row, at, self.machine.specimen) for row, at in zip(self.x[:, 11:], point, strict=True)])
+
+
+def undivided(
+    machine: DropTower | None = None,
+    t_end: float = 0.15,
+    *,
+    x0: np.ndarray | None = None,
+    step: float = 2e-6,
+    interval: float = 1e-4,
+) -> Fall:
+    """Both sides in one system of equations, by the classical Runge-Kutta method: no part of the coupling engine."""
+    machine = DropTower() if machine is None else machine
+    keep, count = max(round(interval / step), 1), round(t_end / interval)
+    x = np.concatenate([machine.body0(), machine.foam0()]) if x0 is None else x0
+    mesh = (*machine.mesh, *machine.slopes, machine.masses, machine.elements[0] + 1)
+    rows = _march(x, interval / keep, keep, count, machine.tower, machine.specimen, mesh)
+    return Fall(machine, interval * np.arange(count + 1), rows)
