@@ -152,6 +152,31 @@ def test_the_shadow_of_an_explicit_run_costs_one_crossing_per_step_and_no_rollba
     assert found.reason is None
 
 
+@pytest.mark.covers("TR-07")
+@pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.SemiImplicit(2), cs.Implicit(1)])
+def test_the_shadow_of_an_implicit_run_costs_two_crossings_per_step_and_keeps_its_jacobian(method):
+    system = split("F/D")
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256)
+    found = cs.error_bar(system, result)
+    assert found.cost == {"one": 512, "two": 512}
+    assert found.jacobians == {"one": 1, "two": 1}  # a finished run has left none to begin with
+
+
+def test_a_jacobian_that_does_not_fit_any_more_is_taken_anew():
+    """A driven mass whose friction grows with the third power: what a step of it answers doubles and halves."""
+    mass = cs.Linear([[0]], [[1, 1]], [[1]], x0=[0.0], inputs=["friction", "drive"], outputs=["v"])
+    system = cs.System({"mass": mass, "drive": cs.Static(lambda t, u: 20 * np.sin(3 * t), inputs=[], outputs=["f"])})
+    system.law({"mass.friction": 1.0}, lambda v: -v - 20 * v**3, of=["mass.v"], name="F")
+    system.connect("drive.f", "mass.drive")
+    result = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(1), step=0.02)
+    fine = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(2), step=1e-3)
+    error = np.abs(result["mass.v"] - fine["mass.v"][::20]).max()
+    found = cs.error_bar(system, result)
+    assert 3 <= found.jacobians["mass"] <= 50
+    assert found.cost["mass"] == 200 + found.jacobians["mass"] - 1
+    assert found.estimate["mass.v"].max() == pytest.approx(error, rel=0.1)
+
+
 @pytest.mark.covers("TR-09")
 def test_what_subsystems_do_wrong_by_themselves_is_not_in_the_bar():
     h = 1 / 64
