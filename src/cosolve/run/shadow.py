@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.machine import Machine
+from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import GaussSeidel, LeaderFollower, Method, Outcome
 from cosolve.method.base import Script
@@ -27,8 +30,25 @@ from cosolve.signal import History, end_values
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Given, Uniform, Windows
 
+#: Crossings of each subsystem, and Jacobians asked of it.
+Counts: TypeAlias = npt.NDArray[np.int64]
+
 #: A Jacobian that leaves more than this share of a correction to be done is taken anew.
 _STALE = 0.05
+
+
+@dataclass(frozen=True)
+class Track:
+    """A run as it is recorded: macro points, lengths of the steps between them, coupling variables and outputs there.
+
+    `uniform` says that the steps were not chosen one by one, so that the first ones may have been crossed in pieces.
+    """
+
+    t: Vector
+    steps: Vector
+    z: Matrix
+    y: Matrix
+    uniform: bool
 
 
 @dataclass(frozen=True)
@@ -238,3 +258,44 @@ class Rehearsal(Core):
             if len(self.taken) == begun + 1:
                 break
             self.macro.append(len(self.taken))
+
+
+def distance(plan: Plan, method: Method, startup: Startup, track: Track) -> tuple[Matrix, Counts]:
+    """What leads from a run to its shadow, output by output at the macro points; what it took to find out."""
+    path, spent = _path(plan, method, startup, track)
+    shadow = Shadow(plan, method, startup, path)
+    try:
+        shadow.start(path.times[0])
+        size = np.abs(track.y[0]).max(initial=0.0)
+        if not np.allclose(shadow.y, track.y[0], rtol=1e-9, atol=1e-9 * size):
+            raise SetupError("the system does not start where the run did")
+        gap = shadow.outputs() - track.y
+    finally:
+        shadow.crew.close()
+    return gap, spent + np.array([shadow.crew.calls, shadow.crew.jacobians])
+
+
+def _path(plan: Plan, method: Method, startup: Startup, track: Track) -> tuple[Path, Counts]:
+    """All points that the history of the run went through; crossings and Jacobians that it took to learn them."""
+    t, steps, z = track.t.tolist(), track.steps.tolist(), track.z
+    whole = Path(t, steps, z, range(len(t)))
+    if not startup.grading(method).halvings or not track.uniform:
+        return whole, np.zeros((2, plan.n_subsystems), dtype=np.int64)
+    rehearsal = Rehearsal(plan, method, startup, Uniform(t[0], t[-1], steps[0]))
+    try:
+        rehearsal.cross_pieces(t[0])
+    finally:
+        rehearsal.crew.close()
+    taken, ends = rehearsal.taken, rehearsal.macro
+    spent = np.array([rehearsal.crew.calls, rehearsal.crew.jacobians])
+    if not ends:
+        return whole, spent
+    repeated = np.array([taken[end - 1].z for end in ends])
+    if not np.allclose(repeated, z[1 : len(ends) + 1], rtol=1e-9, atol=1e-12 * np.abs(z).max()):
+        raise SetupError("its first macro steps do not repeat themselves")
+    n = len(ends)
+    times = [t[0], *(float(one.t1) for one in taken if one.t1 is not None), *t[n + 1 :]]
+    lengths = [*(float(one.H) for one in taken if one.H is not None), *steps[n:]]
+    values = np.vstack([z[:1], [one.z for one in taken], z[n + 1 :]])
+    later = range(len(taken) + 1, len(times))
+    return Path(times, lengths, values, [0, *ends, *later]), spent
