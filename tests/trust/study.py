@@ -1,6 +1,6 @@
 """Error bars of many runs against their true errors: how often they cover, how sharp they are, where there is none.
 
-    python -m tests.trust.study [--sure] [--networks SEED] [--cases NAME ...] [--levels N]
+    python -m tests.trust.study [--sure] [--networks SEED] [--cases NAME ...] [--levels N] [--keep FILE | --read FILE]
 
 prints the figures of docs/validation/trust.md. A pair is one output of one run.
 """
@@ -8,15 +8,17 @@ prints the figures of docs/validation/trust.md. A pair is one output of one run.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
+from tests.trust.zoo import CASES, SIXTEEN, Case, random_networks
 
 import cosolve as cs
-from tests.trust.zoo import CASES, SIXTEEN, Case, random_networks
 
 #: Below this relative error a bar is its floor, and says nothing about sharpness.
 _FLOOR = 1e-7
@@ -120,14 +122,14 @@ class Figures:
         return cls(
             len(found),
             len(given),
-            float(np.mean([one.error <= one.bar for one in given])),
-            float(np.mean([one.end for one in given])),
-            float(np.mean([one.time for one in given])),
+            _mean(one.error <= one.bar for one in given),
+            _mean(one.end for one in given),
+            _mean(one.time for one in given),
             tuple(float(q) for q in np.percentile(seen, [0, 5, 50, 95])) if seen else (),
             len(wrong),
             sum(one.given for one in wrong),
             len(accurate),
-            float(np.mean([one.given for one in accurate])),
+            _mean(one.given for one in accurate),
         )
 
     def __str__(self) -> str:
@@ -139,6 +141,11 @@ class Figures:
         )
 
 
+def _mean(values: Iterable[float]) -> float:
+    found = [float(value) for value in values]
+    return sum(found) / len(found) if found else float("nan")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -146,16 +153,23 @@ def main() -> None:
     parser.add_argument("--networks", type=int, metavar="SEED")
     parser.add_argument("--count", type=int, default=22, help="how many networks")
     parser.add_argument("--cases", nargs="+", default=list(SIXTEEN))
-    parser.add_argument("--levels", type=int, default=6)
+    parser.add_argument("--levels", type=int, default=5)
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the pairs to this file, a line each")
+    parser.add_argument("--read", type=Path, metavar="FILE", nargs="+", help="the figures of pairs that were kept")
     asked = parser.parse_args()
     cases = [CASES[name] for name in asked.cases]
     if asked.networks is not None:
         cases = random_networks(asked.networks, asked.count)
     found: list[Pair] = []
-    for case in cases:
+    for path in asked.read or ():
+        found += [Pair(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    for case in [] if asked.read else cases:
         own = study([case], asked.levels, asked.sure)
         print(f"{case.name}: {Figures.of(own)}", flush=True)
         found += own
+        if asked.keep is not None:
+            with asked.keep.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(one)) + "\n" for one in own)
     for title, chosen in _groups(found).items():
         if chosen:
             print(f"{title}: {Figures.of(chosen)}")

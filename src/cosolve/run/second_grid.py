@@ -92,4 +92,6 @@ def agrees(moved: Vector, predicted: Vector, floor: float) -> bool:
 def doubt(name: str, moved: Vector, predicted: Vector) -> str:
     """What to say where it does not."""
     far, foreseen = float(moved.max()), float(predicted.max())
+    if not np.isfinite(far + foreseen):
+        return "the run is in doubt: with steps twice as long it diverges"
     return f"the run is in doubt: steps twice as long move '{name}' by {far:.1e} where {foreseen:.1e} was predicted"
