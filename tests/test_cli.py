@@ -246,3 +246,29 @@ t_end = 1.0
 method = "jacobi"
 step = 0.5
 """
+
+
+def test_the_coupling_error_on_the_command_line():
+    run = ["run", EXAMPLE, "--t-end", "0.02"]
+    for option in (["--error-bar"], ["--error-bar", "sure"]):
+        done = _cosolve(*run, *option)
+        assert done.exit_code == 0
+        found = load("result.h5").error_bar
+        assert found.sure == (option[-1] == "sure")
+        assert f"\ncoupling error at most about {found.worst:.1e} of an output's largest value\n" in done.output
+    done = _cosolve("run", "--error-bar", *run[1:], "--step", "0.002")
+    assert "\nno estimate of the coupling error: the signals are not resolved" in done.output
+    assert "coupling error" not in _cosolve(*run).output
+    wrong = _cosolve(*run, "--error-bar=very")
+    assert wrong.exit_code == 2
+    assert "write --error-bar, or --error-bar sure" in wrong.output
+
+
+def test_the_coupling_error_in_a_system_file():
+    text = Path(EXAMPLE).read_text(encoding="utf-8").replace("t_end = 0.1", 't_end = 0.02\nerror_bar = "sure"')
+    Path("sure.toml").write_text(text, encoding="utf-8")
+    assert "coupling error at most" in _cosolve("run", "sure.toml").output
+    Path("sure.toml").write_text(text.replace('"sure"', '"very"'), encoding="utf-8")
+    refused = _cosolve("run", "sure.toml")
+    assert refused.exit_code == 2
+    assert "error_bar" in refused.output

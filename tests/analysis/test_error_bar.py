@@ -152,6 +152,31 @@ def test_the_shadow_of_an_explicit_run_costs_one_crossing_per_step_and_no_rollba
     assert found.reason is None
 
 
+@pytest.mark.covers("TR-07")
+@pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.SemiImplicit(2), cs.Implicit(1)])
+def test_the_shadow_of_an_implicit_run_costs_two_crossings_per_step_and_keeps_its_jacobian(method):
+    system = split("F/D")
+    result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256)
+    found = cs.error_bar(system, result)
+    assert found.cost == {"one": 512, "two": 512}
+    assert found.jacobians == {"one": 1, "two": 1}  # a finished run has left none to begin with
+
+
+def test_a_jacobian_that_does_not_fit_any_more_is_taken_anew():
+    """A driven mass whose friction grows with the third power: what a step of it answers doubles and halves."""
+    mass = cs.Linear([[0]], [[1, 1]], [[1]], x0=[0.0], inputs=["friction", "drive"], outputs=["v"])
+    system = cs.System({"mass": mass, "drive": cs.Static(lambda t, u: 20 * np.sin(3 * t), inputs=[], outputs=["f"])})
+    system.law({"mass.friction": 1.0}, lambda v: -v - 20 * v**3, of=["mass.v"], name="F")
+    system.connect("drive.f", "mass.drive")
+    result = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(1), step=0.02)
+    fine = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(2), step=1e-3)
+    error = np.abs(result["mass.v"] - fine["mass.v"][::20]).max()
+    found = cs.error_bar(system, result)
+    assert 3 <= found.jacobians["mass"] <= 50
+    assert found.cost["mass"] == 200 + found.jacobians["mass"] - 1
+    assert found.estimate["mass.v"].max() == pytest.approx(error, rel=0.1)
+
+
 @pytest.mark.covers("TR-09")
 def test_what_subsystems_do_wrong_by_themselves_is_not_in_the_bar():
     h = 1 / 64
@@ -214,11 +239,43 @@ def test_another_method_or_another_system_is_not_taken_for_that_of_the_run(tmp_p
     with pytest.raises(cs.SetupError, match="the run was made with Jacobi"):
         cs.error_bar(system, result, method=cs.Jacobi(2))
     assert_no_number(cs.error_bar(split("F/F", TwoMass(x1=1.0)), result), "does not start where")
+
+
+@pytest.mark.parametrize(
+    ("method", "startup"),
+    [
+        (cs.Jacobi(1), None),
+        (cs.Jacobi(2), cs.RisingDegree()),
+        (cs.Implicit(1, corrector=cs.IqnIls()), None),
+        (cs.SemiImplicit(2, refresh="run"), cs.GradedStart(ratio=16)),
+    ],
+)
+def test_a_result_from_a_file_knows_its_method_and_its_start(tmp_path, method, startup):
+    system = split("F/F")
+    result = cs.simulate(system, t_end=0.1, method=method, step=0.5 / 256, startup=startup)
     loaded = cs.load_result(result.save(tmp_path / "run.h5"))
-    with pytest.raises(cs.SetupError, match="does not hold its method"):
+    assert loaded.method is None
+    assert cs.error_bar(system, loaded).worst == cs.error_bar(system, result).worst
+
+
+class Own(cs.Jacobi):
+    """A method that a file cannot bring back."""
+
+
+def test_a_file_says_what_to_give_where_it_does_not_know_enough(tmp_path):
+    system = split("F/D")
+    run = {"t_end": 0.5, "step": 0.5 / 256}
+    own = cs.simulate(system, method=Own(1), **run)
+    loaded = cs.load_result(own.save(tmp_path / "own.h5"))
+    with pytest.raises(cs.SetupError, match=r"does not hold its method.*Own.*give it, error_bar\(..., method=...\)"):
         cs.error_bar(system, loaded)
-    again = cs.error_bar(system, loaded, method=cs.Jacobi(1))
-    assert again.worst == cs.error_bar(system, result).worst
+    assert cs.error_bar(system, loaded, method=Own(1)).worst == cs.error_bar(system, own).worst
+    known = cs.simulate(system, method=cs.Jacobi(2), startup=cs.KnownHistory(past), **run)
+    loaded = cs.load_result(known.save(tmp_path / "known.h5"))
+    with pytest.raises(cs.SetupError, match=r"began with KnownHistory.*startup="):
+        cs.error_bar(system, loaded)
+    again = cs.error_bar(system, loaded, startup=cs.KnownHistory(past))
+    assert again.worst == cs.error_bar(system, known).worst
 
 
 # -- where it is shown -----------------------------------------------------------------------------------------------
@@ -259,3 +316,58 @@ def test_the_report_says_it(tmp_path):
         pages[asked] = cs.write_report(result, tmp_path / "run.html").read_text(encoding="utf-8")
     assert "coupling error" not in pages[False]
     assert f"at most {result.error_bar.worst:.1e} of an output" in pages[True]
+
+
+# -- in files ---------------------------------------------------------------------------------------------------------
+
+
+def assert_same(one, other):
+    """Bit for bit, but for the order of nothing."""
+    for key in ("bar", "estimate"):
+        first, second = getattr(one, key), getattr(other, key)
+        assert list(first) == list(second)
+        assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert np.array_equal(one.t, other.t)
+    assert (one.worst == other.worst) or (np.isnan(one.worst) and np.isnan(other.worst))
+    rest = ("reason", "reasons", "notes", "ratio", "cost", "jacobians", "sure")
+    assert [getattr(one, key) for key in rest] == [getattr(other, key) for key in rest]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("steps", "asked"), [(256, True), (256, "sure"), (100, True), (20, True)])
+def test_result_files_hold_the_bars(tmp_path, streamed, steps, asked):
+    """All outputs have one, some (of degree 0 with 100 steps), none."""
+    path, method = tmp_path / "run.h5", cs.Jacobi(0 if steps == 100 else 1)
+    run = {"t_end": 0.5, "method": method, "step": 0.5 / steps, "error_bar": asked}
+    result = cs.simulate(split("F/F"), save=path if streamed else None, **run)
+    if not streamed:
+        result.save(path)
+    loaded = cs.load_result(path)
+    assert_same(loaded.error_bar, result.error_bar)
+    assert loaded.error_bar.sentence in str(loaded)
+    again = cs.load_result(loaded.save(tmp_path / "copy.h5"))
+    assert_same(again.error_bar, result.error_bar)
+
+
+def test_a_bar_that_is_found_later_can_be_put_into_the_file(tmp_path):
+    system, path = split("F/F"), tmp_path / "run.h5"
+    cs.simulate(system, t_end=0.5, method=cs.Jacobi(1), step=0.5 / 256, save=path)
+    loaded = cs.load_result(path)
+    assert loaded.error_bar is None
+    loaded.error_bar = cs.error_bar(system, loaded)
+    loaded.save(path)
+    assert_same(cs.load_result(path).error_bar, loaded.error_bar)
+
+
+def test_a_stream_with_gaps_holds_the_sentence(tmp_path):
+    path = tmp_path / "run.h5"
+    run = {"t_end": 0.5, "method": cs.Jacobi(1), "step": 0.5 / 256, "save": path, "error_bar": True}
+    cs.simulate(split("F/F"), every=4, **run)
+    assert "every=1" in cs.load_result(path).error_bar.reason
+    cs.simulate(split("F/F"), record=["one.x"], **run)
+    assert "without record" in cs.load_result(path).error_bar.reason
+
+
+def test_other_words_than_sure_are_refused():
+    with pytest.raises(cs.SetupError, match="error_bar"):
+        cs.simulate(split("F/F"), t_end=0.5, method=cs.Jacobi(1), step=0.01, error_bar="very")

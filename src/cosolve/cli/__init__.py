@@ -19,6 +19,7 @@ from cosolve.cli.crosscheck import crosscheck
 from cosolve.cli.demo import demo
 from cosolve.cli.export import export
 from cosolve.cli.inspect import inspect
+from cosolve.cli.options import with_word
 from cosolve.cli.report import report
 from cosolve.cli.run import run
 from cosolve.cli.serve import serve
@@ -31,6 +32,7 @@ class Group(TyperGroup):
     """Turns cosolve's errors into one sentence and an exit code; takes --debug at any place."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = with_word(args)
         if "--debug" in args:
             args = ["--debug", *(arg for arg in args if arg != "--debug")]
         return super().parse_args(ctx, args)

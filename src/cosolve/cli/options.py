@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,6 +23,30 @@ MethodOption = Annotated[
 DegreeOption = Annotated[int | None, typer.Option("--degree", help="Use this degree instead.")]
 StepOption = Annotated[float | None, typer.Option("--step", help="Use this macro step instead.")]
 EndOption = Annotated[float | None, typer.Option("--t-end", help="Use this end time instead.")]
+
+
+#: What `--error-bar` may be followed by, and what it is without that.
+SURE: Final = "sure"
+PLAIN: Final = "plain"
+
+
+def with_word(args: list[str]) -> list[str]:
+    """The arguments of `cosolve run` with a word after every `--error-bar`, which may stand alone.
+
+    >>> with_word(["run", "--error-bar", "a.toml"]), with_word(["run", "a.toml", "--error-bar", "sure"])
+    (['run', '--error-bar=plain', 'a.toml'], ['run', 'a.toml', '--error-bar=sure'])
+    """
+    if "run" not in args[:2]:
+        return args
+    found: list[str] = []
+    for arg in args:
+        if arg == "--error-bar":
+            found.append(f"--error-bar={PLAIN}")
+        elif arg == SURE and found and found[-1] == f"--error-bar={PLAIN}":
+            found[-1] = f"--error-bar={SURE}"
+        else:
+            found.append(arg)
+    return found
 
 
 def is_fmu(file: Path) -> bool:

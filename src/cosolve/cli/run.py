@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cosolve.cli.options import DegreeOption, EndOption, MethodOption, StepOption, SystemFile, is_fmu, read_file
+from cosolve.cli.options import (
+    PLAIN,
+    SURE,
+    DegreeOption,
+    EndOption,
+    MethodOption,
+    StepOption,
+    SystemFile,
+    is_fmu,
+    read_file,
+)
 from cosolve.cli.screen import progress, told_plainly
 from cosolve.errors import SetupError, SimulationError
 
@@ -56,6 +66,10 @@ def run(
     stop_at_events: Annotated[
         bool, typer.Option("--stop-at-events", help="End macro steps at events, for the others to see.")
     ] = False,
+    error_bar: Annotated[
+        str | None,
+        typer.Option("--error-bar", metavar="[sure]", help="Estimate the coupling error; sure: on a second grid too."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Run a system file, an SSP or one FMU, and keep the result.
@@ -75,6 +89,10 @@ def run(
     if plot:
         output = replace(output, plot=tuple(_shown(described, name) for name in plot))
     described = replace(described, output=output)
+    if error_bar is not None:
+        if error_bar not in (SURE, PLAIN):
+            raise SetupError(f"--error-bar {error_bar}: write --error-bar, or --error-bar sure")
+        described = replace(described, error_bar=SURE if error_bar == SURE else True)
     if report is None and output.report:
         report = described.beside(".html")
     if report is not None:
@@ -100,7 +118,10 @@ def run(
     if not quiet:
         what_ran = file.name if is_fmu(file) and method is None else described.method.label
         how = "ended early" if result.ended else "finished"
-        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}")
+        if result.error_bar is not None:
+            typer.echo(result.error_bar.sentence)
+        typer.echo(f"result  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")

@@ -173,6 +173,7 @@ class SimulationTable(Table):
     step: float | dict[str, Any] | None = None
     startup: str | dict[str, Any] | None = None
     workers: Annotated[int, Field(ge=1)] = 1
+    error_bar: bool | Literal["sure"] = False
 
 
 class OutputTable(Table):

@@ -46,7 +46,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from re import ASCII, fullmatch
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -109,6 +109,7 @@ class Description:
     startup: Startup | None = None
     workers: int = 1
     output: Output = Output()
+    error_bar: bool | Literal["sure"] = False
 
     def beside(self, suffix: str) -> Path:
         """The path of a file that goes with the result."""
@@ -149,6 +150,7 @@ class Description:
                 save_state=save_state,
                 pace=pace,
                 stop_at_events=stop_at_events,
+                error_bar=self.error_bar,
             )
         except SimulationError as error:
             if error.result is None:
@@ -223,6 +225,7 @@ def load_system(path: str | Path) -> Description:
         startup,
         simulation.workers,
         _output(described.output),
+        simulation.error_bar,
     )
 
 

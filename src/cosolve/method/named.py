@@ -7,6 +7,7 @@ method has its name as soon as it is exported.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import re
@@ -75,6 +76,30 @@ def as_method(given: MethodLike, imported: Import | None = None) -> Method:
             raise SetupError(f"'{shown(given)}': write a method as name:degree, for example semi-implicit:1")
         given = {"name": name, "degree": int(degree)}
     return build("method", given, METHODS, imported)  # type: ignore[no-any-return]
+
+
+def as_written(text: str) -> dict[str, Any] | None:
+    """The table that stands for an object which prints itself as `Name(option=value, ...)`; None where it does not.
+
+    >>> as_written("Implicit(degree=2, corrector=Newton(refresh='run'), constraints=None)")
+    {'name': 'Implicit', 'degree': 2, 'corrector': {'name': 'Newton', 'refresh': 'run'}}
+    >>> as_written("Mine(<function f at 0x7f>)") is None
+    True
+    """
+    try:
+        found = _table(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _table(node: ast.expr) -> Any:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return ast.literal_eval(node)
+    if node.args or any(keyword.arg is None for keyword in node.keywords):
+        raise ValueError("positional arguments")
+    options = {str(keyword.arg): _table(keyword.value) for keyword in node.keywords}
+    return {"name": node.func.id} | {key: value for key, value in options.items() if value is not None}
 
 
 def build(role: str, given: Named, known: Mapping[str, type], imported: Import | None = None) -> Any:

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.drawing.decimate import envelope
+from cosolve.drawing.decimate import band, envelope
 from cosolve.report.page import COLOURS
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ Scale = Literal["linear", "log", "auto"]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a plot; `colour` is a place in the palette, or None for the reference (pale, in the background)."""
+    """One line of a plot; `colour` is a place in the palette, or None for the reference (pale, in the background).
+
+    `band` is shaded, so far to both sides.
+    """
 
     t: Vector
     values: Vector
@@ -75,6 +78,7 @@ class Line:
     style: str = "-"
     marker: str = ""
     width: float = 1.4
+    band: Vector | None = None
 
 
 def plot(
@@ -135,6 +139,8 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
         alpha=0.35 if line.colour is None else 1.0,
         drawstyle="steps-pre" if steps else "default",
     )
+    if line.band is not None and shown.all():
+        axes.fill_between(*band(line.t, line.values, line.band), color=colour, alpha=0.3, linewidth=0)
 
 
 def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple[float, float] | None) -> None:

@@ -40,7 +40,9 @@ def write_report(result: Result, path: str | Path, *, title: str | None = None) 
     couplings, rest_z = coupling_panels(result)
     sections = [
         _coupling(result.meta),
-        page.section("Outputs", page.grid([_panel(result, p) for p in outputs]), _others(rest)) if outputs else "",
+        page.section("Outputs", _doubt(result), page.grid([_panel(result, p) for p in outputs]), _others(rest))
+        if outputs
+        else "",
         page.section("Coupling variables", page.grid([_panel(result, p) for p in couplings]), _others(rest_z))
         if couplings
         else "",
@@ -140,6 +142,16 @@ def _coupling_error(result: Result) -> dict[str, str]:
     return {"coupling error": f"at most {found.worst:.1e} of an output" if found.reason is None else "no estimate"}
 
 
+def _doubt(result: Result) -> str:
+    """Why there is no bar, where one was asked for."""
+    found = result.error_bar
+    if found is None or found.reason is None:
+        return ""
+    lines = [found.sentence] if not found.reasons else [f"{name}: {why}" for name, why in found.reasons.items()]
+    lead = "" if not found.reasons else "No estimate of the coupling error for "
+    return page.paragraph(f"{lead}{'; '.join(lines)}.", "muted")
+
+
 # -- sections ----------------------------------------------------------------------------------------------
 
 
@@ -158,9 +170,12 @@ def _coupling(meta: Mapping[str, Any]) -> str:
 
 
 def _panel(result: Result, panel: Panel) -> str:
-    t = result.t
-    lines = [Line(t, values, label, i) for i, (label, values) in enumerate(panel.lines)]
+    t, bars = result.t, {} if result.error_bar is None else result.error_bar.bar
+    bar = bars.get(panel.name)
+    lines = [Line(t, values, label, i, band=bar) for i, (label, values) in enumerate(panel.lines)]
     caption = panel.note
+    if bar is not None:
+        caption = "; ".join(filter(None, [caption, f"shaded: coupling error, at most about {bar.max():.1e}"]))
     if wild([line.values for line in lines]) is not None:
         caption = "; ".join(filter(None, [caption, "logarithmic axis away from zero"]))
     title = f"{panel.name} [{panel.unit}]" if panel.unit else panel.name

@@ -21,6 +21,7 @@ class ErrorBar:
     none is), `reasons` for each output; `notes` say which estimates are below the accuracy of the subsystems. `ratio`
     compares the differences of the signals with the next higher ones: from 0.5 on, the steps do not resolve them.
     `cost` counts how often each subsystem was crossed for all this, `jacobians` how often it was asked for its own.
+    `sure` says that two grids of steps agree about it.
     """
 
     t: Vector
@@ -33,6 +34,7 @@ class ErrorBar:
     ratio: float = nan
     cost: Mapping[str, int] = field(default_factory=dict)
     jacobians: Mapping[str, int] = field(default_factory=dict)
+    sure: bool = False
 
     @property
     def sentence(self) -> str:

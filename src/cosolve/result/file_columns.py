@@ -51,12 +51,12 @@ class FileColumns(Mapping[str, npt.NDArray[Any]]):
     @property
     def rows(self) -> int:
         """Valid rows."""
-        with self._open() as file:
+        with self.open() as file:
             return int(file["rows"][()])
 
     def width(self, name: str) -> int:
         """Numbers per row of a column."""
-        with self._open() as file:
+        with self.open() as file:
             return int(file[name].shape[1])
 
     def last(self, name: str) -> float:
@@ -65,7 +65,7 @@ class FileColumns(Mapping[str, npt.NDArray[Any]]):
 
     def read(self, name: str, rows: slice) -> npt.NDArray[Any]:
         """Some rows of a column, as a new array."""
-        with self._open() as file:
+        with self.open() as file:
             if name not in _NAMES:
                 raise KeyError(name)
             count = int(file["rows"][()])
@@ -79,7 +79,8 @@ class FileColumns(Mapping[str, npt.NDArray[Any]]):
                 return np.empty((stop - start, 0), dataset.dtype)
             return np.asarray(dataset[start:stop])
 
-    def _open(self) -> h5py.File:
+    def open(self) -> h5py.File:
+        """The file, as long as it holds this run."""
         file = open_result(self.path)
         if file.attrs["run"] != self.run:
             file.close()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
-from cosolve.drawing.decimate import envelope
+from cosolve.drawing.decimate import band, envelope
 from cosolve.errors import OutputFileError, SetupError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from cosolve.result.result import Result
 
 _MOST_PANELS = 12
-_MOST_POINTS = 2000  # of a band
 _MOST_LINES = 10  # entries of a vector drawn one by one; longer ones as lowest, mean and highest
 
 
@@ -49,7 +47,10 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         for column, label in zip(values.T, labels, strict=True):
             (drawn,) = axis.plot(*envelope(t, column), linewidth=1.2, label=label, marker="o" if len(t) == 1 else None)
             if name in bars:  # the coupling error, of vectors that of the worst entry, which holds for their mean too
-                axis.fill_between(*_band(t, column, bars[name]), color=drawn.get_color(), alpha=0.25, linewidth=0)
+                axis.fill_between(*band(t, column, bars[name]), color=drawn.get_color(), alpha=0.3, linewidth=0)
+        if name in bars:  # in words too, since the band of a small error is thinner than the line
+            text = f"coupling error at most about {bars[name].max():.2g}"
+            axis.set_title(text, loc="right", fontsize="small", color="0.35")
         if labels[0] is not None:
             axis.legend(loc="upper right", fontsize="small", ncols=5)
         unit = result.channel(name).unit
@@ -57,16 +58,12 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         axis.grid(alpha=0.3)
     axes[-1].set_xlabel("t")
     method = str(result.meta.get("method", "")).split("(")[0]
-    axes[0].set_title(method if result.finished else f"{method}, stopped at t = {t[-1]:.4g}", fontsize="medium")
+    axes[0].set_title(
+        method if result.finished else f"{method}, stopped at t = {t[-1]:.4g}", fontsize="medium", loc="left"
+    )
     if path is not None:
         save_figure(figure, path, "plot")
     return figure
-
-
-def _band(t: Vector, values: Vector, bar: Vector) -> tuple[Vector, Vector, Vector]:
-    """Times, lower and upper limits of a band; of long series the widest of so many points each."""
-    first = np.arange(0, len(t), max(1, len(t) // _MOST_POINTS))
-    return t[first], np.minimum.reduceat(values - bar, first), np.maximum.reduceat(values + bar, first)
 
 
 def save_figure(figure: Figure, path: str | Path, what: str) -> None:

@@ -170,8 +170,9 @@ class Result:
         #: the method and the start-up that were asked for; None in a result from a file
         self.method: Any = None
         self.startup: Any = None
-        #: the coupling error, where it was asked for (`cs.error_bar`)
-        self.error_bar: ErrorBar | None = None
+        #: where a file holds the coupling error, a function that reads it
+        self.read_error_bar: Callable[[], ErrorBar] | None = None
+        self._error_bar: ErrorBar | None = None
 
     @property
     def finished(self) -> bool:
@@ -182,6 +183,17 @@ class Result:
     def ended(self) -> str:
         """Where a subsystem ended the run before `t_end`: which one, when, and why; empty otherwise."""
         return self.stats.ended
+
+    @property
+    def error_bar(self) -> ErrorBar | None:
+        """The coupling error, where anybody asked for it (`simulate(error_bar=True)`, `cs.error_bar`)."""
+        if self._error_bar is None and self.read_error_bar is not None:
+            self._error_bar = self.read_error_bar()
+        return self._error_bar
+
+    @error_bar.setter
+    def error_bar(self, found: ErrorBar | None) -> None:
+        self._error_bar, self.read_error_bar = found, None
 
     @property
     def t(self) -> Vector:

@@ -1,10 +1,11 @@
 """Results on disk: HDF5 while a run goes on and afterwards, CSV for spreadsheets.
 
 A file holds one resizable dataset per recorded column (`t`, `y`, `z`, `H`, ...), the number of `rows` that are valid,
-names of what is in the columns (`labels.py`), and JSON texts: `about` (channels, subsystems, meta; written first) and
-`outcome` (stats and error; written last). docs/result-files.md has the whole layout. Rows
-are appended in single-writer-multiple-reader mode and `rows` is raised only after they were flushed, so a run that is
-killed at any moment leaves a file that `load` reads up to the last flush. Columns are read when they are asked for.
+names of what is in the columns (`labels.py`), the coupling error where it was asked for (`file_bars.py`), and JSON
+texts: `about` (channels, subsystems, meta; written first) and `outcome` (stats and error; written last).
+docs/result-files.md has the whole layout. Rows are appended in single-writer-multiple-reader mode and `rows` is raised
+only after they were flushed, so a run that is killed at any moment leaves a file that `load` reads up to the last
+flush. Columns are read when they are asked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import OutputFileError, SetupError, SimulationError
+from cosolve.result.error_bar import ErrorBar
+from cosolve.result.file_bars import ERROR_BAR, read_error_bar, write_error_bar
 from cosolve.result.file_columns import FORMAT, Columns, FileColumns, open_result, reason
 from cosolve.result.labels import write_labels
 from cosolve.result.recorder import NORMS, Layout, Memory, Row
@@ -176,7 +179,7 @@ def load(path: str | Path) -> Result:
         outcome = bytes(file["outcome"][:])
         columns = FileColumns(path, str(file.attrs["run"]))
         channels = {name: _channel(entry) for name, entry in about["channels"].items()}
-        subsystems = tuple(about["subsystems"])
+        subsystems, has_bar = tuple(about["subsystems"]), ERROR_BAR in file
     if outcome:
         ending = json.loads(outcome)
         stats, error = Stats(**ending["stats"]), ending["error"]
@@ -184,7 +187,10 @@ def load(path: str | Path) -> Result:
         stats = _recovered_stats(columns, subsystems)
         last = f"it ends at t = {columns.last('t'):.9g}" if columns.rows else "it holds no macro point"
         error = f"the run that wrote '{path.name}' did not finish (it was killed, or is still going on); {last}"
-    return Result(columns.columns, channels, subsystems, stats=stats, meta=about["meta"], error=error)
+    result = Result(columns.columns, channels, subsystems, stats=stats, meta=about["meta"], error=error)
+    if has_bar:
+        result.read_error_bar = partial(read_error_bar, columns)
+    return result
 
 
 def save_result(result: Result, path: Path) -> Path:
@@ -282,12 +288,22 @@ def _block_rows(layout: Layout) -> int:
 def _save_hdf5(result: Result, path: Path) -> None:
     columns = result._columns()
     if isinstance(columns, FileColumns) and path.exists() and path.samefile(columns.path):
+        if result.error_bar is not None:
+            add_error_bar(path, result.error_bar)
         return
     file = _create(path, _layout(columns), result.channels, result.subsystems, result.meta, uuid4().hex)
     with _writing(path), file:
         for block in _blocks(columns):
             _extend(file, block)
         _write_outcome(file, result.stats, result.error)
+        if result.error_bar is not None:
+            write_error_bar(file, result.error_bar)
+
+
+def add_error_bar(path: Path, found: ErrorBar) -> None:
+    """Put the coupling error into the file of a run that is over."""
+    with _writing(path), h5py.File(path, "r+", libver="latest") as file:
+        write_error_bar(file, found)
 
 
 def _save_csv(result: Result, path: Path) -> None:

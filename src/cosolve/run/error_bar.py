@@ -8,7 +8,10 @@ above a tenth of the output, a shadow that fails, a record with gaps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +21,12 @@ from cosolve.basics.checks import positive
 from cosolve.errors import CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
-from cosolve.method.named import MethodLike, as_method
+from cosolve.method.named import METHODS, MethodLike, as_method, as_written, build, kebab
 from cosolve.result import ErrorBar, Result
-from cosolve.run.shadow import Path, Rehearsal, Shadow
-from cosolve.run.startup import Startup, default_start
+from cosolve.run.second_grid import agrees, doubt, second_grid
+from cosolve.run.shadow import Track, distance
+from cosolve.run.startup import GradedStart, RisingDegree, Startup, default_start
 from cosolve.run.stepper import checked_plan
-from cosolve.stepsize.sequence import Uniform
 
 #: What polynomials of degree 0, 1, ... leave in a step, in differences of the next order: extrapolated, and ending in
 #: a corrected value.
@@ -34,6 +37,8 @@ _UNRESOLVED = 0.5  # of the ratio R
 _MEANINGLESS = 0.1  # of the size of an output
 _FLOOR = 2e-9
 _WINDOW = 0.1  # of the run
+_MOST = 2e8  # numbers in a record that is read into memory
+_STARTUPS = {kebab(one.__name__): one for one in (RisingDegree, GradedStart)}
 _LEFT_OUT = 4  # points at the start, which say more about the start than about the signals
 
 
@@ -43,15 +48,22 @@ def error_bar(
     *,
     method: MethodLike | None = None,
     startup: Startup | None = None,
-    safety: float = 2.0,
+    safety: float | None = None,
+    sure: bool = False,
 ) -> ErrorBar:
     """The coupling error of a run of `system`, estimated by crossing its macro steps once more.
 
     `result` must hold every macro point and all outputs and coupling variables. `method` and `startup` are those of the
-    run; a result in memory knows them, one from a file does not. `safety` is the factor between estimate and bar.
+    run; the result knows them, unless they are of the user's own making and it comes from a file. `safety` is the
+    factor between estimate and bar: 2, and 3 where it is to be `sure`.
 
-    Explicit methods need one crossing of each step and no rollback. The system starts again for this, so subsystems
-    must be able to. Where first macro steps were crossed in pieces, these are repeated to learn what happened there.
+    Explicit methods need one crossing of each step and no rollback, implicit ones two and a Jacobian to begin with. The
+    system starts again for this, so subsystems must be able to. Where first macro steps were crossed in pieces, these
+    are repeated to learn what happened there.
+
+    A shadow cannot see what begins and ends between two macro points. `sure` runs the system once more with steps twice
+    as long: where the two are not as far apart as their shadows say, the run is in doubt and gets no bar. That costs
+    twice as much as the run itself did.
 
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
@@ -66,38 +78,59 @@ def error_bar(
     one.h: coupling error at most about 4.0e-04
     two.h: coupling error at most about 4.0e-04
     """
+    safety = (3.0 if sure else 2.0) if safety is None else safety
     positive("error_bar", "safety", safety)
-    taken = as_method(_known(result, method))
-    startup = startup or result.startup or default_start(taken)
-    if result.meta.get("method", repr(taken)) != repr(taken):
-        raise SetupError(f"error_bar: the run was made with {result.meta['method']}, not with {taken!r}")
+    taken, startup = _known(result, method, startup)
     plan = checked_plan("error_bar", system, taken, 1)
     t = result.t
     why = _cannot(plan, taken, startup, result)
     if why:
         return ErrorBar(t, reason=why)
-    z = np.asarray(result.column("z"))[:, : plan.n_z]
-    ratio = resolution(taken, z, result.H)
+    z, y = (np.asarray(result.column(name))[:, :n] for name, n in (("z", plan.n_z), ("y", plan.n_y)))
+    steps = result.H
+    chosen = taken.chooses_step or str(result.meta.get("step", "")).startswith("Adaptive")
+    uniform = not chosen and bool(np.allclose(steps[:-1], steps[0], rtol=1e-9, atol=0.0))
+    ratio = resolution(taken, z, steps)
     if not ratio < _UNRESOLVED:
         return ErrorBar(t, ratio=ratio, reason=f"the signals are not resolved by the macro steps (R = {ratio:.2f})")
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return _judged(plan, taken, startup, result, z, safety, ratio)
+            return _judged(plan, taken, startup, Track(t, steps, z, y, uniform), safety, ratio, sure)
     except EndOfSimulation as end:
         return ErrorBar(t, ratio=ratio, reason=f"the shadow run ended before the run ({end})")
     except CosolveError as error:
         return ErrorBar(t, ratio=ratio, reason=f"the shadow run failed ({error})")
 
 
-def _known(result: Result, method: MethodLike | None) -> MethodLike:
-    if method is not None:
-        return method
-    if result.method is None:
-        raise SetupError(
-            "error_bar: a result from a file does not hold its method; give it, error_bar(..., method=...)"
-        )
-    taken: Method = result.method
-    return taken
+def _known(result: Result, method: MethodLike | None, startup: Startup | None) -> tuple[Method, Startup]:
+    """Method and start-up of the run: given, or as the result knows them, or as its file tells in words."""
+    told = result.meta.get("method", "")
+    chosen = as_method(method) if method is not None else result.method
+    if chosen is None:
+        table = as_written(told)
+        chosen = None if table is None else _built("method", table, METHODS)
+        if repr(chosen) != told:
+            raise SetupError(
+                "error_bar: the result does not hold its method, and what it tells about it "
+                f"({told or 'nothing'}) is not enough; give it, error_bar(..., method=...)"
+            )
+    if told not in ("", repr(chosen)):
+        raise SetupError(f"error_bar: the run was made with {told}, not with {chosen!r}")
+    words = result.meta.get("startup")
+    start = startup or result.startup
+    if start is None and words is not None:
+        start = _built("startup", as_written(words) or {}, _STARTUPS)
+        if repr(start) != words:
+            raise SetupError(f"error_bar: the run began with {words}; give that, error_bar(..., startup=...)")
+    return chosen, start or default_start(chosen)
+
+
+def _built(role: str, table: Mapping[str, Any], known: Mapping[str, type]) -> Any:
+    """The object of a table, or None where there is none."""
+    try:
+        return build(role, table, known)
+    except SetupError:
+        return None
 
 
 def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str:
@@ -115,6 +148,8 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return "the result does not hold all outputs and coupling variables; run without record"
     if len(result.t) != result.stats.steps + 1:
         return "the result does not hold every macro point; run with every=1"
+    if len(result.t) * (plan.n_z + plan.n_y) > _MOST:
+        return "the record is too long to be taken into memory; make a shorter run"
     if result.stats.events:
         return "macro steps ended at events, where values may jump"
     if len(result.t) <= least:
@@ -158,26 +193,31 @@ def _rms_difference(z: Matrix, times: Vector, steps: Vector, order: int) -> Vect
 
 
 def _judged(
-    plan: Plan, method: Method, startup: Startup, result: Result, z: Matrix, safety: float, ratio: float
+    plan: Plan, method: Method, startup: Startup, track: Track, safety: float, ratio: float, sure: bool
 ) -> ErrorBar:
-    """Run the shadow and say what it tells."""
-    path, spent = _path(plan, method, startup, result, z)
-    shadow = Shadow(plan, method, startup, path)
-    y = np.asarray(result.column("y"))[:, : plan.n_y]
-    try:
-        shadow.start(float(result.t[0]))
-        if not np.allclose(shadow.y, y[0], rtol=1e-9, atol=1e-9 * np.abs(y[0]).max(initial=0.0)):
-            return ErrorBar(result.t, ratio=ratio, reason="the system does not start where the run did")
-        gap = np.abs(shadow.outputs() - y)
-    finally:
-        shadow.crew.close()
-    cost = {name: int(n) for name, n in zip(plan.names, spent[0] + shadow.crew.calls, strict=True)}
-    jacobians = {name: int(n) for name, n in zip(plan.names, spent[1] + shadow.crew.jacobians, strict=True)}
-    bars, estimates, reasons, notes, worst = {}, {}, {}, {}, 0.0
-    for name, part in _output_parts(plan).items():
-        estimate, largest = gap[:, part].max(axis=1), float(np.abs(y[:, part]).max())
+    """Run the shadow, and on another grid where that is asked for, and say what they tell."""
+    parts, counted = _output_parts(plan), partial(_by_name, plan.names)
+    gap, spent = distance(plan, method, startup, track)
+    estimates = {name: np.abs(gap[:, part]).max(axis=1) for name, part in parts.items()}
+    if sure:
+        try:
+            other = second_grid(plan, method, startup, track, gap)
+        except CosolveError as error:
+            why = f"the run is in doubt: with steps twice as long it fails ({error})"
+            return ErrorBar(track.t, reason=why, ratio=ratio, cost=counted(spent[0]), sure=True)
+        spent = spent + other.spent
+        for name, part in parts.items():
+            moved, predicted = other.moved[:, part].max(axis=1), other.predicted[:, part].max(axis=1)
+            if not agrees(moved, predicted, _FLOOR * float(np.abs(track.y[:, part]).max())):
+                why = doubt(name, moved, predicted)
+                return ErrorBar(track.t, reason=why, ratio=ratio, cost=counted(spent[0]), sure=True)
+            across = np.interp(track.t, track.t[other.at], moved) / (2 ** (method.degree + 1) - 1)
+            estimates[name] = np.maximum(estimates[name], across)
+    bars, reasons, notes, worst = {}, {}, {}, 0.0
+    for name, part in parts.items():
+        estimate, largest = estimates[name], float(np.abs(track.y[:, part]).max())
         floor = _FLOOR * largest
-        bar = safety * _envelope(result.t, estimate) + floor
+        bar = safety * _envelope(track.t, estimate) + floor
         if not np.isfinite(bar).all():
             reasons[name] = "the shadow run diverges"
             continue
@@ -187,20 +227,25 @@ def _judged(
         if estimate.max() <= floor:
             notes[name] = "below the accuracy of the subsystems"
         worst = max(worst, float(bar.max() / largest) if largest else 0.0)
-        bars[name], estimates[name] = bar, estimate
+        bars[name] = bar
     first = next(iter(reasons), None)
     return ErrorBar(
-        result.t,
+        track.t,
         bars,
-        estimates,
+        {name: estimates[name] for name in bars},
         worst if first is None else nan,
         None if first is None else f"'{first}': {reasons[first]}",
         reasons,
         notes,
         ratio,
-        cost,
-        jacobians,
+        counted(spent[0]),
+        counted(spent[1]),
+        sure,
     )
+
+
+def _by_name(names: Sequence[str], counts: npt.NDArray[np.int64]) -> dict[str, int]:
+    return dict(zip(names, counts.tolist(), strict=True))
 
 
 def _output_parts(plan: Plan) -> dict[str, slice]:
@@ -218,32 +263,3 @@ def _envelope(t: Vector, values: Vector) -> Vector:
     reach = _WINDOW * (t[-1] - t[0]) * (1 + 1e-9)
     first, last = np.searchsorted(t, t - reach), np.searchsorted(t, t + reach, side="right")
     return np.array([values[a:b].max() for a, b in zip(first, last, strict=True)])
-
-
-def _path(
-    plan: Plan, method: Method, startup: Startup, result: Result, z: Matrix
-) -> tuple[Path, npt.NDArray[np.int64]]:
-    """All points that the history of the run went through; crossings and Jacobians that it took to learn them."""
-    t, steps = result.t.tolist(), result.H.tolist()
-    whole = Path(t, steps, z, range(len(t)))
-    nothing = np.zeros((2, plan.n_subsystems), dtype=np.int64)
-    if not startup.grading(method).halvings or str(result.meta.get("step", "")).startswith("Adaptive"):
-        return whole, nothing
-    rehearsal = Rehearsal(plan, method, startup, Uniform(t[0], t[-1], steps[0]))
-    try:
-        rehearsal.cross_pieces(t[0])
-    finally:
-        rehearsal.crew.close()
-    taken, ends = rehearsal.taken, rehearsal.macro
-    spent = np.array([rehearsal.crew.calls, rehearsal.crew.jacobians])
-    if not ends:
-        return whole, spent
-    repeated = np.array([taken[end - 1].z for end in ends])
-    if not np.allclose(repeated, z[1 : len(ends) + 1], rtol=1e-9, atol=1e-12 * np.abs(z).max()):
-        raise SetupError("its first macro steps do not repeat themselves")
-    n = len(ends)
-    times = [t[0], *(float(one.t1) for one in taken if one.t1 is not None), *t[n + 1 :]]
-    lengths = [*(float(one.H) for one in taken if one.H is not None), *steps[n:]]
-    values = np.vstack([z[:1], [one.z for one in taken], z[n + 1 :]])
-    later = range(len(taken) + 1, len(times))
-    return Path(times, lengths, values, [0, *ends, *later]), spent

@@ -23,8 +23,10 @@ from cosolve.version import VERSION
 _WRITE_EVERY = 0.01  # seconds: no later than that rows are with the recorder
 
 
-def about_run(system: System, method: Method, step: object, t_start: float, t_end: float | None) -> dict[str, Any]:
-    """What a result says about its run."""
+def about_run(
+    system: System, method: Method, step: object, t_start: float, t_end: float | None, startup: object = None
+) -> dict[str, Any]:
+    """What a result says about its run; `startup` where one was asked for."""
     return {
         "cosolve": VERSION,
         "method": repr(method),
@@ -33,7 +35,7 @@ def about_run(system: System, method: Method, step: object, t_start: float, t_en
         "t_end": t_end,
         "system": str(system),
         "graph": graph(system),
-    }
+    } | ({} if startup is None else {"startup": repr(startup)})
 
 
 def make_recorder(

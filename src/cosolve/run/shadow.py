@@ -10,20 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.machine import Machine
+from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.method import GaussSeidel, LeaderFollower, Method, Outcome
 from cosolve.method.base import Script
+from cosolve.method.constraint import treatment_for, variants
 from cosolve.run.core import Core
 from cosolve.run.startup import Startup
 from cosolve.signal import History, end_values
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Given, Uniform, Windows
+
+#: Crossings of each subsystem, and Jacobians asked of it.
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+#: A Jacobian that leaves more than this share of a correction to be done is taken anew.
+_STALE = 0.05
+
+
+@dataclass(frozen=True)
+class Track:
+    """A run as it is recorded: macro points, lengths of the steps between them, coupling variables and outputs there.
+
+    `uniform` says that the steps were not chosen one by one, so that the first ones may have been crossed in pieces.
+    """
+
+    t: Vector
+    steps: Vector
+    z: Matrix
+    y: Matrix
+    uniform: bool
 
 
 @dataclass(frozen=True)
@@ -129,6 +154,55 @@ class ShadowMachine(Machine):
         trial.base, trial.weight = self._on_top(trial.base, trial.weight)
 
 
+class OneCorrection(ShadowMachine):
+    """The shadow of a method that corrects its inputs by an interface Jacobian: two crossings of each step.
+
+    The run has met its interface equations, so that a shadow beside it has little to correct, and the Jacobian of
+    another step will do: one is taken at the beginning and kept. What the second crossing leaves over shows at no cost
+    whether it still fits. Where it does not, a new one is taken, for one more correction and for the steps to come.
+    """
+
+    def __init__(self, method: Method, script: Script, crew: Crew) -> None:
+        super().__init__(method, script, crew)
+        self._text = self._corrected_once
+        self._kept: Factorised | None = None
+        self._least = 4.0 * max(float(subsystem.noise) for subsystem in self.plan.subsystems) + 1e-13
+
+    @staticmethod
+    def suits(plan: Plan, script: Script) -> bool:
+        """Whether the method meets one set of interface equations, by their Jacobian and in full crossings."""
+        corrector, treatment = script.corrector, treatment_for(plan, script.constraints)
+        if corrector is None or not corrector.uses_jacobian or script.local != "converged":
+            return False
+        return treatment is None or (treatment.relaxation == 1.0 and len(variants(plan, treatment, 1.0)) == 1)
+
+    def _corrected_once(self, machine: Machine, method: Method) -> Vector:
+        """The macro step, in place of that of the method."""
+        self._problem, self.trial.plan = 0, self._problems[0][1]
+        z = self.predicted(self.script.guess)
+        self.sweep(self.ending_in(z))
+        stale = self._kept is not None
+        if self._kept is None:
+            self._kept = Factorised(self.jacobian(), self.plan.z_labels)
+        correction = self._kept.solve(self.residual(z))
+        z = self._cross_again(z - correction)
+        left = self._kept.solve(self.residual(z))
+        if stale and self._size(left) > max(_STALE * self._size(correction), self._least):
+            self._kept = Factorised(self.jacobian(), self.plan.z_labels)
+            z = self._cross_again(z - self._kept.solve(self.residual(z)))
+        self.remember(z)
+        return self.asked() if getattr(method, "final_update", True) else z
+
+    def _cross_again(self, z: Vector) -> Vector:
+        self.rewind()
+        self.sweep(self.ending_in(z))
+        return z
+
+    def _size(self, correction: Vector) -> float:
+        """The largest part of a correction, relative to its variable."""
+        return float((np.abs(correction) / self.measure.size).max(initial=0.0))
+
+
 class Shadow(Core):
     """The shadow of a run along its path; `crossed` takes it to the next point."""
 
@@ -143,7 +217,8 @@ class Shadow(Core):
         script = self.method.script
         assert script is not None, "a method that is not written in verbs has no shadow"
         self.history = Deviation(self._path, self.history)
-        self._step = ShadowMachine(self.method, script, self.crew)
+        kind = OneCorrection if OneCorrection.suits(self.plan, script) else ShadowMachine
+        self._step = kind(self.method, script, self.crew)
 
     def outputs(self) -> Matrix:
         """Cross the whole path; the outputs at its macro points."""
@@ -183,3 +258,44 @@ class Rehearsal(Core):
             if len(self.taken) == begun + 1:
                 break
             self.macro.append(len(self.taken))
+
+
+def distance(plan: Plan, method: Method, startup: Startup, track: Track) -> tuple[Matrix, Counts]:
+    """What leads from a run to its shadow, output by output at the macro points; what it took to find out."""
+    path, spent = _path(plan, method, startup, track)
+    shadow = Shadow(plan, method, startup, path)
+    try:
+        shadow.start(path.times[0])
+        size = np.abs(track.y[0]).max(initial=0.0)
+        if not np.allclose(shadow.y, track.y[0], rtol=1e-9, atol=1e-9 * size):
+            raise SetupError("the system does not start where the run did")
+        gap = shadow.outputs() - track.y
+    finally:
+        shadow.crew.close()
+    return gap, spent + np.array([shadow.crew.calls, shadow.crew.jacobians])
+
+
+def _path(plan: Plan, method: Method, startup: Startup, track: Track) -> tuple[Path, Counts]:
+    """All points that the history of the run went through; crossings and Jacobians that it took to learn them."""
+    t, steps, z = track.t.tolist(), track.steps.tolist(), track.z
+    whole = Path(t, steps, z, range(len(t)))
+    if not startup.grading(method).halvings or not track.uniform:
+        return whole, np.zeros((2, plan.n_subsystems), dtype=np.int64)
+    rehearsal = Rehearsal(plan, method, startup, Uniform(t[0], t[-1], steps[0]))
+    try:
+        rehearsal.cross_pieces(t[0])
+    finally:
+        rehearsal.crew.close()
+    taken, ends = rehearsal.taken, rehearsal.macro
+    spent = np.array([rehearsal.crew.calls, rehearsal.crew.jacobians])
+    if not ends:
+        return whole, spent
+    repeated = np.array([taken[end - 1].z for end in ends])
+    if not np.allclose(repeated, z[1 : len(ends) + 1], rtol=1e-9, atol=1e-12 * np.abs(z).max()):
+        raise SetupError("its first macro steps do not repeat themselves")
+    n = len(ends)
+    times = [t[0], *(float(one.t1) for one in taken if one.t1 is not None), *t[n + 1 :]]
+    lengths = [*(float(one.H) for one in taken if one.H is not None), *steps[n:]]
+    values = np.vstack([z[:1], [one.z for one in taken], z[n + 1 :]])
+    later = range(len(taken) + 1, len(times))
+    return Path(times, lengths, values, [0, *ends, *later]), spent

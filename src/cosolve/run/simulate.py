@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
-from cosolve.basics.checks import whole
+from cosolve.basics.checks import choice, whole
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
 from cosolve.interface import System
@@ -57,7 +57,7 @@ def simulate(
     pace: float | Pace | None = None,
     stop_at_events: bool = False,
     max_steps: int | None = None,
-    error_bar: bool = False,
+    error_bar: bool | Literal["sure"] = False,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -85,7 +85,8 @@ def simulate(
     steps, whose number nobody knows before.
 
     `error_bar` estimates the coupling error after the run, by crossing its steps once more (see `cs.error_bar`): it is
-    in `result.error_bar`, and shaded in plots.
+    in `result.error_bar`, in the result file, and shaded in plots. `"sure"` takes a second grid of steps to see that
+    the run can be believed.
 
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
@@ -106,6 +107,7 @@ def simulate(
     whole("simulate", "every", every)
     if max_steps is not None:
         whole("simulate", "max_steps", max_steps)
+    choice("simulate", "error_bar", error_bar, (False, True, "sure"))
     method = as_method(method)
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
@@ -117,7 +119,7 @@ def simulate(
 
         refuse_unwritable(Path(save_state))
     core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers, stop_at_events)
-    meta = about_run(system, method, step, t_start, t_end)
+    meta = about_run(system, method, step, t_start, t_end, startup)
     timing = make_pace(pace)
     if timing is not None and compiled:
         raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
@@ -128,7 +130,11 @@ def simulate(
     if error_bar:
         from cosolve.run.error_bar import error_bar as estimated
 
-        result.error_bar = estimated(system, result)
+        result.error_bar = estimated(system, result, sure=error_bar == "sure")
+        if save is not None:
+            from cosolve.result.store import add_error_bar
+
+            add_error_bar(Path(save), result.error_bar)
     return result
 
 

@@ -86,7 +86,8 @@ class Stepper:
         self._recording: Recording | None = None
         if record is not False or save is not None:
             names = None if isinstance(record, bool) else record
-            self._recording = Recording(self._core, names, save, about_run(system, method, step, t_start, t_end))
+            about = about_run(system, method, step, t_start, t_end, startup)
+            self._recording = Recording(self._core, names, save, about)
         self._stopped = ""
         self._changed = False  # constants were set since the last step
         self._now: tuple[Vector, Vector] | None = None  # outputs and coupling variables that have followed them

@@ -1,0 +1,156 @@
+"""Error bars on the zoo: they cover, they are sharp, and where a bar would mislead there is none."""
+
+import numpy as np
+import pytest
+from tests.trust.study import Figures, pairs, study
+from tests.trust.zoo import CASES, SIXTEEN, random_networks
+
+import cosolve as cs
+
+QUICK = [
+    ("tanks", cs.Jacobi(1), 64),
+    ("tanks_loop", cs.GaussSeidel(3), 64),
+    ("lu_FD", cs.SemiImplicit(2), 128),
+    ("lu_FD", cs.Jacobi(0), 32),
+    ("schmoll", cs.GaussSeidel(2), 256),
+    ("schmoll", cs.SemiImplicit(1), 32),
+    ("two_mass_rigid", cs.SemiImplicit(1, final_update=False), 64),
+]
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """A run of each kind."""
+    return [one for name, method, steps in QUICK for one in pairs(CASES[name], method, steps)]
+
+
+@pytest.mark.covers("TR-03", "TR-05")
+def test_bars_cover_and_are_sharp_in_a_run_of_each_kind(quick):
+    found = Figures.of(quick)
+    assert found.given > 12
+    assert found.largest == found.end == found.time == 1.0
+    assert found.sharpness[0] > 1.6
+    assert 1.9 < found.sharpness[2] < 2.1
+    assert found.confident == 0 < found.wrong
+
+
+@pytest.mark.slow
+@pytest.mark.covers("TR-03", "TR-05")
+def test_bars_of_the_whole_zoo():
+    found = study([CASES[name] for name in SIXTEEN], 5)
+    figures, smooth = Figures.of(found), Figures.of([one for one in found if one.smooth])
+    assert figures.largest >= 0.98
+    assert min(figures.end, figures.time) >= 0.99
+    assert smooth.largest == 1.0
+    assert smooth.sharpness[0] >= 1.3
+    low, middle, high = figures.sharpness[1:]
+    assert low >= 1.5
+    assert 1.9 <= middle <= 2.1
+    assert high <= 2.5
+    assert figures.confident == 0 < figures.wrong
+    assert figures.quiet >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.covers("TR-10")
+def test_sure_bars_of_the_zoo():
+    cases = [CASES[name] for name in SIXTEEN if name not in ("slider_flexible", "predator")]
+    figures = Figures.of(study(cases, 5, sure=True))
+    assert figures.given > 400
+    assert figures.largest >= 0.998
+    assert figures.confident == 0
+
+
+@pytest.mark.slow
+def test_bars_of_networks_that_nothing_was_tuned_on():
+    figures = Figures.of(study(random_networks(101, 4), 4))
+    assert figures.given > 200
+    assert figures.largest == 1.0
+    assert figures.sharpness[0] > 1.3
+    assert figures.confident == 0
+
+
+@pytest.mark.covers("TR-06")
+@pytest.mark.parametrize(
+    ("name", "method", "steps", "ratio"), [("lu_stiff", cs.Jacobi(1), 128, 1.12), ("contact", cs.Jacobi(2), 256, 1.42)]
+)
+@pytest.mark.filterwarnings("ignore::cosolve.StabilityWarning")
+def test_what_the_steps_do_not_resolve_gets_no_number(name, method, steps, ratio, tmp_path):
+    case = CASES[name]
+    result = cs.simulate(case.build(), t_end=case.t_end, method=method, step=case.t_end / steps, error_bar=True)
+    found = result.error_bar
+    assert found.ratio == pytest.approx(ratio, abs=0.005)
+    assert "not resolved" in found.reason
+    assert not found.bar
+    assert not found.estimate
+    assert np.isnan(found.worst)
+    page = cs.write_report(result, tmp_path / "run.html").read_text(encoding="utf-8")
+    for text in (str(result), page, found.sentence):
+        assert "no estimate" in text
+        assert "at most" not in text
+    figure = result.plot()
+    assert not any(axis.collections or axis.get_title(loc="right") for axis in figure.axes)
+
+
+# -- the sure variant ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("TR-04")
+def test_a_run_that_missed_an_impact_is_in_doubt():
+    """Its own shadow cannot see that: between two macro points nothing was touched."""
+    case = CASES["contact"]
+    system, step = case.build(), cs.Adaptive(rtol=8.9e-5, max_step=0.4)
+    result = cs.simulate(system, t_end=case.t_end, method=cs.SemiImplicit(2), step=step)
+    assert case.error(result) > 0.5
+    plain, sure = cs.error_bar(system, result), cs.error_bar(system, result, sure=True)
+    assert plain.worst < 1e-3
+    assert "in doubt" in sure.reason
+    assert not sure.bar
+    assert np.isnan(sure.worst)
+    assert sure.sentence.startswith("no estimate of the coupling error: the run is in doubt")
+
+
+@pytest.mark.covers("TR-10")
+@pytest.mark.parametrize(
+    ("name", "method", "steps"),
+    [("tanks", cs.Jacobi(2), 64), ("tanks_loop", cs.Jacobi(0), 256), ("schmoll", cs.SemiImplicit(2), 255)],
+)
+def test_sure_bars_hold_three_times_the_error(name, method, steps):
+    found = list(pairs(CASES[name], method, steps, sure=True))
+    assert all(one.given for one in found)
+    assert all(2.8 < one.bar / one.error < 3.2 and one.end and one.time == 1.0 for one in found)
+
+
+@pytest.mark.parametrize("method", [cs.GaussSeidel(2), cs.SemiImplicit(2)])
+def test_error_controlled_steps_are_taken_two_by_two(method):
+    case = CASES["schmoll"]
+    system = case.build()
+    result = cs.simulate(system, t_end=case.t_end, method=method, step=cs.Adaptive(rtol=1e-3), error_bar="sure")
+    found, plain, n = result.error_bar, cs.error_bar(system, result), len(result.H)
+    assert found.sure
+    assert found.reason is None
+    for name, error in case.errors(result).items():
+        size = np.abs(case.truth(result.t)[name]).max()
+        assert 2.8 < found.bar[name].max() / size / error.max() < 3.2
+    crossings = plain.cost["one"] // n  # the second run and its shadow take half the steps each
+    assert found.cost["one"] == pytest.approx(2 * crossings * n, rel=0.02)
+
+
+def test_a_second_grid_on_which_the_run_fails_is_a_doubt():
+    """A law that knows positions up to 1.05 only; Jacobi(0) swings up, with steps twice as long twice as far."""
+
+    def law(x):
+        if abs(x) > 1.05:
+            raise ValueError("beyond the table")
+        return -4.0 * x
+
+    mass = cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0]], x0=[1.0, 0.0], inputs=["f"], outputs=["x"])
+    system = cs.System({"mass": mass})
+    system.law({"mass.f": 1.0}, law, of=["mass.x"], name="F")
+    run = {"t_end": 4.0, "method": cs.Jacobi(0)}
+    result = cs.simulate(system, step=0.01, **run)
+    with pytest.raises(cs.SimulationError):
+        cs.simulate(system, step=0.02, **run)
+    found = cs.error_bar(system, result, sure=True)
+    assert "in doubt: with steps twice as long it fails" in found.reason
+    assert not found.bar
