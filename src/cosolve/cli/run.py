@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cosolve.cli.options import DegreeOption, EndOption, MethodOption, StepOption, SystemFile, is_fmu, read_file
+from cosolve.cli.options import (
+    DegreeOption,
+    EndOption,
+    MethodOption,
+    RtolOption,
+    StepOption,
+    SystemFile,
+    is_fmu,
+    read_file,
+)
 from cosolve.cli.screen import progress, told_plainly
 from cosolve.errors import SetupError, SimulationError
 
@@ -33,6 +42,7 @@ def run(
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
+    rtol: RtolOption = None,
     t_end: EndOption = None,
     inputs: Annotated[
         list[str] | None,
@@ -67,7 +77,7 @@ def run(
     only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
     if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
         raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
-    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance)
+    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance, rtol)
     for words in inputs or []:
         _set_input(described.system, words)
     given = described.output
@@ -98,9 +108,12 @@ def run(
         failure.add_note(f"kept    {output.file}: {_span(result)}")
         raise failure
     if not quiet:
-        what_ran = file.name if is_fmu(file) and method is None else described.method.label
+        what_ran = file.name if is_fmu(file) and method is None and rtol is None else result.method.label
         how = "ended early" if result.ended else "finished"
-        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}")
+        if "choice" in result.meta:
+            typer.echo(f"chosen  {result.meta['choice']}")
+        typer.echo(f"result  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")

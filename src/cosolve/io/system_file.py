@@ -30,7 +30,7 @@
     [simulation]
     t_end = 1.0
     method = {name = "semi-implicit", degree = 1}
-    step = 1e-3                               # or {rtol = 1e-6}
+    step = 1e-3                               # or {rtol = 1e-6}; or no method and no step, but rtol = 1e-4
 
     [output]
     file = "result.h5"                        # relative to the current folder
@@ -75,6 +75,7 @@ from cosolve.method import Method
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
+from cosolve.run.choose import tolerance
 from cosolve.run.simulate import simulate
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
@@ -98,17 +99,18 @@ class Output:
 
 @dataclass(frozen=True)
 class Description:
-    """A coupled system and how to run it, read from a file."""
+    """A coupled system and how to run it, read from a file; what is None of method and step follows from `rtol`."""
 
     path: Path
     system: System
-    method: Method
+    method: Method | None
     step: float | Adaptive | None
     t_end: float
     t_start: float = 0.0
     startup: Startup | None = None
     workers: int = 1
     output: Output = Output()
+    rtol: float | None = None
 
     def beside(self, suffix: str) -> Path:
         """The path of a file that goes with the result."""
@@ -138,6 +140,7 @@ class Description:
                 t_end=self.t_end,
                 method=self.method,
                 step=self.step,
+                rtol=self.rtol,
                 t_start=self.t_start,
                 startup=self.startup,
                 workers=self.workers,
@@ -195,8 +198,10 @@ def load_system(path: str | Path) -> Description:
     simulation = described.simulation
     with looking_in(file.folder):  # FMUs that factories name, too
         system = _system(file, described)
+    with file.at(("simulation",), "rtol"):
+        rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
-        method = named.method(simulation.method, file.folder)
+        method = named.open_method(simulation.method, file.folder)
     with file.at(("simulation",), "step"):
         step = simulation.step
         control = named.step_control(step, file.folder) if isinstance(step, Mapping) else step
@@ -223,6 +228,7 @@ def load_system(path: str | Path) -> Description:
         startup,
         simulation.workers,
         _output(described.output),
+        rtol,
     )
 
 

@@ -174,7 +174,7 @@ def _judged(
     cost = {name: int(n) for name, n in zip(plan.names, spent[0] + shadow.crew.calls, strict=True)}
     jacobians = {name: int(n) for name, n in zip(plan.names, spent[1] + shadow.crew.jacobians, strict=True)}
     bars, estimates, reasons, notes, worst = {}, {}, {}, {}, 0.0
-    for name, part in _output_parts(plan).items():
+    for name, part in output_parts(plan).items():
         estimate, largest = gap[:, part].max(axis=1), float(np.abs(y[:, part]).max())
         floor = _FLOOR * largest
         bar = safety * _envelope(result.t, estimate) + floor
@@ -203,7 +203,7 @@ def _judged(
     )
 
 
-def _output_parts(plan: Plan) -> dict[str, slice]:
+def output_parts(plan: Plan) -> dict[str, slice]:
     """Where each output stands among all."""
     parts = {}
     for name, ports, within in zip(plan.names, plan.output_ports, plan.y_slices, strict=True):
