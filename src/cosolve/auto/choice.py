@@ -46,8 +46,8 @@ class Choice:
     method: Method
     step: float | Adaptive | None
     sentence: str
-    trials: tuple[Trial, ...] = field(default=(), repr=False)
-    pilot: Trial | None = field(default=None, repr=False)
+    trials: tuple[Trial, ...] = field(default=(), repr=False, compare=False)  # they hold times, which are never equal
+    pilot: Trial | None = field(default=None, repr=False, compare=False)
     doubt: str = ""
 
     @property
@@ -80,6 +80,7 @@ class Search:
         self.trials: list[Trial] = []
         self._given_up: set[str] = set()  # methods for which smaller tolerances are no remedy
         self._begun: dict[str, Trial] = {}  # runs that the next one is compared with
+        self._is_long = False  # many steps, and not for the sake of stability
 
     def choice(self) -> Choice:
         """Pilots, and what follows from them."""
@@ -104,7 +105,8 @@ class Search:
         if first is None or (corrected is not None and self._is_dear(first)):
             long = explicit is not None and self._is_over(explicit)
             second = self._tried(corrected, rtol, LONG if long else MOST)
-            if second is None and corrected is not None and long and self._is_over(corrected):  # long, not stiff
+            if second is None and corrected is not None and long and self._is_over(corrected) and not self._is_long:
+                self._is_long = True
                 self._given_up -= {repr(explicit), repr(corrected)}
                 second = self._tried(explicit, rtol, MOST) or self._tried(corrected, rtol, MOST)
             arms += [] if second is None else [second]

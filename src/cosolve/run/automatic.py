@@ -13,10 +13,11 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import AccuracyWarning, SetupError, SimulationError, warn
 from cosolve.interface import System
 from cosolve.method.named import MethodLike
-from cosolve.result import Result
+from cosolve.result import ErrorBar, Result
 from cosolve.run.books import Judge
 from cosolve.run.choose import USUAL, Chooser, tolerance
-from cosolve.run.pilots import told
+from cosolve.run.error_bar import error_bar
+from cosolve.run.pilots import crossings
 from cosolve.run.simulate import run_given
 from cosolve.stepsize import Adaptive
 
@@ -80,18 +81,22 @@ class _Chosen:
                 return result
             moved = compared.moved
             shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
-            choice = self._chooser.search.repeated(
-                choice, told(Trial(choice.method, choice.step), result), shrunk, moved
-            )
+            trial = Trial(choice.method, choice.step, result.stats.steps, crossings=crossings(result))
+            choice = self._chooser.search.repeated(choice, trial, shrunk, moved)
             compared = Compared(pilot.t, compared.values, compared.size, tolerance)
         raise AssertionError("the last run is returned, whatever it is like")
 
     def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:
-        options = self._options | {"max_steps": max_steps}
+        options = self._options | {"max_steps": max_steps, "error_bar": False}
         result = run_given(self._system, choice.method, choice.step, choice=choice.sentence, judge=judge, **options)
-        result.choice = choice
-        if result.stats.doubt and (not isinstance(judge, Compared) or judge.last):
-            warn(result.stats.doubt, AccuracyWarning)
+        result.choice, doubt = choice, result.stats.doubt
+        if doubt and isinstance(judge, Compared) and not judge.last:
+            return result
+        if doubt:
+            warn(doubt, AccuracyWarning)
+        if self._options["error_bar"]:  # a shadow alone is not believed any more where there is doubt
+            bar = ErrorBar(result.t, reason=doubt) if doubt else error_bar(self._system, result)
+            result.error_bar = bar
         return result
 
 

@@ -125,11 +125,16 @@ def told(trial: Trial, result: Result) -> Trial:
         trial,
         steps=stats.steps,
         level=float(np.sqrt(np.mean(finite**2))) if len(finite) else nan,
-        crossings={name: n + stats.jacobians.get(name, 0) for name, n in stats.calls.items()},
+        crossings=crossings(result),
         seconds=_seconds(result),
         t=np.array(result.t),
         y=np.array(result.column("y")),
     )
+
+
+def crossings(result: Result) -> Mapping[str, int]:
+    """What a run took from each subsystem, Jacobians included."""
+    return {name: n + result.stats.jacobians.get(name, 0) for name, n in result.stats.calls.items()}
 
 
 def _seconds(result: Result) -> Mapping[str, float]:
