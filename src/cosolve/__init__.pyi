@@ -25,6 +25,9 @@ from .analysis import (
 from .analysis.jacobians import (
     check_jacobians as check_jacobians,
 )
+from .auto import (
+    Choice as Choice,
+)
 from .corrector import (
     Aitken as Aitken,
     Anderson as Anderson,
@@ -44,6 +47,7 @@ from .engine.native import (
     why_not_compiled as why_not_compiled,
 )
 from .errors import (
+    AccuracyWarning as AccuracyWarning,
     CapabilityError as CapabilityError,
     ConvergenceError as ConvergenceError,
     CosolveError as CosolveError,
@@ -125,6 +129,9 @@ from .method import (
     SemiImplicit as SemiImplicit,
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
+)
+from .run.choose import (
+    choose as choose,
 )
 from .run.error_bar import (
     error_bar as error_bar,

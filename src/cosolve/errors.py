@@ -38,6 +38,10 @@ class StabilityWarning(UserWarning):
     """A run is at the edge of stability or beyond it: nothing damps a disturbance, or values grow without bound."""
 
 
+class AccuracyWarning(UserWarning):
+    """The tolerance that a run was asked for may not be met."""
+
+
 class FmuWarning(UserWarning):
     """An FMU does not do what it says; the run goes on without relying on that."""
 

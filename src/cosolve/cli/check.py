@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cosolve.cli.options import DegreeOption, MethodOption, StepOption, SystemFile, read_file
+from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
     from cosolve.stepsize import Adaptive
@@ -22,6 +23,8 @@ def check(
     from cosolve.analysis import check as advise
 
     described = read_file(file, method, degree, step, None)
+    if described.method is None:
+        raise SetupError(f"'{file}' leaves the method open, and a check is about one; write --method jacobi:2, say")
     advice = advise(described.system, described.method, _first_step(described.step))
     typer.echo(str(advice))
     if not advice.ok:

@@ -18,10 +18,15 @@ SystemFile = Annotated[
     typer.Argument(metavar="FILE", help="System file (TOML), an SSP (.ssp, .ssd), or an FMU.", show_default=False),
 ]
 MethodOption = Annotated[
-    str | None, typer.Option("--method", help="Use this method instead: name or name:degree, e.g. semi-implicit:2.")
+    str | None,
+    typer.Option("--method", help="Use this method instead: name, name:degree (semi-implicit:2), or auto."),
 ]
 DegreeOption = Annotated[int | None, typer.Option("--degree", help="Use this degree instead.")]
 StepOption = Annotated[float | None, typer.Option("--step", help="Use this macro step instead.")]
+RtolOption = Annotated[
+    float | None,
+    typer.Option("--rtol", help="Choose method and step so that the coupling error is below this part of an output."),
+]
 EndOption = Annotated[float | None, typer.Option("--t-end", help="Use this end time instead.")]
 
 
@@ -64,10 +69,12 @@ def read_file(
     kind: str | None = None,
     outputs: list[str] | None = None,
     tolerance: float | None = None,
+    rtol: float | None = None,
 ) -> Description:
-    """The system file with what the command line changes."""
+    """The system file with what the command line changes; a tolerance there leaves open what it does not give."""
     from cosolve.io import load_system
     from cosolve.method.named import as_method
+    from cosolve.run.choose import tolerance as checked
 
     if is_fmu(file):
         from cosolve.io.fmu_run import read_fmu
@@ -87,9 +94,13 @@ def read_file(
         described = read_ssp(file, t_end=t_end)
     else:
         described = load_system(file)
-    if method is not None:
+    if rtol is not None or method == "auto":
+        described = replace(described, method=None, step=None, rtol=checked(method, step, rtol))
+    if method is not None and method != "auto":
         described = replace(described, method=as_method(method))
     if degree is not None:
+        if described.method is None:
+            raise SetupError("--degree goes with a method, and this one is to be chosen; write --method jacobi:2")
         described = replace(described, method=replace(described.method, degree=degree))
     if step is not None:
         described = replace(described, step=step)

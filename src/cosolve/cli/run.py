@@ -14,6 +14,7 @@ from cosolve.cli.options import (
     DegreeOption,
     EndOption,
     MethodOption,
+    RtolOption,
     StepOption,
     SystemFile,
     is_fmu,
@@ -43,6 +44,7 @@ def run(
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
+    rtol: RtolOption = None,
     t_end: EndOption = None,
     inputs: Annotated[
         list[str] | None,
@@ -81,7 +83,7 @@ def run(
     only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
     if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
         raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
-    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance)
+    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance, rtol)
     for words in inputs or []:
         _set_input(described.system, words)
     given = described.output
@@ -116,11 +118,13 @@ def run(
         failure.add_note(f"kept    {output.file}: {_span(result)}")
         raise failure
     if not quiet:
-        what_ran = file.name if is_fmu(file) and method is None else described.method.label
+        what_ran = file.name if is_fmu(file) and method is None and rtol is None else result.method.label
         how = "ended early" if result.ended else "finished"
         typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}")
         if result.error_bar is not None:
             typer.echo(result.error_bar.sentence)
+        if "choice" in result.meta:
+            typer.echo(f"chosen  {result.meta['choice']}")
         typer.echo(f"result  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cosolve.errors import StabilityWarning
+from cosolve.errors import AccuracyWarning, StabilityWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,15 +19,17 @@ _WIDE = 1000
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """Warnings about stability as sentences on stderr, when they come up."""
+    """Warnings about stability and accuracy as sentences on stderr, when they come up."""
     import warnings
 
+    told = (StabilityWarning, AccuracyWarning)
     with warnings.catch_warnings():
-        warnings.simplefilter("always", StabilityWarning)
+        for kind in told:
+            warnings.simplefilter("always", kind)
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
-            if issubclass(category, StabilityWarning):
+            if issubclass(category, told):
                 typer.echo(f"cosolve: warning: {message}", err=True)
             else:
                 usual(message, category, *where, **rest)

@@ -28,6 +28,15 @@ def method(given: Named, folder: Path = Path()) -> Method:
     return as_method(given, partial(import_callable, folder=folder))
 
 
+def open_method(given: Named | None, folder: Path = Path()) -> Method | None:
+    """The same; None where it is left open.
+
+    >>> open_method("auto") is None, open_method("jacobi").label
+    (True, 'Jacobi(1)')
+    """
+    return None if given is None or given == "auto" else method(given, folder)
+
+
 def startup(given: Named, folder: Path = Path()) -> Startup:
     """A startup from its name or table.
 

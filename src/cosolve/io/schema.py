@@ -165,12 +165,13 @@ class ChangeTable(Table):
 
 
 class SimulationTable(Table):
-    """[simulation]."""
+    """[simulation]; what `method` or `step` leave open follows from `rtol`."""
 
     t_end: float
     t_start: float = 0.0
-    method: str | dict[str, Any]
+    method: str | dict[str, Any] | None = None
     step: float | dict[str, Any] | None = None
+    rtol: float | None = None
     startup: str | dict[str, Any] | None = None
     workers: Annotated[int, Field(ge=1)] = 1
     error_bar: bool | Literal["sure"] = False

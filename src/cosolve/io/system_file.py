@@ -30,7 +30,7 @@
     [simulation]
     t_end = 1.0
     method = {name = "semi-implicit", degree = 1}
-    step = 1e-3                               # or {rtol = 1e-6}
+    step = 1e-3                               # or {rtol = 1e-6}; or no method and no step, but rtol = 1e-4
 
     [output]
     file = "result.h5"                        # relative to the current folder
@@ -75,6 +75,7 @@ from cosolve.method import Method
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
+from cosolve.run.choose import tolerance
 from cosolve.run.simulate import simulate
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
@@ -98,11 +99,11 @@ class Output:
 
 @dataclass(frozen=True)
 class Description:
-    """A coupled system and how to run it, read from a file."""
+    """A coupled system and how to run it, read from a file; what is None of method and step follows from `rtol`."""
 
     path: Path
     system: System
-    method: Method
+    method: Method | None
     step: float | Adaptive | None
     t_end: float
     t_start: float = 0.0
@@ -110,6 +111,7 @@ class Description:
     workers: int = 1
     output: Output = Output()
     error_bar: bool | Literal["sure"] = False
+    rtol: float | None = None
 
     def beside(self, suffix: str) -> Path:
         """The path of a file that goes with the result."""
@@ -139,6 +141,7 @@ class Description:
                 t_end=self.t_end,
                 method=self.method,
                 step=self.step,
+                rtol=self.rtol,
                 t_start=self.t_start,
                 startup=self.startup,
                 workers=self.workers,
@@ -197,8 +200,10 @@ def load_system(path: str | Path) -> Description:
     simulation = described.simulation
     with looking_in(file.folder):  # FMUs that factories name, too
         system = _system(file, described)
+    with file.at(("simulation",), "rtol"):
+        rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
-        method = named.method(simulation.method, file.folder)
+        method = named.open_method(simulation.method, file.folder)
     with file.at(("simulation",), "step"):
         step = simulation.step
         control = named.step_control(step, file.folder) if isinstance(step, Mapping) else step
@@ -226,6 +231,7 @@ def load_system(path: str | Path) -> Description:
         simulation.workers,
         _output(described.output),
         simulation.error_bar,
+        rtol,
     )
 
 

@@ -119,8 +119,9 @@ def _work(result: Result) -> str:
 
 
 def _bar(result: Result) -> list[str]:
-    """What is known about the coupling error, where anybody asked."""
-    return [] if result.error_bar is None else [result.error_bar.sentence]
+    """How method and step were chosen, and what is known about the coupling error, where anybody asked."""
+    chosen = [f"chosen: {result.meta['choice']}"] if "choice" in result.meta else []
+    return [*chosen, *([] if result.error_bar is None else [result.error_bar.sentence])]
 
 
 def _warnings(result: Result) -> list[str]:

@@ -67,7 +67,7 @@ class Stats:
     `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
     bound and about an algebraic loop that an explicit method did not solve, `still` one about subsystems whose outputs
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
-    sweep that is no better than a parallel one.
+    sweep that is no better than a parallel one, `doubt` one about a tolerance that may not be met.
     """
 
     steps: int = 0
@@ -95,6 +95,7 @@ class Stats:
     still: str = ""
     startup: str = ""
     serial: str = ""
+    doubt: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -127,7 +128,7 @@ class Stats:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
-        lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop) if sentence]
+        lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop, self.doubt) if sentence]
         lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup, self.serial) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
@@ -170,6 +171,8 @@ class Result:
         #: the method and the start-up that were asked for; None in a result from a file
         self.method: Any = None
         self.startup: Any = None
+        #: how method and step were chosen, where they were (`cs.choose`)
+        self.choice: Any = None
         #: where a file holds the coupling error, a function that reads it
         self.read_error_bar: Callable[[], ErrorBar] | None = None
         self._error_bar: ErrorBar | None = None

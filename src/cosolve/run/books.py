@@ -5,8 +5,11 @@ All engines hand over their macro steps as chunks, and every chunk is booked in 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.chunk import Chunk, Room
 from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import SimulationError, StabilityWarning, warn
@@ -18,14 +21,29 @@ from cosolve.run.stillness import Stillness
 from cosolve.run.thinning import Thinning
 
 
+class Judge(Protocol):
+    """Sees all macro points of a run, recorded or not, and has something to say at its end."""
+
+    def see(self, t: Vector, y: Matrix) -> None:
+        """Times and outputs of the next macro points, the start included."""
+
+    def doubt(self) -> str:
+        """Why the result may not be what was asked for; empty where nothing speaks against it."""
+
+
 class Books:
     """What one run writes down, from where `core` stands now."""
 
-    def __init__(self, core: Core, recorder: Recorder, selection: Selection, every: int, stats: Stats) -> None:
+    def __init__(
+        self, core: Core, recorder: Recorder, selection: Selection, every: int, stats: Stats, judge: Judge | None
+    ) -> None:
         self._core, self._recorder, self._selection, self.stats = core, recorder, selection, stats
         self._monitor, self._still = GrowthMonitor(core), Stillness(core)
         self._thinning = Thinning(recorder, every) if every > 1 else None
         self._every, self._residual = every, 0.0
+        self._judge = judge
+        if judge is not None:
+            judge.see(np.array([core.t]), core.y[np.newaxis])
         recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
 
     @property
@@ -56,6 +74,8 @@ class Books:
         if residual >= self._residual:  # not for NaN: a method without residuals
             self._residual = stats.max_residual = residual
         self._write(chunk)
+        if self._judge is not None:
+            self._judge.see(chunk.t, chunk.y)
         if self._still.waiting:
             self._still.look(chunk.y, chunk.z)
         look = monitor.note(chunk.z, chunk.compiled, last=self._core.done or chunk.failure is not None)
@@ -76,6 +96,8 @@ class Books:
             self._thinning.finish()
         self._warn_of(self._monitor.look())
         self.stats.still = self._still.sentence(self.stats.steps)
+        if self._judge is not None:
+            self.stats.doubt = self._judge.doubt()
 
     def explain(self, failure: SimulationError) -> None:
         """Say beside a failure that values grew before it; no warning besides."""

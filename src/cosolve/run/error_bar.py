@@ -196,7 +196,7 @@ def _judged(
     plan: Plan, method: Method, startup: Startup, track: Track, safety: float, ratio: float, sure: bool
 ) -> ErrorBar:
     """Run the shadow, and on another grid where that is asked for, and say what they tell."""
-    parts, counted = _output_parts(plan), partial(_by_name, plan.names)
+    parts, counted = output_parts(plan), partial(_by_name, plan.names)
     gap, spent = distance(plan, method, startup, track)
     estimates = {name: np.abs(gap[:, part]).max(axis=1) for name, part in parts.items()}
     if sure:
@@ -248,7 +248,7 @@ def _by_name(names: Sequence[str], counts: npt.NDArray[np.int64]) -> dict[str, i
     return dict(zip(names, counts.tolist(), strict=True))
 
 
-def _output_parts(plan: Plan) -> dict[str, slice]:
+def output_parts(plan: Plan) -> dict[str, slice]:
     """Where each output stands among all."""
     parts = {}
     for name, ports, within in zip(plan.names, plan.output_ports, plan.y_slices, strict=True):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from cosolve.basics.checks import choice, whole
+from cosolve.basics import checks
+from cosolve.basics.checks import whole
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
+from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
-from cosolve.result import Recorder, Result, Stats
+from cosolve.result import ErrorBar, Recorder, Result, Stats
 from cosolve.run import (
     Core,
     Pace,
@@ -26,7 +28,7 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
-from cosolve.run.books import Books, note_totals
+from cosolve.run.books import Books, Judge, note_totals
 from cosolve.run.engines import Engines
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
@@ -42,8 +44,9 @@ def simulate(
     system: System,
     *,
     t_end: float,
-    method: MethodLike,
+    method: MethodLike | None = None,
     step: float | Adaptive | None = None,
+    rtol: float | None = None,
     t_start: float = 0.0,
     startup: Startup | None = None,
     workers: int = 1,
@@ -58,8 +61,14 @@ def simulate(
     stop_at_events: bool = False,
     max_steps: int | None = None,
     error_bar: bool | Literal["sure"] = False,
+    costs: Mapping[str, float] | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
+
+    With `rtol` alone, method and step are chosen: the coupling error then stays below that part of each output's
+    largest value, and `result.meta["choice"]` says what was chosen and why. A `method` or a `step` that is given is
+    kept and the other one chosen; `method="auto"` is a method to be chosen (with `rtol=1e-4` unless given). Pilot runs
+    come first, so subsystems start several times (see `cs.choose`, also for `costs`).
 
     `method` is a coupling method, its name (`"semi-implicit"`, `"semi-implicit:2"` for degree 2), or a dict with its
     name and options, as in a system file.
@@ -104,11 +113,61 @@ def simulate(
     >>> bool(abs(result["one.h"][-1] - 0.5) < 1e-4), len(result.t)
     (True, 101)
     """
+    checks.choice("simulate", "error_bar", error_bar, (False, True, "sure"))
+    options: dict[str, Any] = {
+        "t_start": t_start,
+        "t_end": t_end,
+        "startup": startup,
+        "workers": workers,
+        "save": save,
+        "every": every,
+        "record": record,
+        "progress": progress,
+        "compiled": compiled,
+        "resume": resume,
+        "save_state": save_state,
+        "pace": pace,
+        "stop_at_events": stop_at_events,
+        "max_steps": max_steps,
+        "error_bar": error_bar,
+    }
+    if rtol is None and costs is None and method is not None and method != "auto":
+        return run_given(system, as_method(method), step, **options)
+    from cosolve.run.automatic import run_chosen
+
+    return run_chosen(system, method, step, rtol, costs, options)
+
+
+def run_given(
+    system: System,
+    method: Method,
+    step: float | Adaptive | None,
+    *,
+    t_start: float,
+    t_end: float,
+    startup: Startup | None = None,
+    workers: int = 1,
+    save: str | Path | None = None,
+    every: int = 1,
+    record: Sequence[str] | None = None,
+    progress: Callable[[float], None] | None = None,
+    compiled: bool | None = None,
+    resume: str | Path | Snapshot | None = None,
+    save_state: str | Path | None = None,
+    pace: float | Pace | None = None,
+    stop_at_events: bool = False,
+    max_steps: int | None = None,
+    error_bar: bool | Literal["sure"] = False,
+    choice: str | None = None,
+    judge: Judge | None = None,
+) -> Result:
+    """A run whose method and step are known; the other arguments are those of `simulate`.
+
+    `choice` says how they were found, `judge` sees all macro points.
+    """
     whole("simulate", "every", every)
     if max_steps is not None:
         whole("simulate", "max_steps", max_steps)
-    choice("simulate", "error_bar", error_bar, (False, True, "sure"))
-    method = as_method(method)
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
     t_first = t_start
@@ -120,22 +179,30 @@ def simulate(
         refuse_unwritable(Path(save_state))
     core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers, stop_at_events)
     meta = about_run(system, method, step, t_start, t_end, startup)
+    if choice is not None:
+        meta["choice"] = choice
     timing = make_pace(pace)
     if timing is not None and compiled:
         raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
     selection = Selection(plan, record)
     recorder = make_recorder(selection, plan.names, save, meta)
     run = _Run(core, recorder, selection, every, max_steps, progress, compiled if timing is None else False, timing)
+    run.judge = judge
     result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
     if error_bar:
         from cosolve.run.error_bar import error_bar as estimated
 
-        result.error_bar = estimated(system, result, sure=error_bar == "sure")
-        if save is not None:
-            from cosolve.result.store import add_error_bar
-
-            add_error_bar(Path(save), result.error_bar)
+        keep_error_bar(result, estimated(system, result, sure=error_bar == "sure"), save)
     return result
+
+
+def keep_error_bar(result: Result, bar: ErrorBar, save: str | Path | None) -> None:
+    """In the result, and in its file where it has one."""
+    result.error_bar = bar
+    if save is not None:
+        from cosolve.result.store import add_error_bar
+
+        add_error_bar(Path(save), bar)
 
 
 class _Run:
@@ -156,6 +223,7 @@ class _Run:
         self.max_steps, self.progress, self.compiled, self.pace = max_steps, progress, compiled, pace
         self.stats = Stats()
         self.books: Books | None = None  # as soon as there is something to write down
+        self.judge: Judge | None = None
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
@@ -166,7 +234,7 @@ class _Run:
         ending: str | None = None
         try:
             self._start(t_first, saved)
-            self.books = books = Books(core, self.recorder, self.selection, self.every, self.stats)
+            self.books = books = Books(core, self.recorder, self.selection, self.every, self.stats, self.judge)
             self._cross_all(books)
             books.end()
             self._save_state(save_state)

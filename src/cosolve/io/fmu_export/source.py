@@ -226,6 +226,8 @@ def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
     step = named.step_control(given, folder) if isinstance(given, Mapping) else given
     startup: Startup | None = None
     if isinstance(made, Description):
+        if method is None and made.method is None:
+            raise SetupError(f"'{made.path.name}' leaves the method open; give one: export_fmu(..., method=...)")
         made, method, step, startup = made.system, method or made.method, step or made.step, made.startup
     elif isinstance(made, (tuple, list)) and len(made) == 3:
         made, method, step = made[0], method or made[1], step or made[2]

@@ -18,6 +18,7 @@ from cosolve.io.ssp.flatten import Flat, Node
 from cosolve.io.system_file import Description
 from cosolve.method import Jacobi, Method, SemiImplicit
 from cosolve.method.named import MethodLike, as_method
+from cosolve.run.choose import tolerance
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
@@ -33,11 +34,14 @@ def read_ssp(
     *,
     method: MethodLike | None = None,
     step: float | Adaptive | None = None,
+    rtol: float | None = None,
     t_end: float | None = None,
     component: Factory | None = None,
     variant: str | None = None,
 ) -> Description:
     """Read an SSP (`.ssp`, or a bare `.ssd`): its `system`, and `method`, `step`, `t_start`, `t_end` to run it with.
+
+    With `rtol`, or `method="auto"`, what is not given of method and step is chosen when it runs (see `cs.choose`).
 
     Nested systems become flat: the component `inner` of the system `sub` is the subsystem `sub/inner`; dots in names
     of components become underscores, connectors keep theirs. Parameter bindings, mappings, linear transformations and
@@ -70,7 +74,8 @@ def read_ssp(
         raise SetupError(f"{path.name}: two components have names that differ in dots only; rename one of them")
     system = System(subsystems)
     _join(system, flat)
-    return _described(path, document, system, None if method is None else as_method(method), step, t_end)
+    given = method if method is None or method == "auto" else as_method(method)
+    return _described(path, document, system, given, step, t_end, rtol)
 
 
 def _made(part: Component, where: str, flat: Flat, component: Factory | None) -> Subsystem:
@@ -177,17 +182,24 @@ def _described(
     path: Path,
     document: Document,
     system: System,
-    method: Method | None,
+    given_method: MethodLike | None,
     step: float | Adaptive | None,
     t_end: float | None,
+    rtol: float | None,
 ) -> Description:
     """The run: arguments first, then the annotation, then what suits the components."""
     run = document.run
     startup: Startup | None = None
+    asked_here = rtol is not None or given_method == "auto"
+    if asked_here:
+        rtol = tolerance(given_method, step, rtol)
     try:
-        if method is None and "method" in run:
-            method = named.method(json.loads(run["method"]))
-        if step is None and "step" in run:
+        if given_method is None and rtol is None and "method" in run:
+            given_method = json.loads(run["method"])
+            rtol = json.loads(run["rtol"]) if "rtol" in run else None
+        method = None if given_method is None or given_method == "auto" else _method(given_method)
+        is_open = rtol is not None or given_method == "auto"
+        if step is None and not asked_here and "step" in run:
             given = json.loads(run["step"])
             step = named.step_control(given) if isinstance(given, Mapping) else given
         if "startup" in run:
@@ -195,12 +207,18 @@ def _described(
         workers = int(run.get("workers", "1"))
     except (ValueError, SetupError) as error:
         raise SetupError(f"{path.name}: the annotation {ANNOTATION} cannot be used: {error}") from None
-    if method is None:
+    if is_open:
+        rtol = tolerance(given_method, step, rtol)
+    elif method is None:
         plan = system.plan()
         rolls_back = all(has_capability(s, "rollback") for s in plan.subsystems)
         method = SemiImplicit(degree=1) if rolls_back else Jacobi(degree=1)
     if t_end is None:
         t_end = document.t_start + 1.0 if document.t_end is None else document.t_end
-    if step is None and not method.chooses_step:
+    if step is None and method is not None and not is_open and not method.chooses_step:
         step = (t_end - document.t_start) / 1000
-    return Description(path, system, method, step, t_end, document.t_start, startup, workers)
+    return Description(path, system, method, step, t_end, document.t_start, startup, workers, rtol=rtol)
+
+
+def _method(given: MethodLike) -> Method:
+    return given if isinstance(given, Method) else named.method(given)

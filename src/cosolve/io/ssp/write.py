@@ -19,6 +19,7 @@ from cosolve.io.ssp.document import ANNOTATION, TOP
 from cosolve.io.system_file import _Weighted
 from cosolve.io.tables import method_table, step_table
 from cosolve.method.named import MethodLike, as_method
+from cosolve.run.choose import tolerance
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Port, Subsystem
 from cosolve.subsystem.port import Ports
@@ -35,8 +36,9 @@ def write_ssp(
     system: System,
     path: str | Path,
     *,
-    method: MethodLike,
+    method: MethodLike | None = None,
     step: float | Adaptive | None = None,
+    rtol: float | None = None,
     t_end: float = 1.0,
     t_start: float = 0.0,
     version: Literal["1.0", "2.0"] = "1.0",
@@ -46,7 +48,8 @@ def write_ssp(
 
     Subsystems are FMUs; for others name one that stands for them in `fmus` (for example made by `export_fmu`).
     Connections and linear laws of one output can be written; other laws have to become subsystems first. Start values
-    and parameters of the FMUs and constants of the system are kept as parameter values.
+    and parameters of the FMUs and constants of the system are kept as parameter values. With `rtol`, what is not given
+    of method and step is chosen when it runs (see `cs.choose`).
 
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
@@ -79,7 +82,11 @@ def write_ssp(
     _connections(structure, system)
     SubElement(top, "ssd:DefaultExperiment", startTime=repr(float(t_start)), stopTime=repr(float(t_end)))
     annotation = SubElement(SubElement(top, "ssd:Annotations"), "ssc:Annotation", type=ANNOTATION)
-    run = {"method": json.dumps(method_table(as_method(method)))}
+    rtol = tolerance(method, step, rtol)
+    known = None if method is None or method == "auto" else method_table(as_method(method))
+    run = {"method": json.dumps(known or "auto")}
+    if rtol is not None:
+        run["rtol"] = json.dumps(rtol)
     if step is not None:
         run["step"] = json.dumps(step_table(step))
     SubElement(annotation, "run", {"xmlns": "urn:cosolve:run", **run})

@@ -1,0 +1,86 @@
+"""What a choice says of itself: one sentence, with the numbers that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cosolve.auto.candidates import Candidates
+from cosolve.auto.trial import Trial
+from cosolve.stepsize import Adaptive
+
+
+def percent(error: float) -> str:
+    """A large error.
+
+    >>> percent(0.314), percent(1e9)
+    ('31 %', 'more than 100 %')
+    """
+    return f"{100 * error:.0f} %" if error < 1 else "more than 100 %"
+
+
+def chosen(pilot: Trial, step: Adaptive, tolerance: float, remark: str) -> str:
+    """Method, step, and what the pilot said."""
+    what = f"{pilot.method.label}, Adaptive(rtol={step.rtol:g}) for a coupling error of {tolerance:g}"
+    told = f"a pilot of {pilot.steps} steps"
+    if not pilot.known:
+        told += f" ran well, but {pilot.blind}, so successive runs must agree"
+    elif pilot.power is not None:
+        told += f" has a coupling error of about {pilot.error:.1e}, by another one"
+    else:
+        told += f" had a coupling error of {pilot.error:.1e} ({pilot.factor:.2g} times its rtol)"
+    return f"{what}: {told}; {remark}"
+
+
+def faster(one: Trial, other: Trial, tolerance: float) -> str:
+    """Why the method with more crossings."""
+    slow = max(one.seconds, key=lambda name: one.seconds[name])
+    ratio = other.time(tolerance) / one.time(tolerance)
+    return (
+        f"{other.method.label} would take fewer crossings but about {ratio:.2g} times as long, since a crossing of "
+        f"'{slow}' was measured to take {one.seconds[slow]:.1e} s"
+    )
+
+
+def others(best: Trial, trials: Sequence[Trial], found: Candidates) -> str:
+    """Why no other method, where none was priced."""
+    for trial in trials:
+        if trial.why and trial.method != best.method:
+            return f"{trial.method.label} was given up ({trial.why})"
+    if found.complaints and best.method.explicit:
+        return found.complaints[0]
+    if best.method.explicit and found.corrected is not None:
+        return "that is so cheap that no other method was tried"
+    return found.complaints[0] if found.complaints else "the method was given"
+
+
+def nothing(tolerance: float, trials: Sequence[Trial], complaints: Sequence[str]) -> str:
+    """No method was found: what was tried, and how far it came."""
+    tried = dict.fromkeys(f"{_tried(trial)}: {trial.why}" for trial in trials)
+    words = "; ".join([*tried, *complaints])
+    return (
+        f"no method and step were found for rtol = {tolerance:g} ({words}); loosen rtol where it came close, or give "
+        "method and step to see more"
+    )
+
+
+def _tried(trial: Trial) -> str:
+    step = f", Adaptive(rtol={trial.step.rtol:g})" if isinstance(trial.step, Adaptive) else f", step {trial.step}"
+    came = f" came to t = {trial.t[-1]:.4g} in {trial.steps} steps" if len(trial.t) and trial.steps else " failed"
+    return f"{trial.method.label}{step}{came}"
+
+
+def repeated(sentence: str, rtol: float, moved: float) -> str:
+    """A choice whose run was in doubt."""
+    return (
+        f"{sentence}; its run was in doubt (it differs by {moved:.1e} from the one before), so again with rtol {rtol:g}"
+    )
+
+
+def doubt(moved: float, allowed: float, last: bool) -> str:
+    """A run that is too far from the one before it."""
+    if not last:
+        return f"in doubt: the run differs by {moved:.1e} from the one before it, where {allowed:.1e} is explained"
+    return (
+        f"no estimate of the coupling error: the last two runs differ by {moved:.1e} where {allowed:.1e} is allowed; "
+        "events between macro points, or subsystems less accurate than that, are usual reasons"
+    )

@@ -1,0 +1,132 @@
+"""A run whose method and step follow from a tolerance: the search, the run, and the doubts that remain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+from cosolve.auto import Choice, Trial, sentences
+from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS, Witness
+from cosolve.auto.trial import SAFETY
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import AccuracyWarning, SetupError, SimulationError, warn
+from cosolve.interface import System
+from cosolve.method.named import MethodLike
+from cosolve.result import ErrorBar, Result
+from cosolve.run.books import Judge
+from cosolve.run.choose import USUAL, Chooser, tolerance
+from cosolve.run.error_bar import error_bar
+from cosolve.run.pilots import crossings
+from cosolve.run.simulate import keep_error_bar, run_given
+from cosolve.stepsize import Adaptive
+
+
+def run_chosen(
+    system: System,
+    method: MethodLike | None,
+    step: float | Adaptive | None,
+    rtol: float | None,
+    costs: Mapping[str, float] | None,
+    options: dict[str, Any],
+) -> Result:
+    """`simulate` where something is left to choose."""
+    rtol = tolerance(method, step, rtol) or USUAL
+    for name, why in (
+        ("resume", "a saved state continues with the method and step that it was saved with"),
+        ("pace", "a run in real time cannot be preceded by pilots"),
+    ):
+        if options[name] is not None:
+            raise SetupError(f"{name} goes with a given method and step ({why}); cs.choose finds them beforehand")
+    shared = ("t_start", "t_end", "startup", "workers", "compiled", "stop_at_events")
+    chooser = Chooser(system, method, step, rtol, costs, **{name: options[name] for name in shared})
+    return _Chosen(system, chooser, options).result()
+
+
+class _Chosen:
+    """The run that follows a choice, made again where it is in doubt."""
+
+    def __init__(self, system: System, chooser: Chooser, options: dict[str, Any]) -> None:
+        self._system, self._chooser, self._options = system, chooser, options
+
+    def result(self) -> Result:
+        """Run until the tolerance is met, or nobody can say; another method where the chosen one fails."""
+        chooser, failure = self._chooser, None
+        if chooser.choice.pilot is None or chooser.step is not None:
+            return self._run(chooser.choice, _Given(chooser.choice.doubt), self._options["max_steps"])
+        while True:
+            try:
+                return self._agreed(chooser.choice)
+            except SimulationError as error:
+                failure = failure or error
+                chooser.search.give_up(chooser.choice, str(error))
+            try:
+                chooser.choice = chooser.search.choice()
+            except SimulationError as nothing:
+                failure.add_note(str(nothing))
+                raise failure from None
+
+    def _agreed(self, choice: Choice) -> Result:
+        """The run, compared with its pilot; where it moves that too far, more of them until two agree."""
+        pilot, tolerance = choice.pilot, self._chooser.rtol
+        assert pilot is not None
+        compared = Compared(pilot.t, pilot.y, pilot.size)
+        compared.allowed = EXPLAINED * pilot.error + tolerance if pilot.known else -inf
+        shrunk = 1.0
+        for n in range(RUNS):
+            assert isinstance(choice.step, Adaptive)
+            compared.last = n == RUNS - 1
+            result = self._run(choice, compared, self._options["max_steps"] or _enough(pilot, choice.step))
+            if not result.stats.doubt or compared.last:
+                return result
+            moved = compared.moved
+            shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
+            trial = Trial(choice.method, choice.step, result.stats.steps, crossings=crossings(result))
+            choice = self._chooser.search.repeated(choice, trial, shrunk, moved)
+            compared = Compared(pilot.t, compared.values, compared.size, tolerance)
+        raise AssertionError("the last run is returned, whatever it is like")
+
+    def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:
+        options = self._options | {"max_steps": max_steps, "error_bar": False}
+        result = run_given(self._system, choice.method, choice.step, choice=choice.sentence, judge=judge, **options)
+        result.choice, doubt = choice, result.stats.doubt
+        if doubt and isinstance(judge, Compared) and not judge.last:
+            return result
+        if doubt:
+            warn(doubt, AccuracyWarning)
+        wanted = self._options["error_bar"]
+        if wanted:  # a shadow alone is not believed any more where there is doubt
+            unknown = ErrorBar(result.t, reason=doubt) if doubt else None
+            bar = unknown or error_bar(self._system, result, sure=wanted == "sure")
+            keep_error_bar(result, bar, self._options["save"])
+        return result
+
+
+class Compared(Witness):
+    """A run compared with another one, which it may move by so much; `last` says that nothing comes after it."""
+
+    def __init__(self, t: Vector, y: Matrix, size: Vector, allowed: float = 0.0) -> None:
+        super().__init__(t, y, size)
+        self.allowed, self.last = allowed, False
+
+    def doubt(self) -> str:
+        return "" if self.moved <= self.allowed else sentences.doubt(self.moved, self.allowed, self.last)
+
+
+class _Given:
+    """What is known before the run."""
+
+    def __init__(self, doubt: str) -> None:
+        self._doubt = doubt
+
+    def see(self, t: Vector, y: Matrix) -> None:
+        """Nothing of it changes that."""
+
+    def doubt(self) -> str:
+        return self._doubt
+
+
+def _enough(pilot: Trial, step: Adaptive) -> int:
+    """Steps that a run surely does not need; where it takes them nevertheless, something is wrong."""
+    assert isinstance(pilot.step, Adaptive)
+    return int(1000 + 30 * pilot.steps * (pilot.step.rtol / step.rtol) ** (1.0 / (pilot.method.degree + 1)))

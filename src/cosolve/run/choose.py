@@ -1,0 +1,176 @@
+"""Method and step for a system, from the coupling error that is wanted (`cs.choose`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cosolve.auto import Choice, Search, Trial
+from cosolve.auto.candidates import Candidates, candidates, only
+from cosolve.basics.checks import is_number, is_positive, whole
+from cosolve.basics.wording import did_you_mean
+from cosolve.errors import SetupError, SimulationError
+from cosolve.interface import Plan, System
+from cosolve.method.named import MethodLike, as_method
+from cosolve.run.pilots import Pilots
+from cosolve.run.startup import Startup
+from cosolve.run.stepper import checked_plan
+from cosolve.stepsize import Adaptive, refuse_bad_span
+from cosolve.subsystem.base import has_capability
+from cosolve.subsystem.signatures import keywords_only
+
+SMALLEST, LARGEST, USUAL = 1e-9, 0.1, 1e-4  # of rtol
+
+
+@keywords_only("cs.choose(system, t_end=1.0, rtol=1e-4)")
+def choose(
+    system: System,
+    *,
+    t_end: float,
+    rtol: float = USUAL,
+    method: MethodLike | None = None,
+    step: float | Adaptive | None = None,
+    t_start: float = 0.0,
+    startup: Startup | None = None,
+    workers: int = 1,
+    compiled: bool | None = None,
+    stop_at_events: bool = False,
+    costs: Mapping[str, float] | None = None,
+) -> Choice:
+    """The cheapest coupling method and step whose coupling error stays below `rtol` of each output's largest value.
+
+    A loose pilot run tells how large the error of a method is in units of its step control's tolerance; the price of
+    the final run follows from its order. Explicit coupling comes first, semi-implicit coupling where that is unstable,
+    impossible or dear. A `method` or `step` that is given is kept. `workers` are those of the run that follows: with
+    several, the sweep is parallel.
+
+    `costs` says what a crossing of a subsystem costs compared with the others (`{"cfd": 50.0}`, 1 where nothing is
+    said). Without it, crossings are counted, and times measured in the pilots overrule the count only for subsystems
+    that take a millisecond or more, by a factor of 4 or more: so the choice is the same each time.
+
+    Subsystems start anew for every pilot and for its error, so they must be able to. What fails in a pilot is no
+    failure of the search, as long as another method is left.
+
+    >>> import cosolve as cs
+    >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
+    >>> system = cs.System({"one": tank(1.0), "two": tank(0.0)})
+    >>> system.connect("one.h", "two.q"); system.connect("two.h", "one.q")
+    >>> choice = cs.choose(system, t_end=5.0, rtol=1e-4)
+    >>> choice.method.label, len(choice.trials)
+    ('GaussSeidel(3)', 1)
+    """
+    return Chooser(system, method, step, rtol, costs, t_start, t_end, startup, workers, compiled, stop_at_events).choice
+
+
+def tolerance(method: object, step: object, rtol: float | None) -> float | None:
+    """The tolerance from which something follows; None where method and step are given and it is not.
+
+    >>> tolerance("auto", None, None), tolerance("jacobi", 0.1, None), tolerance(None, None, 1e-3)
+    (0.0001, None, 0.001)
+    """
+    if rtol is None:
+        if method is None:
+            raise SetupError(
+                "nothing says how to run it: give a tolerance (rtol = 1e-4), from which method and step follow, or a "
+                "method such as 'jacobi' with a step"
+            )
+        return USUAL if method == "auto" else None
+    if not (is_number(rtol) and SMALLEST <= rtol <= LARGEST):
+        raise SetupError(f"rtol must be a number from {SMALLEST:g} to {LARGEST:g}, not {rtol!r}")
+    if method not in (None, "auto") and step is not None:
+        raise SetupError(
+            "method and step are given, so rtol has nothing to choose; leave one of them out, or take error_bar=True "
+            "to see the coupling error"
+        )
+    return float(rtol)
+
+
+class Chooser:
+    """A search and what it has found."""
+
+    def __init__(
+        self,
+        system: System,
+        method: MethodLike | None,
+        step: float | Adaptive | None,
+        rtol: float,
+        costs: Mapping[str, float] | None,
+        t_start: float,
+        t_end: float,
+        startup: Startup | None = None,
+        workers: int = 1,
+        compiled: bool | None = None,
+        stop_at_events: bool = False,
+    ) -> None:
+        rtol = tolerance(method, step, rtol) or USUAL
+        refuse_bad_span(t_start, t_end)
+        given = None if method is None or method == "auto" else as_method(method)
+        if given is not None and given.chooses_step:
+            raise SetupError(f"{given.name} chooses its steps itself, and rtol cannot; leave out rtol, or the method")
+        if not isinstance(system, System):
+            raise SetupError(f"choose takes a cosolve.System, not a {type(system).__name__}")
+        plan = system.plan() if given is None else checked_plan("choose", system, given, workers)
+        whole("choose", "workers", workers)
+        refuse_bad_costs(costs, plan)
+        self.plan, self.rtol, self.step = plan, float(rtol), step
+        self._span = t_end - t_start
+        self._found = candidates(plan, workers) if given is None else only(given)
+        self._runner = Pilots(system, t_start, t_end, startup, workers, None if compiled else compiled, stop_at_events)
+        rolls_back = all(has_capability(subsystem, "rollback") for subsystem in plan.subsystems)
+        self.search = Search(self._runner, self._found, self.rtol, self._span, rolls_back, costs)
+        self.choice = self._chosen()
+
+    def _chosen(self) -> Choice:
+        if self.plan.n_z == 0:
+            return self._uncoupled()
+        return self.search.choice() if self.step is None else self._at_step(self.step)
+
+    def _uncoupled(self) -> Choice:
+        """Nothing is exchanged, so nothing can be wrong with that."""
+        first = self._found.explicit or self._found.corrected or self._found.iterated
+        assert first is not None, "without coupling variables every method fits"
+        step = self._span / 100 if self.step is None else self.step
+        return Choice(first, step, f"{first.label}, step {step}: nothing is exchanged, so there is no coupling error")
+
+    def _at_step(self, step: float | Adaptive) -> Choice:
+        """The first method that meets the tolerance with the given step."""
+        return at_step(self._runner, self._found, step, self.rtol)
+
+
+def at_step(runner: Pilots, found: Candidates, step: float | Adaptive, rtol: float) -> Choice:
+    """The first method, in the order of their cost per step, that meets the tolerance with the given step."""
+    trials: list[Trial] = []
+    for method in (found.explicit, found.corrected, found.iterated):
+        if method is None:
+            continue
+        trial = runner.judged(method, step)
+        trials.append(trial)
+        if trial.known and trial.excess(rtol) <= 1.0:
+            return _with_step(trial, step, f"its coupling error is about {trial.error:.1e}", trials)
+    known = [trial for trial in trials if trial.known]
+    if not known:
+        tried = "; ".join(f"{trial.method.label}: {trial.why or trial.blind}" for trial in trials)
+        raise SimulationError(f"no method was found for rtol = {rtol:g} with step {step} ({tried}); give no step")
+    best = min(known, key=lambda trial: trial.error)
+    why = (
+        f"its coupling error is about {best.error:.1e} and that of others larger, so rtol = {rtol:g} is out of reach; "
+        "give no step, or a shorter one"
+    )
+    return _with_step(best, step, why, trials, doubt=f"{best.method.label} with the given step: {why}")
+
+
+def _with_step(trial: Trial, step: float | Adaptive, why: str, trials: list[Trial], doubt: str = "") -> Choice:
+    said = f"{trial.method.label}, with the given step: {why}"
+    return Choice(trial.method, step, said, tuple(trials), trial, doubt)
+
+
+def refuse_bad_costs(costs: Mapping[str, float] | None, plan: Plan) -> None:
+    """Raise for costs that are not a positive number per subsystem."""
+    if costs is None:
+        return
+    if not isinstance(costs, Mapping):
+        raise SetupError(f"costs is a dict with the cost of a crossing by subsystem, not {costs!r}")
+    for name, cost in costs.items():
+        if name not in plan.names:
+            raise SetupError(f"costs: there is no subsystem '{name}'; {did_you_mean(name, plan.names)}")
+        if not is_positive(cost):
+            raise SetupError(f"costs: a crossing of '{name}' costs a positive number, not {cost!r}")

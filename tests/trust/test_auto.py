@@ -1,0 +1,371 @@
+"""Method and step from a tolerance: a quick part of the study in docs/validation/auto.md, and everything around it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.analysis.hidden import hide
+from tests.trust.auto_study import ONE_WAY, SEEDS, TOLERANCES, automatic
+from tests.trust.zoo import CASES, random_networks, tanks
+from typer.testing import CliRunner
+
+import cosolve as cs
+from cosolve.auto.candidates import Candidates
+from cosolve.auto.choice import Search
+from cosolve.auto.doubt import EXPLAINED
+from cosolve.auto.trial import Trial
+from cosolve.cli import app
+from cosolve.run.automatic import Compared
+from cosolve.run.pilots import Pilots
+from cosolve.run.simulate import run_given
+
+
+def test_a_tolerance_is_enough():
+    result = cs.simulate(tanks(), t_end=5.0, rtol=1e-4)
+    assert 0.0 < CASES["tanks"].error(result) <= 1e-4
+    assert result.meta["choice"].startswith("GaussSeidel(3), Adaptive(rtol=")
+    assert "a pilot of" in result.meta["choice"]
+    assert f"chosen: {result.meta['choice']}" in str(result)
+    assert result.stats.doubt == ""
+    again = cs.simulate(tanks(), t_end=5.0, method=result.choice.method, step=result.choice.step)
+    assert np.array_equal(again["one.h"], result["one.h"])  # what was chosen is all there is to it
+
+
+@pytest.mark.parametrize("name", ["lu_FD", "rc_chain", "pid_plant"])  # smooth, stiff, with kinks
+def test_the_tolerance_is_met(name):  # TR-11
+    ratio, _, chosen = automatic(CASES[name], CASES[name].build(), 1e-4)
+    assert ratio <= 1.0, chosen
+
+
+def test_networks_that_nothing_was_tuned_on():  # TR-11
+    case = random_networks(SEEDS[0], 1)[0]
+    ratio, _, chosen = automatic(case, case.build(), 1e-3)
+    assert ratio <= 1.0, chosen
+
+
+@pytest.mark.slow
+def test_the_tolerance_is_met_on_the_zoo():  # TR-11
+    names = [name for name in CASES if name not in ("lorenz_long", "van_der_pol")]
+    ratios = [automatic(CASES[name], CASES[name].build(), rtol)[0] for name in names for rtol in TOLERANCES]
+    assert sum(ratio <= 1.0 for ratio in ratios) >= 0.98 * len(ratios)
+    assert max(ratios) <= 2.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_tolerance_is_met_on_networks(seed):  # TR-11
+    ratios = [automatic(case, case.build(), rtol)[0] for case in random_networks(seed, 12) for rtol in (1e-3, 1e-5)]
+    assert sum(ratio <= 1.0 for ratio in ratios) >= len(ratios) - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_WAY)
+def test_without_rollback(name):  # TR-13
+    for rtol in (1e-3, 1e-4):
+        ratio, _, chosen = automatic(CASES[name], hide(CASES[name].build(), rollback=False), rtol)
+        assert ratio <= 1.0, chosen
+
+
+def test_without_rollback_the_method_is_explicit():  # TR-13, and the sentence says why
+    result = cs.simulate(hide(tanks(), rollback=False), t_end=5.0, rtol=1e-3)
+    assert CASES["tanks"].error(result) <= 1e-3
+    assert result.method == cs.GaussSeidel(3)
+    assert "needs rollback" in result.meta["choice"]
+
+
+def test_a_missed_impact_is_in_doubt():  # TR-04
+    """Macro steps of 0.4 s jump over an impact: no trace of it in the signals, but the pilot has seen it."""
+    case, method = CASES["contact"], cs.SemiImplicit(2)
+    system = case.build()
+    pilots = Pilots(system, 0.0, 4.0)
+    pilot = pilots.pilot(method, cs.Adaptive(rtol=1e-2, first_step=4e-3, max_step=4.0 / 30), 1000)
+    allowed = EXPLAINED * pilot.error + 1e-3
+    assert allowed < 0.05
+    long = cs.Adaptive(rtol=8.9e-5, max_step=0.4)
+    assert pilots.pilot(method, long, 1000).error < 1e-4  # its own shadow knows nothing
+    judge = Compared(pilot.t, pilot.y, pilot.size, allowed)
+    blind = run_given(system, method, long, t_start=0.0, t_end=4.0, judge=judge)
+    assert case.error(blind) > 0.7
+    assert judge.moved == pytest.approx(0.71, abs=0.01)
+    assert blind.stats.doubt.startswith("in doubt: the run differs by 7.1e-01 from the one before it")
+    assert f"WARNING: {blind.stats.doubt}" in str(blind)
+    assert blind.error_bar is None
+
+
+class Euler(cs.Subsystem):
+    """One explicit Euler step per macro step: all its error is its own, and the exchange has none."""
+
+    inputs, outputs = ["u"], ["x"]
+
+    def start(self, t0):
+        self.x = 1.0
+        return self.x
+
+    def advance(self, t0, t1, u):
+        self.x += (t1 - t0) * (u(t0)[0] - 3.0 * self.x)
+        return self.x
+
+    def save(self):
+        return self.x
+
+    def restore(self, state):
+        self.x = state
+
+
+def _euler() -> cs.System:
+    system = cs.System({"euler": Euler(), "tank": tanks().subsystems["two"]})
+    system.connect("euler.x", "tank.q")
+    system.connect("tank.h", "euler.u")
+    return system
+
+
+def test_one_step_per_macro_step_is_in_doubt():
+    """Its shadow says 1e-3, and every tighter run moves it by more: no tolerance is claimed."""
+    with pytest.warns(cs.AccuracyWarning, match="no estimate of the coupling error"):
+        result = cs.simulate(_euler(), t_end=4.0, rtol=1e-4)
+    assert "the last two runs differ by" in result.stats.doubt
+    assert "WARNING: no estimate" in str(result)
+    assert "in doubt" in result.meta["choice"]
+
+
+def test_units_do_not_matter():
+    def scaled(factor: float) -> cs.Result:
+        tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[factor * h], inputs=["q"], outputs=["h"])  # noqa: E731
+        system = cs.System({"one": tank(1.0), "two": tank(0.0)})
+        system.connect("one.h", "two.q")
+        system.connect("two.h", "one.q")
+        return cs.simulate(system, t_end=5.0, rtol=1e-4)
+
+    small = scaled(1e-7)
+    true = 1e-7 * (1 + np.exp(-2 * small.t)) / 2
+    assert np.abs(small["one.h"] - true).max() <= 1e-4 * true.max()
+    assert small.stats.steps < 1.5 * scaled(1.0).stats.steps
+
+
+def test_what_is_given_is_kept():
+    given = cs.simulate(tanks(), t_end=5.0, method="semi-implicit:1", rtol=1e-3)
+    assert given.method == cs.SemiImplicit(1)
+    assert CASES["tanks"].error(given) <= 1e-3
+    assert "the method was given" in given.meta["choice"]
+    stepped = cs.simulate(tanks(), t_end=5.0, step=0.1, rtol=1e-3)
+    assert np.allclose(stepped.H, 0.1)
+    assert CASES["tanks"].error(stepped) <= 1e-3
+    with pytest.warns(cs.AccuracyWarning, match="out of reach"):
+        coarse = cs.simulate(tanks(), t_end=5.0, method="auto", step=0.5, rtol=1e-6)
+    assert "out of reach" in coarse.stats.doubt
+
+
+def test_joints_and_equations_are_corrected():
+    result = cs.simulate(CASES["two_mass_rigid"].build(), t_end=0.5, rtol=1e-3)
+    assert result.method == cs.SemiImplicit(2)
+    assert CASES["two_mass_rigid"].error(result) <= 1e-3
+    assert "GaussSeidel is explicit and cannot solve" in result.meta["choice"]
+
+
+def test_algebraic_loops_are_corrected():
+    """Two parts that give out what they are given at once; an explicit method would lag, and says so."""
+    one = cs.Linear([[-1]], [[1]], [[1]], [[0.4]], x0=[1.0], inputs=["u"], outputs=["y"])
+    two = cs.Linear([[-2]], [[1]], [[1]], [[0.4]], x0=[0.0], inputs=["u"], outputs=["y"])
+    system = cs.System({"one": one, "two": two})
+    system.connect("one.y", "two.u")
+    system.connect("two.y", "one.u")
+    choice = cs.choose(system, t_end=2.0, rtol=1e-3)
+    assert choice.method == cs.SemiImplicit(2)
+    assert "algebraic loop" in choice.sentence
+
+
+def test_nothing_to_exchange():
+    result = cs.simulate(cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])}), t_end=1.0, rtol=0.1)
+    assert "nothing is exchanged" in result.meta["choice"]
+    assert result["clock.t"][-1] == 1.0
+
+
+def test_threads_ask_for_a_parallel_sweep():
+    assert cs.choose(tanks(), t_end=5.0, rtol=1e-3, workers=2).method == cs.Jacobi(3)
+
+
+def test_engines_choose_alike():
+    readable, compiled = (cs.choose(tanks(), t_end=5.0, rtol=1e-5, compiled=engine) for engine in (False, None))
+    assert readable == compiled
+    assert readable.spent == compiled.spent > 0
+
+
+# -- prices, with trials made up ------------------------------------------------------------------------------------
+
+
+class Told:
+    """Pilots whose outcome is known: an explicit one, and a corrected one with few crossings of the slow part."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = {"quick": 1e-6, "slow": seconds}
+
+    def pilot(self, method, step, max_steps, *, shadow=True):
+        if method.explicit:  # for 1e-9 (1.8 * 2e-2 / 1e-9)^(1/4) = 77 times as many steps
+            return Trial(method, step, 100, 2e-2, 0.6, {"quick": 100, "slow": 100}, seconds=self._seconds)
+        # (1.8 * 5e-3 / 1e-9)^(1/3) = 208 times as many
+        return Trial(method, step, 50, 5e-3, 0.6, {"quick": 2000, "slow": 5}, seconds=self._seconds)
+
+
+def _chosen(seconds: float, costs=None) -> cs.Choice:
+    found = Candidates(cs.GaussSeidel(3), cs.SemiImplicit(2))
+    return Search(Told(seconds), found, 1e-9, 1.0, True, costs).choice()
+
+
+def test_crossings_are_counted_unless_times_say_clearly_otherwise():
+    """In crossings 77 * 200 against 208 * 2005; a slow one of a second makes that 7.8e6 against 1.5e6 milliseconds."""
+    assert _chosen(1e-6).method.explicit
+    assert "SemiImplicit(2) would take about 27 times as many crossings" in _chosen(1e-6).sentence
+    assert _chosen(0.4).method.explicit  # 3.7 times slower is not enough to overrule the count
+    slow = _chosen(1.0)
+    assert slow.method == cs.SemiImplicit(2)
+    assert "a crossing of 'slow' was measured to take 1.0e+00 s" in slow.sentence
+
+
+def test_costs_that_are_given_decide():
+    assert _chosen(1.0, {"slow": 3.0}).method.explicit  # whatever was measured
+    assert _chosen(1e-6, {"slow": 1000.0}).method == cs.SemiImplicit(2)
+
+
+# -- what can go wrong -----------------------------------------------------------------------------------------------
+
+
+class Fragile(Euler):
+    """Fails beyond a state, or from its second start on."""
+
+    starts, most, only_once = 0, 1e300, False
+
+    def start(self, t0):
+        self.starts += 1
+        if self.only_once and self.starts > 1:
+            raise RuntimeError("the licence is used up")
+        return super().start(t0)
+
+    def advance(self, t0, t1, u):
+        if t1 > self.most:
+            raise RuntimeError("the mesh is torn")
+        return super().advance(t0, t1, u)
+
+
+def _fragile(**options) -> cs.System:
+    part = Fragile()
+    vars(part).update(options)
+    system = cs.System({"part": part, "tank": tanks().subsystems["two"]})
+    system.connect("part.x", "tank.q")
+    system.connect("tank.h", "part.u")
+    return system
+
+
+def test_a_subsystem_that_fails_in_every_pilot_is_named():
+    with pytest.raises(cs.SimulationError) as caught:
+        cs.simulate(_fragile(most=1.0), t_end=4.0, rtol=1e-3)
+    said = str(caught.value)
+    assert "no method and step were found for rtol = 0.001" in said
+    assert "'part' failed while crossing" in said
+    assert "the mesh is torn" in said
+    assert "GaussSeidel(3), Adaptive(rtol=0.01) came to t = 0.9" in said  # how far it came
+    assert "SemiImplicit(2)" in said
+
+
+def test_a_subsystem_that_starts_only_once_is_named():
+    with pytest.raises(cs.SimulationError, match="the licence is used up"):
+        cs.simulate(_fragile(only_once=True), t_end=4.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rtol": 0.5}, "rtol must be a number from 1e-09 to 0.1, not 0.5"),
+        ({"rtol": "fine"}, "rtol must be a number"),
+        ({"rtol": float("nan")}, "rtol must be a number"),
+        ({}, "nothing says how to run it: give a tolerance"),
+        ({"step": 0.1}, "nothing says how to run it"),
+        ({"rtol": 1e-3, "method": "jacobi", "step": 0.1}, "rtol has nothing to choose"),
+        ({"rtol": 1e-3, "method": cs.LeaderFollower(1, leader="one")}, "chooses its steps itself"),
+        ({"rtol": 1e-3, "resume": "state.bin"}, "resume goes with a given method and step"),
+        ({"rtol": 1e-3, "pace": 1.0}, "pace goes with a given method and step"),
+        ({"rtol": 1e-3, "costs": {"three": 2.0}}, "there is no subsystem 'three'"),
+        ({"rtol": 1e-3, "costs": {"one": 0.0}}, "costs a positive number"),
+        ({"rtol": 1e-3, "costs": 3.0}, "costs is a dict"),
+        ({"method": "jacobi"}, "needs a macro step"),
+    ],
+)
+def test_bad_input(options, said):
+    with pytest.raises(cs.SetupError, match=said):
+        cs.simulate(tanks(), t_end=5.0, **options)
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+_FILE = """
+[subsystems.one]
+kind = "linear"
+A = [[-1.0]]
+B = [[1.0]]
+C = [[1.0]]
+x0 = [1.0]
+inputs = ["q"]
+outputs = ["h"]
+[subsystems.two]
+kind = "linear"
+A = [[-1.0]]
+B = [[1.0]]
+C = [[1.0]]
+x0 = [0.0]
+inputs = ["q"]
+outputs = ["h"]
+[[connections]]
+from = "one.h"
+to = "two.q"
+[[connections]]
+from = "two.h"
+to = "one.q"
+[simulation]
+t_end = 5.0
+"""
+
+
+def test_only_the_run_itself_is_in_the_file(tmp_path):
+    path = tmp_path / "run.h5"
+    result = cs.simulate(tanks(), t_end=5.0, rtol=1e-3, save=path, every=5, record=["one.h"])
+    read = cs.load_result(path)
+    assert read.meta["choice"] == result.meta["choice"]
+    assert len(read.t) < result.stats.steps / 3
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.h5"]
+
+
+@pytest.mark.parametrize("given", ["rtol = 1e-3", 'method = "auto"', 'method = "semi-implicit"\nrtol = 1e-3'])
+def test_system_files_may_leave_it_open(tmp_path, given):
+    file = tmp_path / "tanks.toml"
+    file.write_text(_FILE + given)
+    result = cs.load_system(file).run()
+    assert CASES["tanks"].error(result) <= 1e-3
+    assert "choice" in result.meta
+
+
+def test_a_system_file_that_says_nothing_is_refused(tmp_path):
+    file = tmp_path / "tanks.toml"
+    file.write_text(_FILE)
+    with pytest.raises(cs.SetupError, match="nothing says how to run it"):
+        cs.load_system(file)
+
+
+def test_the_command_line(tmp_path):
+    file = tmp_path / "tanks.toml"
+    file.write_text(_FILE + 'method = "jacobi"\nstep = 0.1')
+    out, page = tmp_path / "r.h5", tmp_path / "r.html"
+    done = CliRunner().invoke(app, ["run", str(file), "--rtol", "1e-3", "--out", str(out), "--report", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "GaussSeidel(3) finished" in done.output
+    assert "chosen  GaussSeidel(3), Adaptive(rtol=" in done.output
+    assert "a pilot of" in page.read_text()
+    assert "a pilot of" in cs.load_result(out).meta["choice"]
+    wrong = CliRunner().invoke(app, ["run", str(file), "--rtol", "7"])
+    assert wrong.exit_code != 0
+
+
+def test_pilots_are_quiet():
+    """Explicit coupling of a stiff system warns of growing values; in a pilot that is no news."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choice = cs.choose(CASES["lu_stiff"].build(), t_end=0.02, rtol=1e-2)
+    assert choice.trials
