@@ -28,6 +28,8 @@ class _Slope:
 
     def __call__(self, t: float, x: Vector) -> Vector:
         slope = np.array(self.rhs(t, x.copy(), self.u(t)), dtype=np.float64)  # copies: users may reuse their arrays
+        if slope.shape != x.shape:  # SciPy would take a single number for all states
+            raise ValueError(f"rhs returned shape {slope.shape} at t = {t:.9g}, expected {x.shape}")
         if not np.isfinite(slope).all():
             self.bad = (t, slope)
             self.count += 1
