@@ -86,7 +86,9 @@ def test_a_law_with_another_number_of_values_is_noticed(compiled):
     grown = cs.Linear([[1.0]], [[0.0, 0.0]], [[1.0]], x0=[1.0], inputs=["a", "b"], outputs=["x"])
     system = cs.System({"grown": grown})
     system.law(["grown.a", "grown.b"], fed_back, of="grown.x")
-    with pytest.raises(cs.SubsystemError, match="the law for grown.a, grown.b returned 1 numbers, expected 2") as found:
+    with pytest.raises(
+        cs.SubsystemError, match=r"the law for grown.a, grown.b returned 1 numbers, expected 2"
+    ) as found:
         cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(0), step=0.1, compiled=compiled)
     assert found.value.result.t[-1] == pytest.approx(0.4)  # exp(0.5) = 1.65
     assert (found.value.result.stats.compiled_steps > 0) == compiled

@@ -1,4 +1,4 @@
-"""What somebody's own functions may return by mistake: the same array every time, masked numbers, the last run's end."""
+"""What somebody's own functions may return by mistake: the same array again, masked numbers, the last run's end."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ class ContinuedForward(Continued):
 def test_a_second_run_begins_anew():
     system = pair(Mass(0.0), Continued(1.0), spring)
     run(system)
-    with pytest.raises(cs.SubsystemError, match="'two' failed while starting .* it begins where its last run ended"):
+    with pytest.raises(cs.SubsystemError, match=r"'two' failed while starting .* it begins where its last run ended"):
         run(system)
 
 
