@@ -109,6 +109,24 @@ def test_wrong_rollback_is_named_where_attempts_are_rejected(wrong):
         cs.simulate(system, t_end=2.0, method=cs.Jacobi(degree=1), step=control)
 
 
+class Eventful(Mass):
+    """The same with events that never come."""
+
+    def advance_to_event(self, t0, t1, u):
+        return t1, self.advance(t0, t1, u), False
+
+    def handle_event(self, t, u):
+        return [self.x[0]]
+
+
+@pytest.mark.parametrize("wrong", ["hidden", "order"])
+@pytest.mark.parametrize("method", [cs.SemiImplicit(degree=0), cs.Implicit(degree=0, max_iterations=5)])
+def test_wrong_rollback_is_named_where_steps_end_at_events(wrong, method):
+    assert run(pair(Mass(0.0), Eventful(1.0)), method, stop_at_events=True).stats.events == 0
+    with pytest.raises(cs.SimulationError, match=NO_WAY_BACK):
+        run(pair(Mass(0.0), Eventful(1.0, wrong)), method, stop_at_events=True)
+
+
 @pytest.mark.parametrize("wrong", ["hidden", "order"])
 def test_wrong_rollback_is_named_in_serial_sweeps(wrong):
     method = cs.Implicit(degree=0, sweep="gauss-seidel", corrector=cs.Aitken(), max_iterations=8)

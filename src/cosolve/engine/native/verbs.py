@@ -426,15 +426,17 @@ def note_residual(m, r):
     left = largest(r, word_at(m, N_Z))
     put_double_at(m, RESIDUAL, left)
     put_word_at(m, NOTED, 1)
-    counters = word_at(m, COUNTERS)
     if left <= double_at(m, QUIET):
         put_word_at(m, STREAK, 0)
-    elif JACOBIANS <= counters and counters < NORM_COUNT:  # corrected, and not iterated
+    else:
         _judge_correction(m, r)
 
 
 @bare
 def _judge_correction(m, r):
+    counters = word_at(m, COUNTERS)
+    if counters < JACOBIANS or counters >= NORM_COUNT:  # not corrected, or iterated
+        return
     sizes, plain, z, before = word_at(m, SIZES), word_at(m, PLAIN), word_at(m, ENDS), word_at(m, UNCORRECTED)
     began = left = 0.0
     for q in range(word_at(m, N_Z)):
