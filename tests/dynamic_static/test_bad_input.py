@@ -189,3 +189,12 @@ def test_names_of_the_variants() -> None:
 def test_adaptive_macro_steps_are_refused() -> None:
     with pytest.raises(cs.SetupError):
         cs.simulate(closed(static(lambda t, u: 0.0)), t_end=1.0, method=DynamicStatic(), step=cs.Adaptive())
+
+
+@pytest.mark.parametrize("variant", ["A", "B", "C"])
+@pytest.mark.parametrize("residual", [lambda t, x, u: np.abs(x) - u[0], lambda t, x, u: np.sign(x) + x - 0.5 * u[0]])
+def test_a_static_residual_that_stays_is_no_solution(residual, variant: str) -> None:
+    """At the bottom of a valley, and at a jump across zero, steps become short and the residual does not."""
+    law = StaticResidual(residual, lambda t, x, u: -x, x0=[1.0], inputs=["x", "v"], outputs=["force"])
+    with pytest.raises(cs.SubsystemError, match=r"'law' failed .* no step reduces its residual; residual"):
+        cs.simulate(closed(law), t_end=5.0, method=DynamicStatic(variant, rtol=1e-3))

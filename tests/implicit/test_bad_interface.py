@@ -168,3 +168,34 @@ def test_a_bad_entry_of_a_field_is_named_with_its_subsystem(corrector, value):
         run(ring(Field(30, bad=17, value=value), Field(30)), corrector)
     assert error.value.subsystem == "wing"
     assert error.value.result.t[-1] == pytest.approx(0.2)  # the good steps are kept
+
+
+class Through(cs.Subsystem):
+    """Hands its input on at once."""
+
+    inputs, outputs = ("u",), ("y",)
+
+    def start(self, t0):
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        return u.end[0]
+
+    def save(self):
+        return None
+
+    def restore(self, state):
+        pass
+
+
+@pytest.mark.parametrize("corrector", [cs.Newton(), cs.IqnIls(), cs.Aitken(), cs.Relaxation(0.5)], ids=str)
+def test_any_value_would_do(corrector):
+    """A loop of gain 1, and an equation that asks for nothing from t = 0.3 on: any value would do."""
+    loop = cs.System({"a": Through()})
+    loop.connect("a.y", "a.u")
+    clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    undetermined = cs.System({"clock": clock, "a": Through()})
+    undetermined.equations({"f": {"a.u": 1}}, lambda f, y, t: y - t if t < 0.25 else 0.0 * f, of=["a.y", "clock.t"])
+    for system, time in ((loop, "0"), (undetermined, "0.2")):
+        with pytest.raises(cs.SingularInterfaceError, match=rf"does not react .*\(in the macro step from t = {time}\)"):
+            cs.simulate(system, t_end=1.0, step=0.1, method=cs.Implicit(0, corrector=corrector))

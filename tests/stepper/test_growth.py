@@ -306,3 +306,20 @@ def test_wide_fields_are_watched_in_places():
     system.connect("two.h", "one.q")
     _, said = run(system, cs.Jacobi(0), 1.0, 150)
     assert len(said) == 1
+
+
+# -- runs that are stepped by hand ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.2])
+def test_a_run_stepped_by_hand_is_watched_too(factor):
+    """Beyond the critical step it says the same as `simulate`, once; below it says nothing."""
+    H, said = factor * 0.03354, []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with cs.Stepper(split("F/F"), method=cs.Jacobi(1), step=H, record=True) as stepper:
+            stepper.run_until(600 * H)
+            said = stepper.result().stats.growth
+    texts = [str(w.message) for w in caught if issubclass(w.category, cs.StabilityWarning)]
+    assert texts == ([] if factor < 1 else [said])
+    assert ("values grow without bound" in said) == (factor > 1)

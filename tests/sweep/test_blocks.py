@@ -305,3 +305,21 @@ def test_propagators_do_not_depend_on_their_neighbours() -> None:
         np.testing.assert_allclose(P[:, :3, v], flow, rtol=1e-11, atol=1e-14 * max(1.0, np.abs(flow).max()))
         doublings.add(int(np.log2(np.abs(A[..., v]).max() + 1e-9)))
     assert len(doublings) > 8
+
+
+def test_variants_that_grow_out_of_all_bounds_are_noted() -> None:
+    """Jacobi is unstable for stiff springs at this step; semi-implicit coupling is not."""
+    found = cs.sweep(
+        oscillator,
+        {"ck": [1.0, 1e3, 1e5]},
+        methods=[cs.Jacobi(1), cs.SemiImplicit(1)],
+        steps=0.02,
+        t_end=8.0,
+        record="one.x",
+    )
+    assert "6 runs in compiled blocks" in found.attrs["how"]
+    grown = np.abs(found["one.x"].values) > 1e9
+    assert grown.any()
+    assert not grown.all()
+    notes = found["note"].values
+    assert [["have grown" in str(note) for note in row] for row in notes.reshape(grown.shape)] == grown.tolist()

@@ -15,7 +15,7 @@ from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.engine.readable.serial import serial_note
-from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.errors import CosolveError, EndOfSimulation, SetupError, SubsystemError
 from cosolve.interface import System
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.method.named import MethodLike, as_method
@@ -104,6 +104,7 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
     if plan.n_z * 3 + plan.n_y > _LARGEST_MAP and not hides_state(plan):
         advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
         return advice
+    _check_second_start(advice, system, step)
     if method is not None and "rollback" in method.needs:
         _check_rollback(advice, system, step)
         if getattr(method, "jacobian", None) == "auto" and advice.ok:
@@ -168,6 +169,30 @@ def _check_driven(advice: Advice, found: CouplingStructure) -> None:
                 f"'{plan.names[i]}' cannot be stopped inside a macro step, so where the {one.drive.label} for "
                 f"'{one.target}' has a kink or a jump inside one it gets a smooth signal with the same ends and the "
                 "same mean; let macro points fall on the times of the table to have it exact",
+            )
+
+
+def _check_second_start(advice: Advice, system: System, H: float) -> None:
+    """Begin twice, and cross one step each time: a run must not go on where the last one ended."""
+    plan = system.plan()
+    crew, found = Crew(plan), []
+    if all(type(subsystem).__module__.startswith("cosolve.") for subsystem in plan.subsystems):
+        return
+    try:
+        for _ in range(2):
+            _, z = crew.start(0.0)
+            found.append(crew.sweep(Window(0.0, H, H), z[np.newaxis, :]))
+    except (SubsystemError, EndOfSimulation) as error:
+        if found:
+            advice.add("error", "no-second-run", f"a second run could not begin: {error}")
+        return
+    for name, part in zip(plan.names, plan.y_slices, strict=True):
+        if not np.allclose(found[0][part], found[1][part], rtol=1e-6, atol=1e-12 * float(np.abs(found[0]).max())):
+            advice.add(
+                "error",
+                "no-second-run",
+                f"'{name}' does not begin anew: the first step of two runs gave {found[0][part]}, then "
+                f"{found[1][part]}; start() must put everything back that advance() changes",
             )
 
 

@@ -53,6 +53,10 @@ class Measure:
         size = np.maximum(self.size, np.minimum(np.abs(z), GROWTH * self._start))
         return np.maximum(np.where(self.plain, 1.0, size), self.least)
 
+    def unit(self, z: Vector, r: Vector) -> Vector:
+        """The same for the residual `r` of a step that is not iterated, so that nothing can run away in it."""
+        return np.where(self.plain, 1.0, np.maximum(self.size, np.maximum(np.abs(z), np.abs(z - r))))
+
     def norm(self, r: Vector, z: Vector) -> float:
         """The largest residual, each row in its own unit."""
         return float((np.abs(r) / self.rows(z)).max(initial=0.0))

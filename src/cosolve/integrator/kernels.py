@@ -46,8 +46,15 @@ def _add_up_compiled(x, h, weights, K, count):  # type: ignore[no-untyped-def]
     return total
 
 
+def put_slope(out, given):  # type: ignore[no-untyped-def]
+    """Write down what a right-hand side gave; a single number would be taken for all states otherwise."""
+    if len(given) != len(out):
+        raise ValueError("rhs did not return one number per state")
+    out[:] = given
+
+
 def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) -> Kernels:
-    inputs = jit(horner)
+    inputs, put = jit(horner), jit(put_slope)
     first_step, step_factor, error_norm, tolerances, is_last, is_stuck = rules
 
     @jit
@@ -59,7 +66,7 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
         for h in steps:
             for i in range(stages):
                 ti = t + c[i] * h
-                K[i] = rhs(ti, add_up(x, h, a[i], K, i), inputs(coef, (ti - u_t0) / u_H))
+                put(K[i], rhs(ti, add_up(x, h, a[i], K, i), inputs(coef, (ti - u_t0) / u_H)))
             x = add_up(x, h, b, K, stages)
             t += h
         return x
@@ -76,7 +83,7 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
         shrunk = False
         finite = True
         span = t1 - t0 if np.isfinite(t1) else u_H  # a free-running solver has no end in sight
-        K[0] = rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H))
+        put(K[0], rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H)))
         if h <= 0.0:
             scale = tolerances(x, x, rtol, atol)
             h = first_step(error_norm(x, scale), error_norm(K[0], scale), span)
@@ -91,7 +98,7 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
             tried += 1
             for i in range(1, stages):
                 ti = t + c[i] * step
-                K[i] = rhs(ti, add_up(x, step, a[i], K, i), inputs(coef, (ti - u_t0) / u_H))
+                put(K[i], rhs(ti, add_up(x, step, a[i], K, i), inputs(coef, (ti - u_t0) / u_H)))
             x_new = add_up(x, step, b, K, stages)
             error = add_up(np.zeros(len(x)), step, e, K, stages)
             size = error_norm(error, tolerances(x, x_new, rtol, atol))

@@ -17,7 +17,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.lu import eliminate, lu_factor, lu_solve, substitute
 from cosolve.errors import NonFiniteError
 from cosolve.integrator import kernels, step_control
-from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
+from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS, put_slope
 from cosolve.integrator.step_control import Rules
 from cosolve.signal.polynomial import InputSignal, horner
 
@@ -78,12 +78,12 @@ def _compiled_factors(njit: Any) -> tuple[Any, Any]:
 def _build(
     jit: Callable[[Any], Any], rules: Rules, factor: Callable[..., Any], solve: Callable[..., Any]
 ) -> StiffKernel:
-    inputs = jit(horner)
+    inputs, put = jit(horner), jit(put_slope)
     first_step, step_factor, error_norm, tolerances, is_last, is_stuck = rules
 
     @jit
     def slope(rhs, t, x, u_t0, u_H, coef, out):  # type: ignore[no-untyped-def]
-        out[:] = rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H))
+        put(out, rhs(t, x.copy(), inputs(coef, (t - u_t0) / u_H)))
         return out
 
     @jit

@@ -112,6 +112,12 @@ def _compile_law(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> An
         arguments.append(f"double_at(arguments, {at})" if size is None else many)
         at += 1 if size is None else size
     lines = ["def made(arguments, values):", f"    given = function({', '.join(arguments)})"]
+    sizes = {"given": len(gives)} if len(gives) > 1 else {}
+    for k, size in enumerate(gives):
+        if size is not None:
+            sizes["given" if len(gives) == 1 else f"given[{k}]"] = size
+    for value, size in sizes.items():  # nobody looks whether a place in an array is there
+        lines += [f"    if len({value}) != {size}:", "        raise ValueError('another number of values')"]
     lines += [f"    put_double_at(values, {at}, {value})" for at, value in enumerate(_given(gives))]
     space: dict[str, Any] = {"carray": carray, "function": function}
     space |= {"doubles_at": doubles_at, "double_at": double_at, "put_double_at": put_double_at}

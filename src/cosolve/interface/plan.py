@@ -68,6 +68,8 @@ class Block:
             return self._constraint_rows(self.levels, z_rows, y_read)
         try:
             value = self.row_ports.pack(returned)
+            if isinstance(returned, np.ndarray):  # which may be the same one in every call
+                value = value.copy()
         except SubsystemError as error:
             raise SubsystemError(f"{self.label} {error}") from None
         if not all_finite(value):

@@ -39,8 +39,8 @@ def semi_implicit(m: Any, o: SemiImplicit) -> Any:
     z = agreed(m)
     rewind(m)
     sweep(m, ending_in(m, z))
+    note_residual(m, residual(m, z))  # before sizes grow: a step that leaves too much may be crossed once more
     remember(m, z)
-    note_residual(m, residual(m, z))
     return asked(m) if o.final_update else z
 
 

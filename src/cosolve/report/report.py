@@ -88,6 +88,11 @@ def _verdict(result: Result, method: str) -> str:
             took,
             good=False,
         )
+    if stats.correction:
+        text = stats.correction[0].upper() + stats.correction[1:]
+        return page.verdict(
+            f"Reached t = {t[-1]:.6g}, but corrections did not do their work.", f"{text}.", took, good=False
+        )
     if stats.loop:
         text = f"With an algebraic loop left unsolved: {stats.loop}."
         return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", text, took, good=True)

@@ -65,7 +65,8 @@ class Stats:
     (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
     `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
-    bound and about an algebraic loop that an explicit method did not solve, `still` one about subsystems whose outputs
+    bound and about an algebraic loop that an explicit method did not solve, `correction` one about single corrections
+    that left much of the residual, `still` one about subsystems whose outputs
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
     sweep that is no better than a parallel one, `doubt` one about a tolerance that may not be met.
     """
@@ -92,6 +93,7 @@ class Stats:
     max_lateness: float = 0.0
     growth: str = ""
     loop: str = ""
+    correction: str = ""
     still: str = ""
     startup: str = ""
     serial: str = ""
@@ -128,7 +130,8 @@ class Stats:
             lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
         if self.over_tolerance:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
-        lines += [f"WARNING: {sentence}" for sentence in (self.growth, self.loop, self.doubt) if sentence]
+        said = (self.growth, self.loop, self.correction, self.doubt)
+        lines += [f"WARNING: {sentence}" for sentence in said if sentence]
         lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup, self.serial) if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""

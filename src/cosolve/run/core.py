@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
+from cosolve.engine.readable.self_check import refuse_other_outputs
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
@@ -60,6 +62,9 @@ class Core:
         self.inside_step = False
         self.t_start = np.nan
         self._step: MacroStep
+        #: what single corrections have left of the residual
+        self.corrections = Corrections(self.plan)
+        self._unproven = False
         self._next_change = 0
         self.opening = Opening(self)
 
@@ -96,7 +101,11 @@ class Core:
         self.windows.begin(self.z)
         self.history = History(self.z, depth=self.method.depth)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
-        self._step = self.startup.wrap(self.crew, self.method, bind(self.method, self.crew))
+        step = bind(self.method, self.crew, watched=True)
+        self._step = self.startup.wrap(self.crew, self.method, step)
+        self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)
+        #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
+        self._unproven = self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine)
         self.opening.plan()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
@@ -123,6 +132,8 @@ class Core:
                 self._begin_step(window)
             try:
                 outcome = self._step(self.history, window)
+                if self._unproven:
+                    self._prove_rollback(window, outcome)
             except EndOfSimulation as end:
                 limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
             except EndedEarly as early:
@@ -176,6 +187,18 @@ class Core:
             if watch.keeps and crew.saved is None:
                 able = [i for i, s in enumerate(self.plan.subsystems) if has_capability(s, "rollback")]
                 watch.states = {i: crew.save_one(i) for i in able}
+
+    def _prove_rollback(self, window: Window, first: Outcome) -> None:
+        """Cross the first step once more, uncounted; raise when a subsystem gives other outputs then."""
+        crew, self._unproven = self.crew, False
+        if crew.saved is None or crew.watch is not None or crew.endings:
+            return
+        calls = crew.calls.copy()
+        crew.restore(crew.saved)
+        again = self._step(self.history, window)
+        crew.calls[:] = calls
+        for i in range(self.plan.n_subsystems):
+            refuse_other_outputs(crew, i, window, first.y, again.y)
 
     def _go_back(self) -> None:
         """All subsystems that have moved, back to the start of the step."""

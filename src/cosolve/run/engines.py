@@ -24,7 +24,7 @@ class Engines:
     """
 
     def __init__(self, core: Core, compiled: bool | None) -> None:
-        self._insists, self.loaded, self.spent = compiled is True, 0.0, 0.0
+        self._insists, self._begun, self.loaded, self.spent = compiled is True, False, 0.0, 0.0
         self._readable = StepByStep(core)
         fast: FastEngine | None = None if compiled is False else Chunks(core)
         self.fast = fast if fast is not None and (self._is_needed(fast) or fast.worth_it) else None
@@ -43,11 +43,13 @@ class Engines:
         fast.left = left
         began = perf_counter()
         chunk = fast.take(room)
-        self._is_needed(fast)
+        if not self._begun:  # later on the readable engine takes what is left
+            self._is_needed(fast)
         if chunk is None:
             if fast.reason is not None:
                 self.fast = None
             return self._readable.take(1)
+        self._begun = True
         self.loaded += fast.loading
         self.spent += perf_counter() - began - fast.loading
         return chunk

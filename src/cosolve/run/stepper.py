@@ -14,13 +14,14 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number, whole
 from cosolve.basics.wording import did_you_mean, listed
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Channel, Result, find_channel
 from cosolve.run.core import Core
+from cosolve.run.growth import GrowthMonitor
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import Recording, about_run
 from cosolve.run.snapshot import Snapshot
@@ -97,6 +98,7 @@ class Stepper:
         except BaseException:
             self._core.crew.close()
             raise
+        self._monitor = GrowthMonitor(self._core)
         if self._pace is not None:
             self._pace.begin(t_start)
 
@@ -202,7 +204,15 @@ class Stepper:
             self._pace.reach(self.t)
         self.steps += 1
         self._changed, self._now = False, None
+        if self._monitor.note(step.z[np.newaxis]) or self._core.done:
+            self._warn_of_growth()
         return self.t
+
+    def _warn_of_growth(self) -> None:
+        """Values grow: say so once, and go on."""
+        growth = self._monitor.look()
+        if growth is not None:
+            warn(growth.text, StabilityWarning)
 
     def _stop(self, why: str) -> None:
         self._stopped = why
@@ -225,6 +235,8 @@ class Stepper:
                 "this Stepper records nothing; build it with record=True, names of quantities, or save=..."
             )
         found = self._recording.result()
+        if self._monitor.found is not None:
+            found.stats.growth = self._monitor.found.text
         if self._pace is not None:
             self._pace.note(found.stats)
         return found
@@ -276,6 +288,7 @@ class Stepper:
             self._recording.error = None
         if self._pace is not None:
             self._pace.begin(self.t)
+        self._monitor = GrowthMonitor(self._core)
         _newest[self._system] = self._run
         self._stopped, self._changed, self._now = "", False, None
 

@@ -30,6 +30,8 @@ _COMPILED: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 @njit
 def _fill_array(y, value):
+    if len(value) != len(y):
+        raise ValueError("output did not return one number per output")
     for k in range(len(y)):
         y[k] = value[k]
 

@@ -174,6 +174,8 @@ class Ports:
         flat = _numbers(values)
         if flat is None and isinstance(values, (list, tuple)) and len(values) == len(self.ports):
             return self._pack_each(values)
+        if isinstance(values, np.ma.MaskedArray):
+            raise SubsystemError(f"returned a masked array, expected plain numbers for the ports {self.names}")
         if flat is None:
             raise SubsystemError(f"returned {shortened(values)}, expected real numbers for the ports {self.names}")
         if flat.size != self.length:
@@ -197,7 +199,7 @@ class Ports:
         """One value per port, each of its port's length."""
         whole = np.empty(self.length)
         for port, value in zip(self.ports, values, strict=True):
-            flat = _numbers(value)
+            flat = None if isinstance(value, np.ma.MaskedArray) else _numbers(value)
             if flat is None:
                 raise SubsystemError(f"returned {shortened(value)} for '{port.name}', expected real numbers")
             if flat.size != port.length:

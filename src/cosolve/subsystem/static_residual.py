@@ -19,6 +19,9 @@ from cosolve.subsystem.port import PortLike, Ports
 
 _HALVINGS = 40
 
+#: A root is not told from the rounding of residuals any better than this, in units of the unknowns.
+_LEAST = 1e-9
+
 
 class StaticResidual(Subsystem):
     """`0 = residual(t, x, u)`, `y = output(t, x, u)`: nonlinear equations in steady state.
@@ -101,7 +104,7 @@ class StaticResidual(Subsystem):
         size = float(np.abs(r).max(initial=0.0))
         for _ in range(self.max_iterations):
             self.iterations += 1
-            change = self._change(t, x, u, r)
+            change, steepness = self._change(t, x, u, r)
             for halving in range(_HALVINGS + 1):
                 tried: Vector = x + change / 2**halving
                 r_new = self._residual(t, tried, u)
@@ -113,6 +116,9 @@ class StaticResidual(Subsystem):
                 raise self._failure(u, size, "no step reduces its residual")
             x, r, size = tried, r_new, new_size
             if relative <= self.tol:
+                # a short step is no root where the residual stays: the bottom of a valley, or a jump
+                if size > max(10.0 * self.tol, _LEAST) * steepness * (1.0 + float(np.abs(x).max(initial=0.0))):
+                    raise self._failure(u, size, "no step reduces its residual")
                 return x
         raise self._failure(u, size, f"it did not converge in {self.max_iterations} iterations")
 
@@ -122,7 +128,8 @@ class StaticResidual(Subsystem):
             raise SubsystemError(f"residual returned {r.size} numbers, expected {x.size}: one per unknown")
         return r
 
-    def _change(self, t: float, x: Vector, u: Vector, r: Vector) -> Vector:
+    def _change(self, t: float, x: Vector, u: Vector, r: Vector) -> tuple[Vector, float]:
+        """Newton's step, and the largest entry of the Jacobian."""
         if self.jacobian_function is not None:
             J: Matrix = np.asarray(self.jacobian_function(t, x.copy(), u), dtype=np.float64)
         else:
@@ -134,7 +141,7 @@ class StaticResidual(Subsystem):
             why = "is singular" if np.isfinite(J).all() else "holds a NaN or an infinity"
             raise self._failure(u, float(np.abs(r).max(initial=0.0)), f"its Jacobian d residual / dx {why}")
         change: Vector = solve(-r)
-        return change
+        return change, float(np.abs(J).max(initial=0.0))
 
     def _failure(self, u: Vector, size: float, why: str) -> SubsystemError:
         return SubsystemError(

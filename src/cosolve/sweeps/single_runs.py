@@ -58,7 +58,8 @@ def _run(job: Job, system: System, case: Case, sink: Sink) -> None:
         sink.fail(case, in_words("reduce", error))
         return
     sink.put(case, cell, labels)
-    remarks = [text for text in (result.ended, result.stats.growth, result.stats.loop) if text]
+    stats = result.stats
+    remarks = [text for text in (result.ended, stats.growth, stats.loop, stats.correction) if text]
     if remarks:
         sink.note(case, "; ".join(remarks))
 

@@ -21,6 +21,7 @@ from cosolve.sweeps.single_runs import in_words
 _MEMORY = 1 << 26  # bytes of coefficients and results that are held at the same time, about
 _MOST = 1 << 14  # variants at a time
 _AT_A_TIME = 256  # systems whose numbers are gathered at a time
+_GROWN = 1e9  # times larger than at the start: said, since nobody watches the steps of a block
 
 
 @dataclass
@@ -158,6 +159,9 @@ def _cross(
         sink.put_many(variants[good], m, s, found.values[good])
         for v in np.flatnonzero(found.failed >= 0):
             sink.fail((int(variants[v]), m, s), found.message(int(v)))
+        for v in np.flatnonzero(good & (found.failed < 0) & (found.growth > _GROWN)):
+            said = f"values have grown {found.growth[v]:.1e} times: most likely the coupling is unstable at this step"
+            sink.note((int(variants[v]), m, s), f"{said}; simulate the variant alone to see whether it is the model")
         odd = [group.members[v] for v in np.flatnonzero(found.alone)]
         leave(odd, (m, s), "some variants have numbers out of the ordinary")
         tick(int(good.sum()))

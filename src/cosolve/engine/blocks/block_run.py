@@ -114,7 +114,7 @@ class BlockRun:
         assert wanted.method.script is not None
         self.script = wanted.method.script
         layout = lay_out(plan, ensemble.parts, returns_asked(self.method, self.script))
-        self.start = self._start_rows(layout, z)
+        self.start, self.start_z = self._start_rows(layout, z), z
         self.table = Table(ensemble.count)
         ones = self.table.row(1.0)
         assert ones is not None

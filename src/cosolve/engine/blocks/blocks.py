@@ -70,12 +70,14 @@ class Crossed:
     """What came of a block run.
 
     `values[v, quantity]` or `values[v, quantity, row]`; `failed[v]`: the number of the step that failed, -1 where none;
-    `alone[v]`: variants that the readable engine must run; `seconds` by what they went into.
+    `alone[v]`: variants that the readable engine must run; `growth[v]`: how many times larger coupling variables have
+    become than they were at the start, or than their nominal values; `seconds` by what they went into.
     """
 
     values: Vector
     failed: Integers
     alone: Any
+    growth: Vector
     times: Vector
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -133,6 +135,7 @@ def cross_blocks(
     found = failed.reshape(-1)[: ensemble.count].copy()
     found = np.where(found < 0, -1, run.macro[found])
     found[run.alone] = -1
+    growth = _growth(plan, run, live)[: ensemble.count]
     _blank(values, found, run.recorded, wanted.reduce)
     if wanted.reduce != "trajectory":
         values = values[:, :, 0]
@@ -142,7 +145,18 @@ def cross_blocks(
         "loop": crossed - laid_out,
         "collecting": perf_counter() - crossed,
     }
-    return Crossed(values, found, run.alone, run.points, seconds)
+    return Crossed(values, found, run.alone, growth, run.points, seconds)
+
+
+def _growth(plan: Plan, run: BlockRun, live: Vector) -> Vector:
+    """How many times larger the coupling variables of each variant are at the end."""
+    places = run.watched[:, plan.n_y :].ravel()
+    largest = np.abs(live[:, places]).max(axis=1, initial=0.0).ravel()
+    begun = np.full(run.ensemble.count, plan.z_nominal.max(initial=0.0))
+    for row in run.start_z:
+        begun = np.maximum(begun, np.abs(row))
+    rest = len(largest) - len(begun)
+    return largest / np.concatenate([begun, np.full(rest, begun[-1])])
 
 
 def in_blocks(row: Vector, blocks: int, width: int) -> Matrix:

@@ -91,7 +91,8 @@ def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, ke
     `plan[s]` holds for step `s`: the program, the program that also gives all outputs, the row to write (-1: none),
     whether to look for numbers that are not finite after it, the first step since the last look, and how many steps
     from here `steps` (machine code at that address) may take at once. `watched[bank]` are the rows that must be finite;
-    `first` is the first observed row. `failed` gets the number of the first step whose outputs are not finite, or -1.
+    `first` is the first observed row. `failed` gets the number of the first step whose outputs are not finite, or -1,
+    and `live` what the registers hold in the end.
     """
     registers, saved = np.zeros((size, BLOCK)), np.zeros((live.shape[1], BLOCK))
     r, n_live, turns = registers.ctypes.data, live.shape[1], len(watched)
@@ -124,3 +125,4 @@ def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, ke
                         break
                 _copy(registers[:n_live], saved)
             s += 1
+        _copy(registers[:n_live], live[b])

@@ -21,11 +21,13 @@ from cosolve.basics.wording import failed_while
 from cosolve.engine.chunk import Chunk, Room
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import (
+    HANDED_OVER,
     JACOBIANS,
     NORM_COUNT,
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
+    STREAK,
     Wiring,
     obstacle,
     wire,
@@ -263,11 +265,13 @@ class Chunks:
 
     def put_books(self, values: Matrix, norms: Vector) -> Any:
         """Let compiled code see the history, the sizes and room for norms; the result keeps them in memory."""
-        measure = self.core.measure
+        measure, corrections = self.core.measure, self.core.corrections
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
-        self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0)
+        self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
+        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level)
+        self.wiring.put(STREAK=corrections.streak, PATIENCE=corrections.patience)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
@@ -308,7 +312,7 @@ class Chunks:
             for native in self.natives:
                 native.leave()
         del kept
-        self.note_failure(not done and count > 0)
+        self.note_end(not done and count > 0)
         failure = None if self.may_retry or done == count else self._failed(float(times[done]))
         if not done:
             if failure is not None:
@@ -339,8 +343,11 @@ class Chunks:
             chunk.norms, chunk.counts = norms[: int(norm_counts.sum())], norm_counts.copy()
         return chunk
 
-    def note_failure(self, failed: bool) -> None:
-        """Give up when chunk after chunk takes no step."""
+    def note_end(self, failed: bool) -> None:
+        """A chunk is over; give up when chunk after chunk takes no step, unless somebody only has to look at them."""
+        words = self.wiring.plan
+        self.core.corrections.streak = int(words[STREAK])
+        failed = failed and not words[HANDED_OVER]
         self._failures = self._failures + 1 if failed else 0
         if self._failures >= _FAILURES:
             self.reason = "its first steps keep failing in compiled code (an integrator that turned stiff, say)"

@@ -84,9 +84,9 @@ class ControlledChunks:
                 native.leave()
         del kept
         if not done:
-            chunks.note_failure(count > 0 and state[5] <= 0.0)
+            chunks.note_end(count > 0 and state[5] <= 0.0)
             return None
-        chunks.note_failure(False)
+        chunks.note_end(False)
         rows = rows[:done]
         chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()

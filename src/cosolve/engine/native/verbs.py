@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cosolve.engine.corrections import LEFT as MAY_STAY
 from cosolve.engine.measure import DIVERGED, LOST
 from cosolve.engine.native.interface import factorise, jacobian, norm_of, output_partials, solve
 from cosolve.engine.native.parts import (
@@ -49,6 +50,7 @@ from cosolve.engine.native.wiring import (
     EXTRAPOLATION,
     FILLED,
     FIRST_NORM,
+    HANDED_OVER,
     HISTORY,
     INTERPOLATION,
     JACOBIAN_KNOWN,
@@ -61,6 +63,7 @@ from cosolve.engine.native.wiring import (
     LAW_ROWS,
     LAWS_KNOWN,
     LEFT,
+    LEVEL,
     N_LAW_ROWS,
     N_NODES,
     N_SUBSYSTEMS,
@@ -73,7 +76,10 @@ from cosolve.engine.native.wiring import (
     NOTED,
     ORDER,
     OUTPUTS,
+    PATIENCE,
+    PLAIN,
     PROBLEM,
+    QUIET,
     RENEWED_NOW,
     RESIDUAL,
     SCRATCH,
@@ -81,6 +87,8 @@ from cosolve.engine.native.wiring import (
     SIZES,
     START,
     STEP,
+    STREAK,
+    UNCORRECTED,
     WEIGHTS_KNOWN,
     Y,
 )
@@ -322,6 +330,7 @@ def minus(m, a, b):
 def solved(m, r):
     """`dz` with `G dz = r`; `G` is made anew as often as the corrector wants, unless it is always the same."""
     dz = take(m, word_at(m, N_Z))
+    put_word_at(m, UNCORRECTED, r)
     if not troubled(m):
         if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
             put_word_at(m, COUNTERS, word_at(m, COUNTERS) + JACOBIANS)
@@ -413,9 +422,35 @@ def remember(m, z):
 
 @part
 def note_residual(m, r):
-    """The largest residual of the step."""
-    put_double_at(m, RESIDUAL, largest(r, word_at(m, N_Z)))
+    """The largest residual of the step, and whether a single correction has left too much of it."""
+    left = largest(r, word_at(m, N_Z))
+    put_double_at(m, RESIDUAL, left)
     put_word_at(m, NOTED, 1)
+    if left <= double_at(m, QUIET):
+        put_word_at(m, STREAK, 0)
+    else:
+        _judge_correction(m, r)
+
+
+@bare
+def _judge_correction(m, r):
+    counters = word_at(m, COUNTERS)
+    if counters < JACOBIANS or counters >= NORM_COUNT:  # not corrected, or iterated
+        return
+    sizes, plain, z, before = word_at(m, SIZES), word_at(m, PLAIN), word_at(m, ENDS), word_at(m, UNCORRECTED)
+    began = left = 0.0
+    for q in range(word_at(m, N_Z)):
+        short_loop()
+        end, over = double_at(z, q), double_at(r, q)
+        unit = 1.0 if word_at(plain, q) != 0 else max(double_at(sizes, q), max(abs(end), abs(end - over)))
+        began = max(began, abs(double_at(before, q)) / unit)
+        left = max(left, abs(over) / unit)
+    streak = 0 if left <= max(MAY_STAY * began, double_at(m, LEVEL)) else word_at(m, STREAK) + 1
+    if streak < word_at(m, PATIENCE):
+        put_word_at(m, STREAK, streak)
+    elif not troubled(m):  # the readable engine finds out why, and counts this step
+        put_word_at(m, HANDED_OVER, 1)
+        trouble(m)
 
 
 #: What this engine gives a meaning; correctors that it knows are added for each method.

@@ -1,15 +1,24 @@
-"""Saved states that change although nobody should touch them.
+"""Saved states that change although nobody should touch them, and runs that begin where the last one ended.
 
 `save` of somebody's own solver easily returns the array that `advance` goes on to change. A method that repeats steps
 then goes back to nowhere, without a word. So the first state that is restored in a run is compared with a copy made
 when it was saved; plain values and arrays up to some megabytes, which is what such solvers return.
+
+`start` of somebody's own solver easily resets nothing, which shows in the second run only. So its states before and
+after are compared: where they are the same, and not those of its first start, the run would go on with the last one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+
+from cosolve.errors import SubsystemError
+from cosolve.subsystem.base import Subsystem, has_capability
 
 _LARGEST = 10_000_000  # bytes that are copied
 
@@ -33,6 +42,46 @@ class FirstStates:
         kept = self._kept.pop(i, None)
         self.waiting.discard(i)
         return kept is not None and kept[0] is state and not _equal(*kept)
+
+
+#: The states of subsystems after the first start that was seen of them.
+_begun: WeakKeyDictionary[Subsystem, Any] = WeakKeyDictionary()
+
+
+def started_anew(subsystem: Subsystem, start: Callable[[], Any]) -> Any:
+    """What `start` gave; raises when it left the subsystem where the run before had left it."""
+    own = not type(subsystem).__module__.startswith("cosolve.") and has_capability(subsystem, "rollback")
+    before = _looked_at(subsystem) if own and _first_of(subsystem) is not None else None
+    outputs = start()
+    after = _looked_at(subsystem) if own else None
+    if after is None:
+        return outputs
+    first = _first_of(subsystem)
+    if first is None:
+        with suppress(TypeError):  # not to be told from others that are equal
+            _begun[subsystem] = after
+    elif before is not None and _equal(before, after) and not _equal(first, after):
+        raise SubsystemError(
+            "it begins where its last run ended; start must put everything back that advance changes, since it is "
+            "called for every new run"
+        )
+    return outputs
+
+
+def _first_of(subsystem: Subsystem) -> Any:
+    try:
+        return _begun.get(subsystem)
+    except TypeError:
+        return None
+
+
+def _looked_at(subsystem: Subsystem) -> Any:
+    """A copy of its state, in a tuple; None where there is none that can be compared."""
+    try:
+        state = subsystem.save()
+    except Exception:  # before its start, say
+        return None
+    return (_copied(state),) if _size(state) <= _LARGEST else None
 
 
 def _size(state: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
+from cosolve.engine.corrections import LARGE, LEAST, LEFT, Corrections
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
-from cosolve.engine.readable.self_check import LEAST, LEFT, NoWayBack, examine
+from cosolve.engine.readable.self_check import Crossing, NoWayBack, examine, prove_rollback, uncounted
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
-from cosolve.errors import ConvergenceError, SimulationError, StabilityWarning, warn
+from cosolve.errors import ConvergenceError, SimulationError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method, Script
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
@@ -28,14 +30,17 @@ from cosolve.signal import History, end_values
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0
 
-#: So many times in a run the subsystems are examined after a correction that was of little use.
-_EXAMINATIONS = 4
+#: Coupling variables up to which steps without corrections are looked at for correctors that need no Jacobian.
+_FEW = 8
 
 _NOWHERE = np.full(1, np.nan)
 
 
-def bind(method: Method, crew: Crew) -> MacroStep:
+def bind(method: Method, crew: Crew, *, watched: bool = False) -> MacroStep:
     """The macro step of a method for the subsystems of a crew.
+
+    `watched`: rollback is tried out in its first step, and single corrections have to do their work. So it is in a run;
+    steps that are only tried out, from states and with Jacobians of somebody's choice, are another matter.
 
     >>> import cosolve as cs
     >>> from cosolve.engine.readable.crew import Crew
@@ -49,7 +54,7 @@ def bind(method: Method, crew: Crew) -> MacroStep:
     script = method.script
     if script is None:
         raise NotImplementedError(f"{type(method).__name__} must name its text, or define bind(crew)")
-    return Machine(method, script, crew)
+    return Machine(method, script, crew, watched)
 
 
 def _keeps_jacobian(corrector: Corrector | None) -> bool:
@@ -60,7 +65,7 @@ def _keeps_jacobian(corrector: Corrector | None) -> bool:
 class Machine:
     """Crosses macro steps by carrying out the text of a method, verb by verb."""
 
-    def __init__(self, method: Method, script: Script, crew: Crew) -> None:
+    def __init__(self, method: Method, script: Script, crew: Crew, watched: bool = False) -> None:
         self.method, self.script, self.crew, self.plan = method, script, crew, crew.plan
         plan = self.plan
         self._text, self._repeats = script.text, "rollback" in method.needs
@@ -80,7 +85,9 @@ class Machine:
         self._judged = False  # whether steps without corrections are known to have one solution
         #: whether an iteration that fails may begin again with a Jacobian of every iterate
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
-        self._examinations = _EXAMINATIONS
+        #: whether rollback is relied on, and still to be tried out
+        self._unproven = watched and self._repeats and script.local == "converged"
+        self._watched, self.corrections = watched, Corrections(plan)
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
         self._begin_books()
@@ -91,6 +98,7 @@ class Machine:
     def _begin_books(self) -> None:
         """Nothing has happened in this step yet."""
         self._trial: Trial | None = None
+        self._opened: Crossing | None = None  # the first one of the step
         self._moved, self._ended = False, _NOWHERE
         self._ready: dict[int, Vector] = {}  # outputs that are there before a serial sweep
         self._predicted: tuple[int, Vector] | None = None
@@ -101,7 +109,7 @@ class Machine:
         self._sweeps, self._converged = 0, True
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
-        self._uncorrected: tuple[Vector, Vector] | None = None  # where a single correction began, and its residual
+        self._uncorrected: Vector | None = None  # the residual that a single correction began with
         self._given_up: ConvergenceError | None = None  # why the problem at hand is solved with renewed Jacobians
         self._guess, self._again, self._renewals = _NOWHERE, False, 0
 
@@ -114,6 +122,9 @@ class Machine:
             if self._given_up is None or isinstance(failure, ConvergenceError):
                 raise
             raise self._given_up from failure
+        if self._unproven and self._opened is not None and not self.crew.endings:
+            prove_rollback(self.trial, self._opened)
+            self._unproven = False
         window = self.window
         if self._predicted is None:
             self.extrapolated(self.script.guess)
@@ -181,6 +192,12 @@ class Machine:
         if self._trial is not None:
             self._ended = self.z
             self._trial.stand_at(self.z, self.y)
+            self._note_first()
+
+    def _note_first(self) -> None:
+        """Keep the first crossing of the step, whatever a corrector does with its arrays."""
+        if self._opened is None:
+            self._opened = Crossing(self.z.copy(), self.y)
 
     def keep_end(self) -> None:
         """Remember where the last crossing ended, whatever a corrector does with its arrays."""
@@ -223,6 +240,7 @@ class Machine:
 
     def used(self, z: Vector) -> Vector:
         self.z = self._ended = np.where(self.serial.lagging, z, self._new)
+        self._note_first()
         return self.z
 
     def lead(self, degree: int) -> None:
@@ -263,7 +281,7 @@ class Machine:
             for corrector in self._correctors:
                 corrector.start_run(self.plan.z_labels)
                 corrector.start_step()
-        self._uncorrected = self.z, r
+        self._uncorrected = r
         dz: Vector = newton.solve(r, self.equations)
         return dz
 
@@ -354,15 +372,20 @@ class Machine:
         Corrections would find out; steps that need none are looked at once, and once more after each time that there
         were corrections where equations are involved, since these may change their mind in mid-run.
         """
-        script = self.script
+        script, corrector = self.script, self.script.corrector
         if len(self._norms) > len(self._problems):
             self._judged = self.plan.explicit
-        elif not self._judged and script.corrector is not None and script.corrector.uses_jacobian:
-            if script.local == "converged" and self.plan.n_z:
-                for _, problem in self._problems:
-                    self.trial.plan = problem
-                    Factorised(self.jacobian(), self.plan.z_labels)
-            self._judged = script.local == "converged"
+        elif not self._judged and corrector is not None and script.local == "converged":
+            self._judged = True
+            if corrector.uses_jacobian or (self.plan.n_z <= _FEW and not script.serial):
+                # the Jacobian of a corrector that needs none is not in the books, and everybody stays
+                ended = self._ended
+                with nullcontext() if corrector.uses_jacobian else uncounted(self.crew):
+                    for _, problem in self._problems if self.plan.n_z else ():
+                        self.trial.plan = problem
+                        Factorised(self.jacobian(), self.plan.z_labels)
+                if not corrector.uses_jacobian:
+                    self._ended = ended
 
     def jacobian(self) -> Any:
         """The interface Jacobian of the problem at hand; subsystems do not stay where they were."""
@@ -396,32 +419,39 @@ class Machine:
 
     def note_residual(self, r: Vector) -> None:
         self._residual = float(np.abs(r).max(initial=0.0))
-        if self._uncorrected is not None and self._examinations:
-            z, before = self._uncorrected
-            self._judge_correction(self.measure.norm(before, z), self.measure.norm(r, self.z))
+        if self._watched and self._uncorrected is not None and len(self._problems) == 1:
+            if self._residual <= self.corrections.quiet:
+                self.corrections.streak = 0
+            else:
+                self._judge_correction(self._uncorrected, r)
+
+    def _judge_correction(self, before: Vector, r: Vector) -> None:
+        """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
+        corrections, unit = self.corrections, self.measure.unit(self.z, r)
+        began, left = (float((np.abs(v) / unit).max()) for v in (before, r))
+        if left > max(LEFT * began, LEAST) and corrections.examinations and self._opened is not None:
+            corrections.examinations -= 1
+            found = examine(self.trial, self._opened)
+            self._unproven = False
+            if found:
+                corrections.examinations = 0
+                corrections.say(found)
+        if corrections.count(left > max(LEFT * began, LARGE)):
+            corrections.say_unsolved(self.method.label, self.window.t1, r, unit)
 
     def _blame(self, failure: ConvergenceError) -> None:
         """Say beside a failure which subsystem is wrong, where one is."""
-        if self.script.serial or self.script.local != "converged" or self.crew.watch is not None:
+        corrector = self.script.corrector
+        if self.script.local != "converged" or self._opened is None or corrector is None:
             return
         try:
-            found = examine(self.trial, self.z, self.y)
+            found = examine(self.trial, self._opened, corrector.uses_jacobian)
         except NoWayBack as wrong:
             found = str(wrong)
         except SimulationError:  # at values that nobody is made for
             return
         if found:
             failure.args = (f"{failure}; {found}", *failure.args[1:])
-
-    def _judge_correction(self, before: float, after: float) -> None:
-        """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
-        if after <= max(LEFT * before, LEAST) or len(self._problems) > 1 or self.crew.watch is not None:
-            return
-        self._examinations -= 1
-        found = examine(self.trial, self.z, self.y)
-        if found:
-            self._examinations = 0
-            warn(found, StabilityWarning)
 
     def renew(self) -> None:
         """Forget what correctors have learnt: the steps that follow are of another kind."""

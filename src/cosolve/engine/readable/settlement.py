@@ -29,6 +29,7 @@ from cosolve.engine.readable.instant import (
     rows_of,
     solve,
 )
+from cosolve.engine.readable.kept_states import started_anew
 from cosolve.errors import ConvergenceError, SetupError, SubsystemError
 from cosolve.interface.constraint import LEVELS
 from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
@@ -79,7 +80,8 @@ class Settlement:
         plan = self.plan
         y = np.full(plan.n_y, np.nan)
         for i, subsystem in enumerate(plan.subsystems):
-            first = self._guarded(i, t0, "starting", partial(subsystem.start, t0), packed=False)
+            start = partial(started_anew, subsystem, partial(subsystem.start, t0))
+            first = self._guarded(i, t0, "starting", start, packed=False)
             if first is not None:
                 y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
             elif plan.output_ports[i].length and not has_capability(subsystem, "output"):
