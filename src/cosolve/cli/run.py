@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cosolve.cli.options import DegreeOption, EndOption, MethodOption, StepOption, SystemFile, is_fmu, read_file
+from cosolve.cli.options import (
+    DegreeOption,
+    EndOption,
+    MaxStepsOption,
+    MethodOption,
+    StateEveryOption,
+    StepOption,
+    SystemFile,
+    assignments,
+    is_fmu,
+    read_file,
+)
 from cosolve.cli.screen import progress, told_plainly
 from cosolve.errors import SetupError, SimulationError
 
 if TYPE_CHECKING:
-    from cosolve.interface import System
+    from collections.abc import Callable
+
     from cosolve.io import Description
     from cosolve.result import Result
 
@@ -50,6 +62,8 @@ def run(
     tolerance: Annotated[float | None, typer.Option("--tolerance", help="FMU: use this tolerance instead.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
+    state_every: StateEveryOption = None,
+    max_steps: MaxStepsOption = None,
     pace: Annotated[
         float | None, typer.Option("--pace", help="Run in real time: so many model seconds per second.")
     ] = None,
@@ -62,14 +76,13 @@ def run(
 
     An FMU runs by itself, with its DefaultExperiment for times, step and tolerance, and its inputs held.
     """
-    from cosolve.result.store import refuse_unwritable
-
     only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
     if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
         raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
-    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance)
-    for words in inputs or []:
-        _set_input(described.system, words)
+    of_fmu = {"kind": kind, "values": assignments(values or [], "--set"), "outputs": outputs, "tolerance": tolerance}
+    described = read_file(
+        *(file, method, degree, step, t_end), inputs=inputs, report=None if report is None else str(report), **of_fmu
+    )
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
     if plot:
@@ -77,30 +90,57 @@ def run(
     described = replace(described, output=output)
     if report is None and output.report:
         report = described.beside(".html")
+    carry_out(
+        described,
+        lambda show: described.run(
+            show,
+            resume=resume,
+            save_state=save_state,
+            pace=pace,
+            stop_at_events=stop_at_events,
+            max_steps=max_steps,
+            state_every=state_every,
+        ),
+        file.name if is_fmu(file) and method is None else described.method.label,
+        report,
+        quiet,
+    )
+
+
+def carry_out(
+    described: Description,
+    simulate: Callable[[Callable[[float], None] | None], Result],
+    what_ran: str,
+    report: Path | None,
+    quiet: bool,
+) -> None:
+    """Run, write what is asked for besides, and say how it went."""
+    from cosolve.result.store import refuse_unwritable
+
+    output = described.output
     if report is not None:
         refuse_unwritable(report)
     failure: SimulationError | None = None
     try:
         with progress(hidden=quiet) as show, told_plainly():
-            result = described.run(show, resume=resume, save_state=save_state, pace=pace, stop_at_events=stop_at_events)
+            result = simulate(show)
     except SimulationError as error:
         if error.result is None:
             raise
         failure, result = error, error.result
     except KeyboardInterrupt:
-        typer.echo(f"cosolve: interrupted; what was computed so far is in {output.file}", err=True)
+        typer.echo(f"cosolve: interrupted; what was computed so far is in {output.file}{_go_on(output.file)}", err=True)
         raise typer.Exit(130) from None
     if report is not None:
         from cosolve.report import write_report
 
         write_report(result, report)
     if failure is not None:
-        failure.add_note(f"kept    {output.file}: {_span(result)}")
+        failure.add_note(f"kept    {output.file}: {span(result)}{_go_on(output.file)}")
         raise failure
     if not quiet:
-        what_ran = file.name if is_fmu(file) and method is None else described.method.label
         how = "ended early" if result.ended else "finished"
-        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}\nresult  {output.file}")
+        typer.echo(f"{what_ran} {how}: {span(result)}\n{result.stats}\nresult  {output.file}")
         for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
             if wanted:
                 typer.echo(f"{what:<7} {described.beside(suffix)}")
@@ -108,22 +148,11 @@ def run(
             typer.echo(f"report  {report}")
 
 
-def _set_input(system: System, words: str) -> None:
-    """`a.u=2.5` or `a.u=drive.csv:column`."""
-    from cosolve.interface.driving import Table
+def _go_on(file: Path | None) -> str:
+    """How a run can be continued that has left a state."""
+    from cosolve.run.keeping import state_path
 
-    target, equals, given = words.partition("=")
-    if not equals or not given:
-        raise SetupError(f"--input {words}: write it as a.u=2.5 or a.u=drive.csv:column")
-    try:
-        system.set(target, float(given))
-        return
-    except ValueError:
-        pass  # no number
-    path, _, column = given.rpartition(":")
-    if not path or Path(given).exists():
-        path, column = given, ""
-    system.set(target, Table.read(path, column or None))
+    return f"; go on with: cosolve resume {file}" if file is not None and state_path(file).exists() else ""
 
 
 def _shown(described: Description, name: str) -> str:
@@ -140,6 +169,7 @@ def _shown(described: Description, name: str) -> str:
     raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
 
 
-def _span(result: Result) -> str:
+def span(result: Result) -> str:
+    """Which macro points there are."""
     t = result.t
     return f"{len(t)} macro points, t = {t[0]:.9g} ... {t[-1]:.9g}" if len(t) else "no macro points"

@@ -173,6 +173,7 @@ class SimulationTable(Table):
     step: float | dict[str, Any] | None = None
     startup: str | dict[str, Any] | None = None
     workers: Annotated[int, Field(ge=1)] = 1
+    max_steps: Annotated[int, Field(ge=1)] | None = None
 
 
 class OutputTable(Table):
@@ -184,6 +185,7 @@ class OutputTable(Table):
     report: bool = False
     every: Annotated[int, Field(ge=1)] = 1
     record: list[str] | None = None
+    state_every: int | str | None = None
 
 
 class SystemTable(Table):

@@ -5,6 +5,8 @@ All engines hand over their macro steps as chunks, and every chunk is booked in 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cosolve.engine.chunk import Chunk, Room
@@ -18,14 +20,42 @@ from cosolve.run.thinning import Thinning
 
 
 class Books:
-    """What one run writes down, from where `core` stands now."""
+    """What one run writes down, from where `core` stands now; `saved` are the books of the run that it continues."""
 
-    def __init__(self, core: Core, recorder: Recorder, selection: Selection, every: int, stats: Stats) -> None:
+    def __init__(
+        self,
+        core: Core,
+        recorder: Recorder,
+        selection: Selection,
+        every: int,
+        stats: Stats,
+        saved: dict[str, Any] | None = None,
+    ) -> None:
         self._core, self._recorder, self._selection, self.stats = core, recorder, selection, stats
         self._monitor, self._still = GrowthMonitor(core), Stillness(core)
         self._thinning = Thinning(recorder, every) if every > 1 else None
         self._every, self._residual = every, 0.0
-        recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
+        if saved is None:
+            recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
+        else:
+            self.memory = saved
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is carried from chunk to chunk, for a run that is to go on in another process."""
+        return {
+            "growth": self._monitor.memory,
+            "still": self._still.memory,
+            "thinning": None if self._thinning is None else self._thinning.memory,
+            "residual": self._residual,
+        }
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self._monitor.memory, self._still.memory = saved["growth"], saved["still"]
+        if self._thinning is not None:
+            self._thinning.memory = saved["thinning"]
+        self._residual = saved["residual"]
 
     @property
     def due(self) -> int:
