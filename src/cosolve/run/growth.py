@@ -44,10 +44,7 @@ _AGAIN = 3.0  # a value that passed is looked at again when it is so many times 
 _MOST_TRIALS = 3
 _ABSURD = 1e6  # times the scale of the run
 _DIVISORS = (2, 4, 8)
-_REMEMBERED = (
-    *("_noted", "_passed", "_unseen", "_steps", "due", "_alert", "_scale", "_lowest", "_marks", "_spacing", "_level"),
-    "_trials",
-)
+_REMEMBERED = ("_passed", "_unseen", "_steps", "due", "_alert", "_scale", "_lowest", "_spacing", "_level", "_trials")
 
 
 class Growth(NamedTuple):
@@ -86,14 +83,18 @@ class GrowthMonitor:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What was seen so far, in plain values."""
+        """What was seen so far, in plain values and few arrays."""
         held = {name: getattr(self, name) for name in _REMEMBERED}
+        held["noted"] = np.concatenate(self._noted) if self._noted else None
+        held["marks"] = [mark[0] for mark in self._marks], np.array([mark[1] for mark in self._marks])
         return held | {"found": None if self.found is None else tuple(self.found)}
 
     @memory.setter
     def memory(self, saved: dict[str, Any]) -> None:
         for name in _REMEMBERED:
             setattr(self, name, saved[name])
+        self._noted = [] if saved["noted"] is None else [saved["noted"]]
+        self._marks = list(zip(*saved["marks"], strict=True))
         self.found = None if saved["found"] is None else Growth(*saved["found"])
 
     def note(self, z: Matrix, compiled: bool = False, last: bool = False) -> bool:
