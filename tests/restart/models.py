@@ -87,10 +87,16 @@ RUNS: dict[str, tuple[Any, dict[str, Any]]] = {
     "adaptive": (two_mass, {"method": cs.SemiImplicit(1), "step": _control, "compiled": False}),
     "compiled": (linear_pair, {"method": cs.SemiImplicit(1), "step": 1e-3, "compiled": True}),
     "compiled jitted": (jitted_pair, {"method": cs.Jacobi(2), "step": 1e-3, "compiled": True}),
-    "compiled implicit": (jitted_pair, {"method": cs.Implicit(1, corrector=cs.Newton("step")), "step": 1e-3, "compiled": True}),
+    "compiled implicit": (
+        jitted_pair,
+        {"method": cs.Implicit(1, corrector=cs.Newton("step")), "step": 1e-3, "compiled": True},
+    ),
     "compiled adaptive": (controlled_pair, {"method": cs.Jacobi(1), "step": cs.Adaptive(rtol=1e-6), "compiled": True}),
     "isolated": (isolated_pair, {"method": cs.SemiImplicit(1), "step": 0.02, "compiled": False}),
-    "isolated compiled": (isolated_compiled, {"method": cs.SemiImplicit(1, jacobian="difference"), "step": 1e-3, "compiled": True}),
+    "isolated compiled": (
+        isolated_compiled,
+        {"method": cs.SemiImplicit(1, jacobian="difference"), "step": 1e-3, "compiled": True},
+    ),
     "fmu": (fmus, {"method": cs.Implicit(2, corrector=cs.IqnIls(initial=0.5, reuse=2)), "step": 0.01}),
     "fmu isolated": (partial(fmus, 3, True), {"method": cs.SemiImplicit(1), "step": 0.01}),
     "fmu compiled": (connected_fmus, {"method": cs.Jacobi(2), "step": 1e-3, "compiled": True}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -79,7 +79,12 @@ def run(
     only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
     if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
         raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
-    of_fmu = {"kind": kind, "values": assignments(values or [], "--set"), "outputs": outputs, "tolerance": tolerance}
+    of_fmu: dict[str, Any] = {
+        "kind": kind,
+        "values": assignments(values or [], "--set"),
+        "outputs": outputs,
+        "tolerance": tolerance,
+    }
     described = read_file(
         *(file, method, degree, step, t_end), inputs=inputs, report=None if report is None else str(report), **of_fmu
     )

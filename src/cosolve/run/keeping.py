@@ -88,7 +88,7 @@ class Keeper:
         self._cadence, self._settings = Cadence.of(keep.every), settings | {"state_every": keep.every}
         self._source = keep.source
         self.path = state_path(result.absolute())
-        self._claim = _Claim(result.absolute())
+        self._claim = Claim(result.absolute())
         self._steps, self._written = 0, monotonic()
 
     def left(self, steps: int) -> float:
@@ -121,7 +121,7 @@ class Keeper:
         self._claim.release()
 
 
-class _Claim:
+class Claim:
     """Held on a result file as long as its run goes on; the system takes it back from a run that is killed."""
 
     def __init__(self, result: Path) -> None:
