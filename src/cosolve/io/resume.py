@@ -36,7 +36,7 @@ def resume(
     max_steps: int | None = None,
     state_every: int | str | None = None,
 ) -> Result:
-    """Go on with the run whose result is in `file`, from the last state that it kept (`simulate(..., state_every=...)`).
+    """Go on with the run whose result is in `file`, from the last state that it kept (`simulate(state_every=...)`).
 
     The result is completed in its file: rows and totals are those of a run that nothing has ended, bit for bit (but for
     what was measured in seconds). A run that has finished is given back as it is.

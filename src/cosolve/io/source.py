@@ -1,4 +1,4 @@
-"""Where a run comes from: the file that describes it, what was changed by hand, and how to tell that it is the same still.
+"""Where a run comes from: the file that describes it, what was said otherwise, and whether that is the same still.
 
 A run that keeps states writes its source into them, so that `cosolve resume run.h5` needs nothing but the result file.
 """

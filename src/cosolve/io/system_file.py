@@ -218,9 +218,9 @@ def load_system(path: str | Path) -> Description:
     file = TomlFile(path)
     described = file.validate(SystemTable, file.data, tables=TABLES)
     simulation = described.simulation
-    with watching(tell_outside=True) as fmus, modules_used() as modules:
-        with looking_in(file.folder):  # FMUs that factories name, too
-            system = _system(file, described)
+    # FMUs that factories name are looked for beside the file, too
+    with watching(tell_outside=True) as fmus, modules_used() as modules, looking_in(file.folder):
+        system = _system(file, described)
     with file.at(("simulation",), "method"):
         method = named.method(simulation.method, file.folder)
     with file.at(("simulation",), "step"):

@@ -3,7 +3,8 @@
 A state lies beside the result file, under its name and `.state`. It is a saved state (`snapshot.py`) with the books of
 the run: settings, totals, how many rows of the result belong to it. A new one takes the place of the old one as a
 whole, after all rows up to it are on the disk; so there is a good pair of files at any moment. The first is written
-before the first step: what cannot be saved is refused there and not after hours. The promise is in docs/result-files.md.
+before the first step: what cannot be saved is refused there and not after hours. What is promised about these files
+stands in docs/result-files.md.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Cadence:
     >>> Cadence.of("often")
     Traceback (most recent call last):
     ...
-    cosolve.errors.SetupError: state_every is a number of macro steps (1000) or a time on the wall clock ('30 s', '5 min', '1 h'), not 'often'
+    cosolve.errors.SetupError: state_every is a number of macro steps (1000) or a time ... ('30 s', '5 min', '1 h'), ...
     """
 
     steps: int | None = None
@@ -185,6 +186,14 @@ class KeptRun:
 
 
 _KINDS: dict[str, type] = {
-    **{"run": str, "rows": int, "settings": dict, "stats": dict, "books": dict, "crew": dict, "opening": dict},
-    **{"rejected": int, "fast": bool, "wall": float},
+    "run": str,
+    "rows": int,
+    "settings": dict,
+    "stats": dict,
+    "books": dict,
+    "crew": dict,
+    "opening": dict,
+    "rejected": int,
+    "fast": bool,
+    "wall": float,
 }
