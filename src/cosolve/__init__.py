@@ -16,8 +16,8 @@ joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port,
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");
             step=Adaptive(...); constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
-running     simulate (with rtol=1e-4 alone it chooses method and step), choose, Stepper, Result, load_result; sweep
-            (gives an xarray.Dataset), failures, plot_map; write_report, write_gif
+running     simulate (with rtol=1e-4 alone it chooses method and step), choose, resume (after a kill), Stepper, Result,
+            load_result; sweep (gives an xarray.Dataset), failures, plot_map; write_report, write_gif
 judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, error_bar,
             coupling_structure, check_jacobians, nrmse, wrmse
 files       load_system (TOML), read_ssp, write_ssp, inspect_fmu, try_fmu, export_fmu; the command `cosolve` runs them

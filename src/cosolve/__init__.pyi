@@ -93,6 +93,9 @@ from .io.crosscheck import (
 from .io.fmu_export import (
     export_fmu as export_fmu,
 )
+from .io.resume import (
+    resume as resume,
+)
 from .io.ssp import (
     read_ssp as read_ssp,
     write_ssp as write_ssp,

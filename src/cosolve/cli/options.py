@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -26,6 +25,15 @@ StepOption = Annotated[float | None, typer.Option("--step", help="Use this macro
 RtolOption = Annotated[
     float | None,
     typer.Option("--rtol", help="Choose method and step so that the coupling error is below this part of an output."),
+]
+MaxStepsOption = Annotated[int | None, typer.Option("--max-steps", help="End the run after so many macro steps.")]
+StateEveryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--state-every",
+        metavar="STEPS|TIME",
+        help="Write a state every 1000 macro steps, or '30 s', '5 min', '1 h', for cosolve resume.",
+    ),
 ]
 EndOption = Annotated[float | None, typer.Option("--t-end", help="Use this end time instead.")]
 
@@ -60,53 +68,12 @@ def is_fmu(file: Path) -> bool:
 
 
 def read_file(
-    file: Path,
-    method: str | None,
-    degree: int | None,
-    step: float | None,
-    t_end: float | None,
-    values: list[str] | None = None,
-    kind: str | None = None,
-    outputs: list[str] | None = None,
-    tolerance: float | None = None,
-    rtol: float | None = None,
+    file: Path, method: str | None, degree: int | None, step: float | None, t_end: float | None, **others: Any
 ) -> Description:
-    """The system file with what the command line changes; a tolerance there leaves open what it does not give."""
-    from cosolve.io import load_system
-    from cosolve.method.named import as_method
-    from cosolve.run.choose import tolerance as checked
+    """The system file with what the command line changes."""
+    from cosolve.io.source import read_any
 
-    if is_fmu(file):
-        from cosolve.io.fmu_run import read_fmu
-
-        described = read_fmu(
-            file,
-            kind=kind,
-            values=assignments(values or [], "--set"),
-            outputs=outputs,
-            tolerance=tolerance,
-            step=step,
-            t_end=t_end,
-        )
-    elif file.suffix in (".ssp", ".ssd"):
-        from cosolve.io.ssp import read_ssp
-
-        described = read_ssp(file, t_end=t_end)
-    else:
-        described = load_system(file)
-    if rtol is not None or method == "auto":
-        described = replace(described, method=None, step=None, rtol=checked(method, step, rtol))
-    if method is not None and method != "auto":
-        described = replace(described, method=as_method(method))
-    if degree is not None:
-        if described.method is None:
-            raise SetupError("--degree goes with a method, and this one is to be chosen; write --method jacobi:2")
-        described = replace(described, method=replace(described.method, degree=degree))
-    if step is not None:
-        described = replace(described, step=step)
-    if t_end is not None:
-        described = replace(described, t_end=t_end)
-    return described
+    return read_any(file, {"method": method, "degree": degree, "step": step, "t_end": t_end, **others})
 
 
 def assignments(words: list[str], option: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +13,13 @@ from cosolve.cli.options import (
     SURE,
     DegreeOption,
     EndOption,
+    MaxStepsOption,
     MethodOption,
     RtolOption,
+    StateEveryOption,
     StepOption,
     SystemFile,
+    assignments,
     is_fmu,
     read_file,
 )
@@ -24,7 +27,8 @@ from cosolve.cli.screen import progress, told_plainly
 from cosolve.errors import SetupError, SimulationError
 
 if TYPE_CHECKING:
-    from cosolve.interface import System
+    from collections.abc import Callable
+
     from cosolve.io import Description
     from cosolve.result import Result
 
@@ -62,6 +66,8 @@ def run(
     tolerance: Annotated[float | None, typer.Option("--tolerance", help="FMU: use this tolerance instead.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Continue from this saved state.")] = None,
     save_state: Annotated[Path | None, typer.Option("--save-state", help="Save the state at the end here.")] = None,
+    state_every: StateEveryOption = None,
+    max_steps: MaxStepsOption = None,
     pace: Annotated[
         float | None, typer.Option("--pace", help="Run in real time: so many model seconds per second.")
     ] = None,
@@ -78,14 +84,17 @@ def run(
 
     An FMU runs by itself, with its DefaultExperiment for times, step and tolerance, and its inputs held.
     """
-    from cosolve.result.store import refuse_unwritable
-
     only_fmu = {"--set": values, "--kind": kind, "--output": outputs, "--tolerance": tolerance}
     if not is_fmu(file) and (misplaced := [option for option, value in only_fmu.items() if value is not None]):
         raise SetupError(f"{misplaced[0]} is for running one FMU; '{file}' is none: change the file instead")
-    described = read_file(file, method, degree, step, t_end, values, kind, outputs, tolerance, rtol)
-    for words in inputs or []:
-        _set_input(described.system, words)
+    of_fmu: dict[str, Any] = {
+        "kind": kind,
+        "values": assignments(values or [], "--set"),
+        "outputs": outputs,
+        "tolerance": tolerance,
+    }
+    of_run = {"inputs": inputs, "report": None if report is None else str(report), "rtol": rtol}
+    described = read_file(file, method, degree, step, t_end, **of_run, **of_fmu)
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
     if plot:
@@ -97,30 +106,57 @@ def run(
         described = replace(described, error_bar=SURE if error_bar == SURE else True)
     if report is None and output.report:
         report = described.beside(".html")
+    carry_out(
+        described,
+        lambda show: described.run(
+            show,
+            resume=resume,
+            save_state=save_state,
+            pace=pace,
+            stop_at_events=stop_at_events,
+            max_steps=max_steps,
+            state_every=state_every,
+        ),
+        file.name if is_fmu(file) and method is None and rtol is None else "",
+        report,
+        quiet,
+    )
+
+
+def carry_out(
+    described: Description,
+    simulate: Callable[[Callable[[float], None] | None], Result],
+    what_ran: str,
+    report: Path | None,
+    quiet: bool,
+) -> None:
+    """Run, write what is asked for besides, and say how it went: `what_ran`, or else the method."""
+    from cosolve.result.store import refuse_unwritable
+
+    output = described.output
     if report is not None:
         refuse_unwritable(report)
     failure: SimulationError | None = None
     try:
         with progress(hidden=quiet) as show, told_plainly():
-            result = described.run(show, resume=resume, save_state=save_state, pace=pace, stop_at_events=stop_at_events)
+            result = simulate(show)
     except SimulationError as error:
         if error.result is None:
             raise
         failure, result = error, error.result
     except KeyboardInterrupt:
-        typer.echo(f"cosolve: interrupted; what was computed so far is in {output.file}", err=True)
+        typer.echo(f"cosolve: interrupted; what was computed so far is in {output.file}{_go_on(output.file)}", err=True)
         raise typer.Exit(130) from None
     if report is not None:
         from cosolve.report import write_report
 
         write_report(result, report)
     if failure is not None:
-        failure.add_note(f"kept    {output.file}: {_span(result)}")
+        failure.add_note(f"kept    {output.file}: {span(result)}{_go_on(output.file)}")
         raise failure
     if not quiet:
-        what_ran = file.name if is_fmu(file) and method is None and rtol is None else result.method.label
         how = "ended early" if result.ended else "finished"
-        typer.echo(f"{what_ran} {how}: {_span(result)}\n{result.stats}")
+        typer.echo(f"{what_ran or result.method.label} {how}: {span(result)}\n{result.stats}")
         if result.error_bar is not None:
             typer.echo(result.error_bar.sentence)
         if "choice" in result.meta:
@@ -133,22 +169,11 @@ def run(
             typer.echo(f"report  {report}")
 
 
-def _set_input(system: System, words: str) -> None:
-    """`a.u=2.5` or `a.u=drive.csv:column`."""
-    from cosolve.interface.driving import Table
+def _go_on(file: Path | None) -> str:
+    """How a run can be continued that has left a state."""
+    from cosolve.run.keeping import state_path
 
-    target, equals, given = words.partition("=")
-    if not equals or not given:
-        raise SetupError(f"--input {words}: write it as a.u=2.5 or a.u=drive.csv:column")
-    try:
-        system.set(target, float(given))
-        return
-    except ValueError:
-        pass  # no number
-    path, _, column = given.rpartition(":")
-    if not path or Path(given).exists():
-        path, column = given, ""
-    system.set(target, Table.read(path, column or None))
+    return f"; go on with: cosolve resume {file}" if file is not None and state_path(file).exists() else ""
 
 
 def _shown(described: Description, name: str) -> str:
@@ -165,6 +190,7 @@ def _shown(described: Description, name: str) -> str:
     raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
 
 
-def _span(result: Result) -> str:
+def span(result: Result) -> str:
+    """Which macro points there are."""
     t = result.t
     return f"{len(t)} macro points, t = {t[0]:.9g} ... {t[-1]:.9g}" if len(t) else "no macro points"

@@ -21,7 +21,8 @@ def hunt_crossley(depth: float, speed: float, stiffness: float, damping: float, 
     """
     if depth <= 0.0:
         return 0.0
-    return max(stiffness * depth**exponent * (1.0 + damping * speed), 0.0)
+    force: float = stiffness * depth**exponent * (1.0 + damping * speed)
+    return max(force, 0.0)
 
 
 @compiled

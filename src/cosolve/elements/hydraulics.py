@@ -42,7 +42,7 @@ def liquid_pressure(density: float, liquid: Liquid) -> float:
     True
     """
     c = liquid.stiffening
-    g = liquid.modulus / c * ((density / liquid.density) ** c - 1.0)
+    g: float = liquid.modulus / c * ((density / liquid.density) ** c - 1.0)
     return liquid.vapour_pressure + 0.5 * (g + sqrt(g * g + liquid.width * liquid.width))
 
 
@@ -55,7 +55,8 @@ def liquid_density(pressure: float, liquid: Liquid) -> float:
     """
     q = pressure - liquid.vapour_pressure
     g = q - liquid.width * liquid.width / (4.0 * q)
-    return liquid.density * (1.0 + liquid.stiffening * g / liquid.modulus) ** (1.0 / liquid.stiffening)
+    ratio: float = (1.0 + liquid.stiffening * g / liquid.modulus) ** (1.0 / liquid.stiffening)
+    return liquid.density * ratio
 
 
 @compiled

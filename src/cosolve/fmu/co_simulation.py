@@ -28,7 +28,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number, positive, whole
-from cosolve.errors import EndOfSimulation, SetupError
+from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.communication_step import CommunicationStep, Discarded
 from cosolve.fmu.description import CO_SIMULATION, read_description
@@ -162,6 +162,9 @@ class CoSimulationFmu(Subsystem):
 
     def remedy(self, capability: str) -> str:
         return remedy(capability)
+
+    def portable_state(self) -> Any:
+        raise CapabilityError(f"the FMU keeps it to itself; {remedy('serialised state')}")
 
     def _declare(self, flags: Any, inputs: list[Any], outputs: list[Any], derivatives: str | None) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import whole
-from cosolve.errors import EndOfSimulation, SubsystemError
+from cosolve.errors import CapabilityError, EndOfSimulation, SubsystemError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.description import MODEL_EXCHANGE, Variable, read_description
@@ -117,6 +117,11 @@ class ModelExchangeFmu(Subsystem):
 
     def remedy(self, capability: str) -> str:
         return remedy(capability)
+
+    def portable_state(self) -> Any:
+        if self._saves_state:  # what is serialised never comes here
+            raise CapabilityError(f"the FMU keeps it to itself; {remedy('serialised state')}")
+        return self.save()
 
     def _declare(self, inputs: list[Variable], outputs: list[Variable]) -> None:
         """Give this object the methods of the capabilities that the FMU has, and no others."""

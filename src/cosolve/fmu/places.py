@@ -54,11 +54,14 @@ def looking_in(folder: str | Path, moved: Mapping[str, Path] | None = None) -> I
 
 
 @contextmanager
-def watching() -> Iterator[dict[str, Path]]:
-    """The FMUs taken inside: the path as it was written, and the file it led to."""
+def watching(tell_outside: bool = False) -> Iterator[dict[str, Path]]:
+    """The FMUs taken inside: the path as it was written, and the file it led to; who watches outside may know too."""
     taken: dict[str, Path] = {}
     before = _taken.set(taken)
     try:
         yield taken
     finally:
         _taken.reset(before)
+        outside = _taken.get()
+        if tell_outside and outside is not None:
+            outside.update(taken)

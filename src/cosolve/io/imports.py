@@ -8,11 +8,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
+
+_used: ContextVar[list[Path] | None] = ContextVar("used", default=None)
 
 
 def import_callable(address: str, folder: Path) -> Callable[..., Any]:
@@ -36,6 +39,9 @@ def import_callable(address: str, folder: Path) -> Callable[..., Any]:
             raise _failed_import(module_name, error) from error
         except (Exception, SystemExit) as error:  # a script that ends itself, too
             raise _failed_import(module_name, error) from error
+    used, file = _used.get(), getattr(module, "__file__", None)
+    if used is not None and file is not None and not _is_installed(module_name, file):
+        used.append(Path(file))
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -45,6 +51,17 @@ def import_callable(address: str, folder: Path) -> Callable[..., Any]:
     if not callable(found):
         raise SetupError(f"'{address}' is a {type(found).__name__}, which cannot be called")
     return found  # type: ignore[no-any-return]
+
+
+@contextmanager
+def modules_used() -> Iterator[list[Path]]:
+    """The files of the user's own modules that functions are taken from inside."""
+    used: list[Path] = []
+    before = _used.set(used)
+    try:
+        yield used
+    finally:
+        _used.reset(before)
 
 
 def refuse_bad_arguments(address: str, function: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
@@ -108,7 +125,11 @@ def importable(folder: Path) -> Iterator[None]:
 def _is_homonym(name: str, module: Any, folder: Path) -> bool:
     """True for a loaded top-level module, not an installed one, that `folder` has another file for."""
     file = getattr(module, "__file__", None)
-    if "." in name or file is None or name in sys.stdlib_module_names or "site-packages" in file:
+    if "." in name or file is None or _is_installed(name, file):
         return False
     here = [path for path in (folder / f"{name}.py", folder / name / "__init__.py") if path.exists()]
     return bool(here) and Path(file).resolve() not in [path.resolve() for path in here]
+
+
+def _is_installed(name: str, file: str) -> bool:
+    return name.partition(".")[0] in (*sys.stdlib_module_names, "cosolve") or "site-packages" in file

@@ -175,6 +175,7 @@ class SimulationTable(Table):
     startup: str | dict[str, Any] | None = None
     workers: Annotated[int, Field(ge=1)] = 1
     error_bar: bool | Literal["sure"] = False
+    max_steps: Annotated[int, Field(ge=1)] | None = None
 
 
 class OutputTable(Table):
@@ -186,6 +187,7 @@ class OutputTable(Table):
     report: bool = False
     every: Annotated[int, Field(ge=1)] = 1
     record: list[str] | None = None
+    state_every: int | str | None = None
 
 
 class SystemTable(Table):

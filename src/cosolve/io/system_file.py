@@ -42,7 +42,7 @@ looked for in the folder of the file first, then in the current folder. docs/sys
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from re import ASCII, fullmatch
@@ -53,11 +53,11 @@ import numpy as np
 from cosolve.basics.arrays import Matrix
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError, SimulationError
-from cosolve.fmu.places import looking_in
+from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
 from cosolve.interface.driving import Table
 from cosolve.io import named
-from cosolve.io.imports import call, import_callable, refuse_bad_arguments
+from cosolve.io.imports import call, import_callable, modules_used, refuse_bad_arguments
 from cosolve.io.schema import (
     TABLES,
     EquationsTable,
@@ -76,6 +76,7 @@ from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
 from cosolve.run.choose import tolerance
+from cosolve.run.keeping import Cadence, Keep
 from cosolve.run.simulate import simulate
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
@@ -95,11 +96,16 @@ class Output:
     report: bool = False
     every: int = 1
     record: tuple[str, ...] | None = None
+    state_every: int | str | None = None
 
 
 @dataclass(frozen=True)
 class Description:
-    """A coupled system and how to run it, read from a file; what is None of method and step follows from `rtol`."""
+    """A coupled system and how to run it, read from a file; what is None of method and step follows from `rtol`.
+
+    `files` are others that it was made from (FMUs, tables, Python modules), `options` what was said otherwise than in
+    the file (`source.py`).
+    """
 
     path: Path
     system: System
@@ -112,6 +118,9 @@ class Description:
     output: Output = Output()
     error_bar: bool | Literal["sure"] = False
     rtol: float | None = None
+    max_steps: int | None = None
+    files: tuple[Path, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def beside(self, suffix: str) -> Path:
         """The path of a file that goes with the result."""
@@ -125,18 +134,21 @@ class Description:
         save_state: str | Path | None = None,
         pace: float | None = None,
         stop_at_events: bool = False,
+        max_steps: int | None = None,
+        state_every: int | str | None = None,
     ) -> Result:
         """Simulate and write the result file, the CSV and the picture that the file asks for.
 
         A run that stops early writes what it has, then raises its `SimulationError`.
         """
-        csv = [self.beside(".csv")] if self.output.csv else []
-        picture = [self.beside(".png")] if self.output.plot else []
-        for path in csv + picture:
-            refuse_unwritable(path)
-        failure: SimulationError | None = None
-        try:
-            result = simulate(
+        every = self.output.state_every if state_every is None else state_every
+        keep = None
+        if every is not None:
+            from cosolve.io.source import source_of
+
+            keep = Keep(every, source_of(self, pace))
+        return self.left_by(
+            lambda: simulate(
                 self.system,
                 t_end=self.t_end,
                 method=self.method,
@@ -154,7 +166,20 @@ class Description:
                 pace=pace,
                 stop_at_events=stop_at_events,
                 error_bar=self.error_bar,
+                max_steps=self.max_steps if max_steps is None else max_steps,
+                state_every=keep,
             )
+        )
+
+    def left_by(self, run: Callable[[], Result]) -> Result:
+        """The result of a run, with the CSV and the picture beside it, also where it stops early."""
+        csv = [self.beside(".csv")] if self.output.csv else []
+        picture = [self.beside(".png")] if self.output.plot else []
+        for path in csv + picture:
+            refuse_unwritable(path)
+        failure: SimulationError | None = None
+        try:
+            result = run()
         except SimulationError as error:
             if error.result is None:
                 raise
@@ -198,7 +223,8 @@ def load_system(path: str | Path) -> Description:
     file = TomlFile(path)
     described = file.validate(SystemTable, file.data, tables=TABLES)
     simulation = described.simulation
-    with looking_in(file.folder):  # FMUs that factories name, too
+    # FMUs that factories name are looked for beside the file, too
+    with watching(tell_outside=True) as fmus, modules_used() as modules, looking_in(file.folder):
         system = _system(file, described)
     with file.at(("simulation",), "rtol"):
         rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
@@ -218,6 +244,9 @@ def load_system(path: str | Path) -> Description:
     with file.at(("output",), "file"):
         if described.output.file is not None and not Path(described.output.file).name:
             raise SetupError(f"file is '{described.output.file}', which is not the name of a file")
+    with file.at(("output",), "state_every"):
+        if described.output.state_every is not None:
+            Cadence.of(described.output.state_every)
     with file.at(("output",), "plot"):
         _refuse_unknown(described.output.plot, recorded)
     return Description(
@@ -232,6 +261,8 @@ def load_system(path: str | Path) -> Description:
         _output(described.output),
         simulation.error_bar,
         rtol,
+        simulation.max_steps,
+        (*fmus.values(), *modules, *_tables(described, file.folder)),
     )
 
 
@@ -275,13 +306,21 @@ def _system(file: TomlFile, described: SystemTable) -> System:
 
 def _drive(given: InputTable, folder: Path) -> Table | Callable[[float], Any]:
     if given.table is not None:
-        path = folder / given.table
-        return Table.read(
-            path if path.exists() else given.table, given.column, time=given.time, kind=given.kind, beyond=given.beyond
-        )
+        path = _found(given.table, folder)
+        return Table.read(path, given.column, time=given.time, kind=given.kind, beyond=given.beyond)
     if given.function is not None:
         return _with_parameters(import_callable(given.function, folder), given.parameters)
     return Table(given.times or [], given.values or [], kind=given.kind, beyond=given.beyond)
+
+
+def _found(table: str, folder: Path) -> Path:
+    path = folder / table
+    return path if path.exists() else Path(table)
+
+
+def _tables(described: SystemTable, folder: Path) -> list[Path]:
+    """The files that inputs are read from."""
+    return [_found(each.table, folder) for each in described.inputs.values() if each.table is not None]
 
 
 def _refuse_unfed(file: TomlFile, system: System) -> None:
@@ -400,4 +439,4 @@ def _refuse_unknown(names: list[str], known: list[str]) -> None:
 def _output(table: OutputTable) -> Output:
     file = None if table.file is None else Path(table.file)
     record = None if table.record is None else tuple(table.record)
-    return Output(file, table.csv, tuple(table.plot), table.report, table.every, record)
+    return Output(file, table.csv, tuple(table.plot), table.report, table.every, record, table.state_every)

@@ -113,6 +113,13 @@ class Proxy(Subsystem):
             outputs = m.read_vector(data)
             return _good(m.read_answer(data)).value if outputs is None else outputs
 
+    def portable_state(self) -> Any:
+        """The state itself, not where it lies over there."""
+        return self._call("portable_state")
+
+    def set_portable_state(self, state: Any) -> None:
+        self._call("set_portable_state", state)
+
     def __getattr__(self, name: str) -> Any:
         # Capabilities are methods that exist: those of the subsystem over there, found when asked for.
         if name.startswith("_") or name not in self._about()["methods"]:

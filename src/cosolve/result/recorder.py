@@ -88,14 +88,14 @@ class Memory:
     What is the same in many rows (the length of equal steps, say) is kept as one value until somebody looks.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self._widths = layout.columns()
+    def __init__(self, layout: Layout, norms_before: int = 0) -> None:
+        self.layout, self._widths = layout, layout.columns()
         rows = max(16, min(_FIRST_ROWS, _FIRST_NUMBERS // (1 + layout.n_y + layout.n_z)))  # few of wide fields
         self._data, self._rows = self._cut(rows), rows
         self._same: dict[str, list[tuple[int, int, Any]]] = {name: [] for name in self._data}  # first, last + 1, value
         self._count = 0
         self._norms = array("d")
-        self._norms_before = 0  # those of rows that were cleared
+        self._norms_before = norms_before  # those of rows that were cleared, or written by a run that goes on
 
     def _cut(self, rows: int) -> dict[str, npt.NDArray[Any]]:
         """Columns of so many rows, cut from one block: large blocks come in large pages, which are much cheaper."""

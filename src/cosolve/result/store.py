@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -73,11 +74,38 @@ class Stream:
                 f"a run is streamed to an HDF5 file, so '{path}' must end in .h5; "
                 "result.save('....csv') writes CSV after the run"
             )
-        self.path = path.absolute()  # the run may change the working directory
         run = uuid4().hex
-        self._file: h5py.File | None = _create(path, layout, channels, subsystems, meta, run)
-        self._file.swmr_mode = True
-        self._block, self._rows, self._block_rows = Memory(layout), 0, _block_rows(layout)
+        file = _create(path, layout, channels, subsystems, meta, run)
+        file.swmr_mode = True
+        self._begin(path.absolute(), file, run, Memory(layout))
+
+    @classmethod
+    def continued(cls, path: Path, rows: int) -> Stream:
+        """The stream of a run that is resumed after its first so many rows; what came after them is gone.
+
+        They are copied to a new file, which takes the place of the old one when it is whole: a file that was left in
+        the middle of writing can be read, but not written any further.
+        """
+        path = path.absolute()
+        with open_result(path) as old:
+            run, there = str(old.attrs["run"]), int(old["rows"][()])
+            if there < rows:
+                raise OutputFileError(
+                    f"'{path}' holds {there} rows, but its saved state was written after {rows}; was the file cut, or "
+                    "copied while the run went on? Run anew"
+                )
+            norms = int(old["norms_end"][rows - 1]) if rows else 0
+            about = json.loads(old["about"].asstr()[()])
+        columns, made = FileColumns(path, run), cls.__new__(cls)
+        with _writing(path):
+            made._begin(path, _replaced(path, columns, about, rows), run, Memory(_layout(columns), norms))
+        return made
+
+    def _begin(self, path: Path, file: h5py.File, run: str, block: Memory) -> None:
+        self.path, self.run = path, run  # absolute: the run may change the working directory
+        self._file: h5py.File | None = file
+        layout = block.layout
+        self._block, self._rows, self._block_rows = block, 0, _block_rows(layout)
         self._reserve = (1 << 20) + 2 * self._block_rows * _row_bytes(layout)
         self._flushed = 0.0  # so that the first row is flushed at once
         self._columns = FileColumns(self.path, run)
@@ -113,6 +141,15 @@ class Stream:
         """Bring the rows so far to the file."""
         if self._rows:
             self._flush(float(self._block.columns()["t"][-1]))
+
+    def secure(self) -> int:
+        """Bring the rows so far to the disk itself, whatever happens to the machine; how many are there."""
+        self.flush()
+        if self._file is None:
+            return 0
+        with _writing(self.path):
+            os.fsync(self._file.id.get_vfd_handle())
+        return int(self._file["rows"][()])
 
     def columns(self) -> Columns:
         """What is on disk, read when it is asked for."""
@@ -180,8 +217,8 @@ def load(path: str | Path) -> Result:
         columns = FileColumns(path, str(file.attrs["run"]))
         channels = {name: _channel(entry) for name, entry in about["channels"].items()}
         subsystems, has_bar = tuple(about["subsystems"]), ERROR_BAR in file
-    if outcome:
-        ending = json.loads(outcome)
+    ending = _ending(outcome)
+    if ending is not None:
         stats, error = Stats(**ending["stats"]), ending["error"]
     else:
         stats = _recovered_stats(columns, subsystems)
@@ -277,6 +314,42 @@ def _write_outcome(file: h5py.File, stats: Stats, error: str | None) -> None:
     file["outcome"][:] = np.frombuffer(text, np.uint8)
 
 
+def _ending(outcome: bytes) -> dict[str, Any] | None:
+    """How a run ended; None where it did not, or was killed while it wrote that."""
+    try:
+        read: dict[str, Any] = json.loads(outcome)
+    except ValueError:
+        return None
+    return read
+
+
+def _replaced(path: Path, columns: FileColumns, about: Mapping[str, Any], rows: int) -> h5py.File:
+    """A new file with the first rows of a result in the place of the old one, open for more.
+
+    It can be read at any moment from when it has its name, because it is in the mode for that already.
+    """
+    draft = path.with_name(path.name + ".part")
+    channels = {name: _channel(entry) for name, entry in about["channels"].items()}
+    file = _create(draft, _layout(columns), channels, tuple(about["subsystems"]), about["meta"], columns.run)
+    try:
+        for block in _blocks(columns, rows):
+            _extend(file, block)
+        file.swmr_mode = True
+        os.fsync(file.id.get_vfd_handle())
+        if os.name != "nt":
+            os.replace(draft, path)
+            return file
+        file.close()
+        os.replace(draft, path)
+        file = h5py.File(path, "r+", libver="latest")
+        file.swmr_mode = True
+    except BaseException:
+        file.close()
+        draft.unlink(missing_ok=True)
+        raise
+    return file
+
+
 def _row_bytes(layout: Layout) -> int:
     return sum(np.dtype(dtype).itemsize * (1 if width is None else width) for width, dtype in layout.columns().values())
 
@@ -320,12 +393,13 @@ def _save_csv(result: Result, path: Path) -> None:
             writer.writerows(values.tolist())  # Python floats: the shortest text that reads back exactly
 
 
-def _blocks(columns: Columns) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """All columns in blocks of rows that fit in memory."""
+def _blocks(columns: Columns, most: int | None = None) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """All columns, or their first so many rows, in blocks of rows that fit in memory."""
     total = columns.rows if isinstance(columns, FileColumns) else len(columns["t"])
+    total = total if most is None else min(total, most)
     rows, norms = _block_rows(_layout(columns)), 0
     for start in range(0, total, rows):
-        part = slice(start, start + rows)
+        part = slice(start, min(start + rows, total))
         if isinstance(columns, FileColumns):
             block = {name: columns.read(name, part) for name in columns if name != NORMS}
         else:

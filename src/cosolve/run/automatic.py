@@ -14,7 +14,7 @@ from cosolve.errors import AccuracyWarning, SetupError, SimulationError, warn
 from cosolve.interface import System
 from cosolve.method.named import MethodLike
 from cosolve.result import ErrorBar, Result
-from cosolve.run.books import Judge
+from cosolve.run.books import Foregone, Judge
 from cosolve.run.choose import USUAL, Chooser, tolerance
 from cosolve.run.error_bar import error_bar
 from cosolve.run.pilots import crossings
@@ -53,7 +53,7 @@ class _Chosen:
         """Run until the tolerance is met, or nobody can say; another method where the chosen one fails."""
         chooser, failure = self._chooser, None
         if chooser.choice.pilot is None or chooser.step is not None:
-            return self._run(chooser.choice, _Given(chooser.choice.doubt), self._options["max_steps"])
+            return self._run(chooser.choice, Foregone(chooser.choice.doubt), self._options["max_steps"])
         while True:
             try:
                 return self._agreed(chooser.choice)
@@ -111,19 +111,6 @@ class Compared(Witness):
 
     def doubt(self) -> str:
         return "" if self.moved <= self.allowed else sentences.doubt(self.moved, self.allowed, self.last)
-
-
-class _Given:
-    """What is known before the run."""
-
-    def __init__(self, doubt: str) -> None:
-        self._doubt = doubt
-
-    def see(self, t: Vector, y: Matrix) -> None:
-        """Nothing of it changes that."""
-
-    def doubt(self) -> str:
-        return self._doubt
 
 
 def _enough(pilot: Trial, step: Adaptive) -> int:

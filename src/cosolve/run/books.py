@@ -5,7 +5,7 @@ All engines hand over their macro steps as chunks, and every chunk is booked in 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,11 +31,31 @@ class Judge(Protocol):
         """Why the result may not be what was asked for; empty where nothing speaks against it."""
 
 
+class Foregone:
+    """A judge who knows before the run what there is to say."""
+
+    def __init__(self, doubt: str) -> None:
+        self._doubt = doubt
+
+    def see(self, t: Vector, y: Matrix) -> None:
+        """Nothing of it changes that."""
+
+    def doubt(self) -> str:
+        return self._doubt
+
+
 class Books:
-    """What one run writes down, from where `core` stands now."""
+    """What one run writes down, from where `core` stands now; `saved` are the books of the run that it continues."""
 
     def __init__(
-        self, core: Core, recorder: Recorder, selection: Selection, every: int, stats: Stats, judge: Judge | None
+        self,
+        core: Core,
+        recorder: Recorder,
+        selection: Selection,
+        every: int,
+        stats: Stats,
+        judge: Judge | None = None,
+        saved: dict[str, Any] | None = None,
     ) -> None:
         self._core, self._recorder, self._selection, self.stats = core, recorder, selection, stats
         self._monitor, self._still = GrowthMonitor(core), Stillness(core)
@@ -44,7 +64,27 @@ class Books:
         self._judge = judge
         if judge is not None:
             judge.see(np.array([core.t]), core.y[np.newaxis])
-        recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
+        if saved is None:
+            recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
+        else:
+            self.memory = saved
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is carried from chunk to chunk, for a run that is to go on in another process."""
+        return {
+            "growth": self._monitor.memory,
+            "still": self._still.memory,
+            "thinning": None if self._thinning is None else self._thinning.memory,
+            "residual": self._residual,
+        }
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self._monitor.memory, self._still.memory = saved["growth"], saved["still"]
+        if self._thinning is not None:
+            self._thinning.memory = saved["thinning"]
+        self._residual = saved["residual"]
 
     @property
     def due(self) -> int:

@@ -22,8 +22,10 @@ import numpy as np
 from cosolve.basics.plain_file import refuse_no_file
 from cosolve.basics.wording import shown
 from cosolve.errors import OutputFileError, SetupError
+from cosolve.version import VERSION
 
-_FORMAT = "cosolve state 1"
+#: The number rises when what states hold changes; what is promised about it: docs/result-files.md.
+_FORMAT, _NUMBER = "cosolve state", 1
 
 #: Classes whose instances may stand in a file (memories of correctors, methods and subsystems): their names there,
 #: which stay whatever is moved, and where they live now.
@@ -58,7 +60,8 @@ def to_bytes(tree: dict[str, Any]) -> bytes:
     """
     writer = _Writer()
     plain = {key: writer.plain(value, key) for key, value in tree.items()}
-    text = json.dumps({"format": _FORMAT, "digest": _digest(plain, writer.attached), "tree": plain})
+    head = {"format": f"{_FORMAT} {_NUMBER}", "cosolve": VERSION, "digest": _digest(plain, writer.attached)}
+    text = json.dumps(head | {"tree": plain})
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as file:
         for name, data in {"state.json": text.encode(), **writer.attached}.items():
@@ -67,11 +70,14 @@ def to_bytes(tree: dict[str, Any]) -> bytes:
 
 
 def write_tree(path: Path, tree: dict[str, Any]) -> None:
-    """`to_bytes` in a file, which appears as a whole or not at all."""
+    """`to_bytes` in a file, which appears as a whole or not at all, whatever ends the program or the machine."""
     data = to_bytes(tree)
     draft = path.with_name(path.name + ".part")
     try:
-        draft.write_bytes(data)
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
         raise OutputFileError(f"the state cannot be written to '{path}': {error.strerror or error}") from None
@@ -94,8 +100,7 @@ def from_bytes(data: bytes, path: str = "the data") -> dict[str, Any]:
         with ZipFile(BytesIO(data)) as file:
             whole = json.loads(file.read("state.json"))
             attached = {name: file.read(name) for name in file.namelist() if name != "state.json"}
-        if whole["format"] != _FORMAT:
-            raise SetupError(f"'{path}' is a '{shown(whole['format'])}' file, this cosolve reads {_FORMAT!r}")
+        _refuse_other_format(whole, path)
         if whole.get("digest", (digest := _digest(whole["tree"], attached))) != digest:  # older files have none
             raise SetupError(f"'{path}' is a saved state that was changed after it was written; save the run again")
         return {key: _value(part, attached) for key, part in whole["tree"].items()}
@@ -104,8 +109,22 @@ def from_bytes(data: bytes, path: str = "the data") -> dict[str, Any]:
     except Exception as error:  # zipfile, zlib, json and numpy meet damaged bytes with many kinds of error
         raise SetupError(
             f"'{path}' is no saved state, or a damaged one ({type(error).__name__}: {shown(error)}); states are "
-            "written by Stepper.save_file"
+            "written by Stepper.save_file, and by simulate with save_state or state_every"
         ) from None
+
+
+def _refuse_other_format(whole: Mapping[str, Any], path: str) -> None:
+    """Raise when a state was written by a version that this one does not know, or no longer reads."""
+    kind, _, number = str(whole["format"]).rpartition(" ")
+    if kind != _FORMAT or not (number.isascii() and number.isdigit()):
+        raise SetupError(f"'{path}' is a '{shown(whole['format'])}' file, not a '{_FORMAT}' file")
+    if int(number) != _NUMBER:
+        age = "a newer" if int(number) > _NUMBER else "an older"
+        raise SetupError(
+            f"'{path}' is a saved state of format {shown(number)}, written by {age} cosolve "
+            f"({shown(whole.get('cosolve', 'unknown'))}); cosolve {VERSION} reads format {_NUMBER}: go on with that "
+            "version, or run anew"
+        )
 
 
 def _digest(plain: Any, attached: Mapping[str, bytes]) -> str:

@@ -336,7 +336,12 @@ class Core:
                 f"the run cannot be saved: '{name}' ({type(subsystem).__name__}) has no save and restore; define them "
                 "there, or start the run anew"
             )
-        return "saved", self.crew.save_one(i)
+        if not portable:
+            return "saved", self.crew.save_one(i)
+        try:
+            return "plain", subsystem.portable_state()
+        except Exception as error:
+            raise SetupError(f"the state of '{name}' cannot be written to a file: {error}") from error
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
@@ -347,10 +352,12 @@ class Core:
             if kind == "saved":
                 self.crew.restore_one(i, {i: state})
                 continue
+            subsystem = self.plan.subsystems[i]
             try:
-                self.plan.subsystems[i].deserialise(state)
+                (subsystem.set_portable_state if kind == "plain" else subsystem.deserialise)(state)
             except Exception as error:
-                raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
+                call = "restore" if kind == "plain" else "deserialise"
+                raise SetupError(f"'{name}' failed in {call}: {error} ({type(error).__name__})") from error
         changes, H = self.plan.changes, self.windows.first_step
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)

@@ -19,15 +19,17 @@ _WIDE = 4096  # numbers in a row from which on steps are handed over one by one,
 class Engines:
     """All engines of one run, in the state that the run is in.
 
-    With `compiled` None a fast engine is taken where that is possible and repays its loading, True insists on it.
+    With `compiled` None a fast engine is taken where that is possible and repays its loading, True insists on it. A run
+    that is `resumed` goes on in the fast engine that it was in, however few steps are left.
     `loaded` is what loading took so far, `spent` the time inside fast engines, in seconds.
     """
 
-    def __init__(self, core: Core, compiled: bool | None) -> None:
+    def __init__(self, core: Core, compiled: bool | None, resumed: bool = False) -> None:
         self._insists, self._begun, self.loaded, self.spent = compiled is True, False, 0.0, 0.0
         self._readable = StepByStep(core)
         fast: FastEngine | None = None if compiled is False else Chunks(core)
-        self.fast = fast if fast is not None and (self._is_needed(fast) or fast.worth_it) else None
+        wanted = fast is not None and (self._is_needed(fast) or fast.worth_it or (resumed and fast.reason is None))
+        self.fast = fast if wanted else None
 
     def _is_needed(self, fast: FastEngine) -> bool:
         """Whether the run insists on it; raises where that is in vain."""

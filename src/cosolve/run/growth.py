@@ -19,7 +19,7 @@ detail only when a value has tripled since the last time it did.
 from __future__ import annotations
 
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ _AGAIN = 3.0  # a value that passed is looked at again when it is so many times 
 _MOST_TRIALS = 3
 _ABSURD = 1e6  # times the scale of the run
 _DIVISORS = (2, 4, 8)
+_REMEMBERED = ("_passed", "_unseen", "_steps", "due", "_alert", "_scale", "_lowest", "_spacing", "_level", "_trials")
 
 
 class Growth(NamedTuple):
@@ -79,6 +80,22 @@ class GrowthMonitor:
         self._level: Vector = self._alert  # largest values of the newest steps
         self._trials = 0
         self._off = not core.plan.n_z
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What was seen so far, in plain values and few arrays."""
+        held = {name: getattr(self, name) for name in _REMEMBERED}
+        held["noted"] = np.concatenate(self._noted) if self._noted else None
+        held["marks"] = [mark[0] for mark in self._marks], np.array([mark[1] for mark in self._marks])
+        return held | {"found": None if self.found is None else tuple(self.found)}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        for name in _REMEMBERED:
+            setattr(self, name, saved[name])
+        self._noted = [] if saved["noted"] is None else [saved["noted"]]
+        self._marks = list(zip(*saved["marks"], strict=True))
+        self.found = None if saved["found"] is None else Growth(*saved["found"])
 
     def note(self, z: Matrix, compiled: bool = False, last: bool = False) -> bool:
         """Coupling variables after some more steps; True when it is time to look.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,15 @@ class Opening:
     def graded(self) -> bool:
         """True when there are pieces at all."""
         return self._grading.halvings > 0
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Into which pieces macro steps without a past are divided now, and the note."""
+        return {"halvings": self._grading.halvings, "twice": self._grading.twice, "note": self.note}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self._grading, self.note = Grading(saved["halvings"], saved["twice"]), saved["note"]
 
     def plan(self) -> None:
         """A run begins: into which pieces its first macro steps are divided."""

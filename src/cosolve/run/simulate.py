@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +10,7 @@ from typing import Any, Literal
 from cosolve.basics import checks
 from cosolve.basics.checks import whole
 from cosolve.engine.readable.loops import first_loop
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
+from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
@@ -28,9 +27,12 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
-from cosolve.run.books import Books, Judge, note_totals
+from cosolve.run.books import Books, Foregone, Judge, note_totals
 from cosolve.run.engines import Engines
+from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
+from cosolve.run.snapshot import description
 from cosolve.run.startup import Startup
+from cosolve.run.step_limit import steps_left
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem.signatures import keywords_only
 
@@ -62,6 +64,7 @@ def simulate(
     max_steps: int | None = None,
     error_bar: bool | Literal["sure"] = False,
     costs: Mapping[str, float] | None = None,
+    state_every: int | str | Keep | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -85,6 +88,11 @@ def simulate(
     `resume` continues from a state that a `Stepper` or a run with `save_state` (a file written at the end) has left:
     `t_start` is then where that state stands. On the same grid of steps (same `t_end` and `step`) the bits are those of
     an uninterrupted run.
+
+    `state_every` lets a long run, with `save="run.h5"`, survive whatever ends it: after so many macro steps, or so much
+    time on the wall clock (`"30 s"`, `"5 min"`, `"1 h"`), its state is written beside the result, to `run.h5.state`.
+    `cs.resume("run.h5", system)` goes on from there, and the result is in the end what it would have been. What cannot
+    be saved is refused before the first step.
 
     `stop_at_events` ends a macro step at an event of a subsystem (a bounce, a switch, a sample; capability "events"),
     so that all others see it at once; the run then goes on to the next point of the grid. Who has crossed the step
@@ -130,6 +138,7 @@ def simulate(
         "stop_at_events": stop_at_events,
         "max_steps": max_steps,
         "error_bar": error_bar,
+        "state_every": state_every,
     }
     if rtol is None and costs is None and method is not None and method != "auto":
         return run_given(system, as_method(method), step, **options)
@@ -158,6 +167,7 @@ def run_given(
     stop_at_events: bool = False,
     max_steps: int | None = None,
     error_bar: bool | Literal["sure"] = False,
+    state_every: int | str | Keep | None = None,
     choice: str | None = None,
     judge: Judge | None = None,
 ) -> Result:
@@ -177,22 +187,40 @@ def run_given(
         from cosolve.result.store import refuse_unwritable
 
         refuse_unwritable(Path(save_state))
+    keep = state_every if state_every is None or isinstance(state_every, Keep) else Keep(state_every)
+    if keep is not None and save is None:
+        raise SetupError("state_every: states lie beside the result file, so give its name as well, save='run.h5'")
     core = Core(plan, method, startup, make_windows(method, step, t_first, t_end, plan), workers, stop_at_events)
     meta = about_run(system, method, step, t_start, t_end, startup)
     if choice is not None:
         meta["choice"] = choice
-    timing = make_pace(pace)
-    if timing is not None and compiled:
-        raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
-    selection = Selection(plan, record)
-    recorder = make_recorder(selection, plan.names, save, meta)
-    run = _Run(core, recorder, selection, every, max_steps, progress, compiled if timing is None else False, timing)
+    timing = _timing(pace, compiled)
+    selection, keeper = Selection(plan, record), None
+    if keep is not None and save is not None:
+        settings = {"t_start": t_first, "t_end": t_end, "step": repr(step), "startup": repr(startup), "every": every}
+        settings |= {"record": None if record is None else list(record), "max_steps": max_steps, "workers": workers}
+        settings |= {"compiled": compiled, "stop_at_events": stop_at_events, "method": repr(method)}
+        settings |= {"error_bar": error_bar}
+        keeper = Keeper(Path(save), keep, settings)
+    try:
+        recorder = make_recorder(selection, plan.names, save, meta)
+    except BaseException:
+        if keeper is not None:
+            keeper.release()
+        raise
+    if save is not None:
+        state_path(Path(save)).unlink(missing_ok=True)  # of a run whose result is gone now
+    run = _Run(core, recorder, selection, every, max_steps, progress, compiled, timing, keeper)
     run.judge = judge
     result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
-    if error_bar:
+    return _with_error_bar(result, system, error_bar, save)
+
+
+def _with_error_bar(result: Result, system: System, wanted: bool | Literal["sure"], save: str | Path | None) -> Result:
+    if wanted:
         from cosolve.run.error_bar import error_bar as estimated
 
-        keep_error_bar(result, estimated(system, result, sure=error_bar == "sure"), save)
+        keep_error_bar(result, estimated(system, result, sure=wanted == "sure"), save)
     return result
 
 
@@ -205,8 +233,60 @@ def keep_error_bar(result: Result, bar: ErrorBar, save: str | Path | None) -> No
         add_error_bar(Path(save), bar)
 
 
+def continue_run(
+    system: System,
+    path: Path,
+    kept: KeptRun,
+    keep: Keep,
+    *,
+    method: MethodLike,
+    step: float | Adaptive | None,
+    startup: Startup | None,
+    workers: int,
+    max_steps: int | None,
+    progress: Callable[[float], None] | None = None,
+    compiled: bool | None = None,
+    pace: float | Pace | None = None,
+) -> Result:
+    """Go on with a run from the state that it left beside its result file."""
+    from cosolve.result.store import Stream, load
+
+    given = kept.run["settings"]
+    method = as_method(method)
+    plan = checked_plan("resume", system, method, workers)
+    windows = make_windows(method, step, given["t_start"], given["t_end"], plan)
+    if windows.settings != kept.snapshot.grid:
+        raise SetupError(f"the run was made with step {given['step']}, here: {step!r}; use the same")
+    core = Core(plan, method, startup, windows, workers, given["stop_at_events"])
+    kept.snapshot.refuse_other(description(plan, method, core.startup))
+    timing = _timing(pace, compiled)
+    selection = Selection(plan, given["record"])
+    keeper = Keeper(path, keep, given | {"max_steps": max_steps, "workers": workers, "compiled": compiled})
+    keeper.go_on_from(kept.run["stats"]["steps"])
+    try:
+        recorder = Stream.continued(path, kept.run["rows"])
+    except BaseException:
+        keeper.release()
+        raise
+    meta = load(path).meta
+    run = _Run(core, recorder, selection, given["every"], max_steps, progress, compiled, timing, keeper, kept)
+    if "choice" in meta:
+        run.judge = Foregone(
+            "a resumed run is not compared with its pilot: whether it meets its tolerance is not known"
+        )
+    result = run.result(given["t_start"], kept.snapshot, meta, None)
+    return _with_error_bar(result, system, given["error_bar"], path)
+
+
+def _timing(pace: float | Pace | None, compiled: bool | None) -> Pace | None:
+    timing = make_pace(pace)
+    if timing is not None and compiled:
+        raise SetupError("compiled=True: a paced run waits after every macro step, in the readable engine")
+    return timing
+
+
 class _Run:
-    """One run of one system."""
+    """One run of one system; `kept` is what it goes on from when it is resumed."""
 
     def __init__(
         self,
@@ -218,23 +298,28 @@ class _Run:
         progress: Callable[[float], None] | None,
         compiled: bool | None,
         pace: Pace | None,
+        keeper: Keeper | None = None,
+        kept: KeptRun | None = None,
     ) -> None:
         self.core, self.recorder, self.selection, self.every = core, recorder, selection, every
-        self.max_steps, self.progress, self.compiled, self.pace = max_steps, progress, compiled, pace
+        self.max_steps, self.progress, self.pace = max_steps, progress, pace
+        self.compiled = compiled if pace is None else False
+        self.keeper, self.kept = keeper, kept
         self.stats = Stats()
         self.books: Books | None = None  # as soon as there is something to write down
         self.judge: Judge | None = None
+        self._began = perf_counter()
+        self._before = 0.0, 0.0, 0.0  # seconds, those of compiled code, and those of loading it, before it was resumed
 
     def result(self, t_first: float, saved: Snapshot | None, meta: dict[str, Any], save_state: Path | None) -> Result:
         """Run to the end; on failure attach what there is to the error."""
-        began = perf_counter()
         core = self.core
         failure: SimulationError | None = None
         stopped: BaseException | None = None
         ending: str | None = None
         try:
             self._start(t_first, saved)
-            self.books = books = Books(core, self.recorder, self.selection, self.every, self.stats, self.judge)
+            books = self._opened_books()
             self._cross_all(books)
             books.end()
             self._save_state(save_state)
@@ -252,9 +337,13 @@ class _Run:
             raise
         finally:
             core.crew.close()
-            self._note_totals(perf_counter() - began)
+            self._note_totals()
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
+            if self.keeper is not None:
+                if ending is None:
+                    self.keeper.remove()
+                self.keeper.release()
             result = Result(
                 *(self.recorder.columns, self.selection.channels, core.plan.names),
                 stats=self.stats,
@@ -269,6 +358,25 @@ class _Run:
             raise failure
         return result
 
+    def _opened_books(self) -> Books:
+        """New ones, or those of the run that is resumed."""
+        core, kept = self.core, self.kept
+        if kept is None:
+            self._warn_of_loop()
+            self.books = Books(core, self.recorder, self.selection, self.every, self.stats, self.judge)
+            return self.books
+        held = kept.run
+
+        def take_over() -> None:
+            self.stats = Stats(**held["stats"])
+            self.books = Books(core, self.recorder, self.selection, self.every, self.stats, self.judge, held["books"])
+            core.crew.memory, core.rejected, core.opening.memory = held["crew"], held["rejected"], held["opening"]
+
+        kept.restored(take_over)
+        assert self.books is not None
+        self._before = held["wall"], self.stats.compiled_seconds, self.stats.loading_seconds
+        return self.books
+
     def _start(self, t: float, saved: Snapshot | None) -> None:
         """Everything where the run begins: in its initial state, or in a saved one."""
         core = self.core
@@ -279,7 +387,6 @@ class _Run:
             raise SimulationError(f"{end.sentence(t)}, before anything has run", time=t, subsystem=name) from end
         if saved is not None:
             core.restore(saved)
-        self._warn_of_loop()
 
     def _warn_of_loop(self) -> None:
         """Explicit methods do not solve algebraic loops, unless outputs are evaluated again after the exchange."""
@@ -297,15 +404,24 @@ class _Run:
 
     def _cross_all(self, books: Books) -> None:
         """Macro steps to the end, whoever takes them."""
-        core, pace, progress, engines = self.core, self.pace, self.progress, Engines(self.core, self.compiled)
+        core, pace, progress, keeper = self.core, self.pace, self.progress, self.keeper
+        engines = Engines(core, self.compiled, self.kept is not None and self.kept.run["fast"])
         if engines.fast is not None:
             books.reserve()
+        if keeper is not None and self.kept is None:
+            self._keep_state(keeper, books, engines)
         if pace is not None:
             pace.begin(core.t)
-        t_start, span, shown = core.t, core.windows.t_end - core.t, perf_counter()
+        t_start, shown = core.t if self.kept is None else core.t_start, perf_counter()
+        span = core.windows.t_end - t_start
         try:
             while not core.done:
-                books.add(engines.take(books.due if pace is None else 1, books.room, self._left()))
+                left: float = steps_left(self.max_steps, self.stats.steps, core.t, core.windows.t_end)
+                if keeper is not None:
+                    left = min(left, keeper.left(self.stats.steps))
+                books.add(engines.take(books.due if pace is None else 1, books.room, int(left)))
+                if keeper is not None and keeper.is_due(self.stats.steps) and not core.done:
+                    self._keep_state(keeper, books, engines)
                 if pace is not None:
                     pace.reach(core.t)
                 if progress is not None and (core.done or perf_counter() - shown > _PROGRESS_EVERY):
@@ -314,20 +430,19 @@ class _Run:
         except EndOfSimulation as end:  # in the middle of a step: the last point is that before it
             core.ended, core.inside_step = end, True
         finally:
-            self.stats.compiled_seconds, self.stats.loading_seconds = engines.spent, engines.loaded
+            self._note_seconds(engines)
 
-    def _left(self) -> int:
-        """How many steps the run may still take; raises when there are none."""
-        core, most = self.core, self.max_steps
-        if most is None:
-            return sys.maxsize
-        if self.stats.steps >= most:
-            raise StepSizeError(
-                f"the run has taken its max_steps = {most} macro steps and stands at t = {core.t:.9g} of "
-                f"{core.windows.t_end:.9g}; allow more, take longer steps or a looser rtol, or another method",
-                time=core.t,
-            )
-        return most - self.stats.steps
+    def _keep_state(self, keeper: Keeper, books: Books, engines: Engines) -> None:
+        """Write the state now, after the rows up to it are on the disk."""
+        from cosolve.result.store import Stream
+
+        stream = self.recorder
+        assert isinstance(stream, Stream)
+        rows = stream.secure()
+        self._note_totals()
+        self._note_seconds(engines)
+        held = {"run": stream.run, "rows": rows, "books": books.memory, "fast": engines.fast is not None}
+        keeper.write(self.core, held | {"wall": self.stats.wall_seconds}, self.stats)
 
     def _save_state(self, path: Path | None) -> None:
         core = self.core
@@ -338,8 +453,13 @@ class _Run:
         elif path is not None:
             core.save(portable=True).write(path)
 
-    def _note_totals(self, wall: float) -> None:
-        self.stats.wall_seconds, self.stats.rejected = wall, self.core.rejected
+    def _note_seconds(self, engines: Engines) -> None:
+        self.stats.compiled_seconds = self._before[1] + engines.spent
+        self.stats.loading_seconds = self._before[2] + engines.loaded
+
+    def _note_totals(self) -> None:
+        self.stats.wall_seconds = self._before[0] + perf_counter() - self._began
+        self.stats.rejected = self.core.rejected
         if self.pace is not None:
             self.pace.note(self.stats)
         note_totals(self.stats, self.core)

@@ -66,7 +66,8 @@ class Snapshot:
                     f"{len(here)}; save the run again"
                 )
 
-    def _tree(self) -> dict[str, Any]:
+    def tree(self) -> dict[str, Any]:
+        """What stands in a file; `from_tree` is the inverse."""
         tree = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "states"}
         states = {f"the state of '{name}'": state for name, state in self.states.items()}
         tree["the memory of the method"] = tree.pop("memory")
@@ -74,27 +75,33 @@ class Snapshot:
 
     def write(self, path: Path) -> None:
         """Write to a file; a refusal names the subsystem whose state cannot be written."""
-        write_tree(path, self._tree())
+        write_tree(path, self.tree())
 
     def to_bytes(self) -> bytes:
         """The content of that file."""
-        return to_bytes(self._tree())
+        return to_bytes(self.tree())
 
     @staticmethod
     def read(path: Path) -> Snapshot:
         """Read what `write` wrote."""
-        return _from_tree(read_tree(path), f"'{path}'")
+        tree = read_tree(path)
+        tree.pop(THE_RUN, None)
+        return from_tree(tree, f"'{path}'")
 
     @staticmethod
     def from_bytes(data: bytes) -> Snapshot:
         """The inverse of `to_bytes`."""
-        return _from_tree(from_bytes(data), "the data")
+        return from_tree(from_bytes(data), "the data")
 
 
 _SAID = ("coupling variables", "method", "startup")
 
+#: Beside a saved state in the same file: what a run that keeps it has written down so far (`keeping.py`).
+THE_RUN = "the run"
 
-def _from_tree(tree: dict[str, Any], where: str) -> Snapshot:
+
+def from_tree(tree: dict[str, Any], where: str) -> Snapshot:
+    """The state in what was read from a file; `where` is for messages."""
     try:
         said = tree["description"]
         if not isinstance(said["subsystems"], dict) or not all(isinstance(said[key], str) for key in _SAID):

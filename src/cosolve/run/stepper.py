@@ -26,6 +26,7 @@ from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import Recording, about_run
 from cosolve.run.snapshot import Snapshot
 from cosolve.run.startup import Startup
+from cosolve.run.step_limit import steps_left
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.stepsize.sequence import make_windows
 
@@ -42,7 +43,8 @@ class Stepper:
 
     `record=True` (or the names of some quantities) keeps the macro points for `result()`, which is then like that of
     `simulate`; `save` streams them to an HDF5 file, which is complete after `close`. `pace` lets macro points be
-    reached in real time, as in `simulate`.
+    reached in real time, as in `simulate`. `max_steps` is how many macro steps may be crossed in all (`steps` counts
+    them); one more raises a `StepSizeError`, and the run stays where it is.
 
     >>> import cosolve as cs
     >>> tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
@@ -76,7 +78,10 @@ class Stepper:
         save: str | Path | None = None,
         pace: float | Pace | None = None,
         stop_at_events: bool = False,
+        max_steps: int | None = None,
     ) -> None:
+        if max_steps is not None:
+            whole("Stepper", "max_steps", max_steps)
         method = as_method(method)
         plan = checked_plan("Stepper", system, method, workers)
         self._system, self._run = system, _newest[system]
@@ -92,7 +97,7 @@ class Stepper:
         self._stopped = ""
         self._changed = False  # constants were set since the last step
         self._now: tuple[Vector, Vector] | None = None  # outputs and coupling variables that have followed them
-        self.steps = 0
+        self.steps, self._max_steps = 0, max_steps
         try:
             self._core.start(t_start)
         except BaseException:
@@ -183,6 +188,7 @@ class Stepper:
         if self._stopped:
             raise SetupError(f"the run has stopped ({self._stopped}); restore a saved state to go on from there")
         self._refuse_taken()
+        steps_left(self._max_steps, self.steps, self.t, self._core.windows.t_end)
         if self._recording is not None:
             self._recording.begin()
         try:

@@ -7,6 +7,8 @@ its outputs have moved for the first time, so that a healthy run pays nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 from cosolve.basics.arrays import Matrix
 from cosolve.run.core import Core
 
@@ -22,6 +24,16 @@ class Stillness:
             i for i in range(self.plan.n_subsystems) if self.plan.output_ports[i].length and len(self.plan.reads(i))
         ]
         self._pushed: set[int] = set()  # those whose inputs have moved
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Where everybody stood at the start, and who has moved since."""
+        return {"y": self._y, "z": self._z, "waiting": list(self.waiting), "pushed": sorted(self._pushed)}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self._y, self._z = saved["y"], saved["z"]
+        self.waiting, self._pushed = saved["waiting"], set(saved["pushed"])
 
     def look(self, y: Matrix, z: Matrix) -> None:
         """Outputs and coupling variables at the next macro points, row by row."""

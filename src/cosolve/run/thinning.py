@@ -35,6 +35,16 @@ class Thinning:
         self._carried: dict[str, Any] = {}  # what rows took that were left out
         self._left: tuple[dict[str, Any], Counts | None] | None = None  # the newest rows, where the last was left out
 
+    @property
+    def memory(self) -> dict[str, Any]:
+        """How many rows came, and what of those that were left out is still wanted."""
+        left = None if self._left is None else _picked(*self._left, slice(-1, None))
+        return {"seen": self._seen, "carried": dict(self._carried), "left": left}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self._seen, self._carried, self._left = saved["seen"], saved["carried"], saved["left"]
+
     def extend(self, block: dict[str, Any], counts: Counts | None) -> None:
         """Some more rows, as a recorder takes them."""
         length, first = len(block["t"]), (-1 - self._seen) % self._every

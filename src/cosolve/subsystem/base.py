@@ -90,6 +90,14 @@ class Subsystem:
         """What would give it a capability that it lacks, as half a sentence to whoever owns it."""
         return f"define {' and '.join(CAPABILITIES[capability][0])} there"
 
+    def portable_state(self) -> Any:
+        """What `save` returns, for a file: whoever keeps states elsewhere than in plain values fetches them here."""
+        return self.save()
+
+    def set_portable_state(self, state: Any) -> None:
+        """Go to a state that `portable_state` gave, perhaps in another process."""
+        self.restore(state)
+
     # -- capabilities: a subclass defines those it has ------------------------------------------------
 
     save: Callable[[], Any]

@@ -132,6 +132,14 @@ class FreeRunning(Subsystem):
             self._steps.accept(self._t, self._ports.pack(outputs))
         return self._steps.at(t1, u.degree if self.degree is None else self.degree)
 
+    def portable_state(self) -> Any:
+        return self.subsystem.portable_state(), self._steps.copy(), self._t
+
+    def set_portable_state(self, state: Any) -> None:
+        inner, steps, self._t = state
+        self.subsystem.set_portable_state(inner)
+        self._steps = steps.copy()
+
     def _save(self) -> Any:
         return self.subsystem.save(), self._steps.copy(), self._t
 

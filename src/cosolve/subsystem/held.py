@@ -108,6 +108,13 @@ class HeldInputs(Subsystem):
         J[:, self._columns] = 0.0
         return J
 
+    def portable_state(self) -> Any:
+        return self.inner.portable_state(), self._now
+
+    def set_portable_state(self, state: Any) -> None:
+        inner, self._now = state
+        self.inner.set_portable_state(inner)
+
     def _save(self) -> Any:
         return self.inner.save(), self._now
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,8 +23,9 @@ from cosolve.result import Result
 from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.sweeps.dataset import make_dataset
-from cosolve.sweeps.grid import as_list, make_variants, refuse_unfit_function
-from cosolve.sweeps.job import REDUCTIONS, Item, Items, Job, Store
+from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
+from cosolve.sweeps.job import REDUCTIONS, Item, Items, Job, Sink, Store
+from cosolve.sweeps.journal import Journal
 from cosolve.sweeps.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
 from cosolve.sweeps.single_runs import compiled_flags, in_words
 
@@ -52,6 +54,7 @@ def sweep(
     client: Any = None,
     progress: Callable[[float], None] | bool | None = None,
     compiled: bool | None = None,
+    save: str | Path | None = None,
 ) -> xr.Dataset:
     """Run `build(**values)` for every variant of the parameters, under every method and step size.
 
@@ -68,6 +71,10 @@ def sweep(
     matrices of all variants at once, `{"name": {"A": [[0, 1], [-c, -d]]}}` with arrays `c` and `d`, where building
     thousands of systems would take longer than running them. `client` is a Dask client to run on
     (`cosolve[cluster]`). `found.attrs["how"]` tells what was done and why; the numbers do not depend on it.
+
+    `save` names a file that takes every case as soon as it is finished. The same sweep called again with the same file,
+    after a kill or a Ctrl-C, runs only the cases that are missing, and none after the last; failed ones count as
+    finished. A file of another sweep (other parameters, methods, steps, `build` or `reduce`) is refused.
 
     >>> import cosolve as cs
     >>> def tanks(k, level):
@@ -120,14 +127,20 @@ def sweep(
     for v, message in failures.items():
         for m, s in pairs:
             store.fail((v, m, s), message)
+    left = items[len(failures) :]
     with _progress(progress, len(variants) * len(pairs)) as tick:
         tick(len(failures) * len(pairs))
-        how, seconds = _run(job, items[len(failures) :], first, workers, executor, client, store, tick)
+        if save is None:
+            how, seconds = _run(job, left, first, first, workers, executor, client, store, tick)
+        else:
+            how, seconds = _run_missing(Path(save), variants, job, left, first, workers, executor, client, store, tick)
     seconds["whole"] = perf_counter() - began
     return make_dataset(variants, job, labels, several, quantities, units, store, how, seconds)
 
 
-def _run(
+def _run_missing(
+    path: Path,
+    variants: Variants,
     job: Job,
     items: Items,
     first: System,
@@ -137,7 +150,46 @@ def _run(
     store: Store,
     tick: Callable[[int], None],
 ) -> tuple[str, dict[str, float]]:
-    """Run everything; how, and seconds by what they went into."""
+    """Run what is not in the file yet; how, and seconds."""
+    journal = Journal(path, job, variants, store)
+
+    def committed(count: int) -> None:
+        journal.commit()
+        tick(count)
+
+    try:
+        missing = ~journal.done[items.numbers].reshape(len(items), -1)
+        had = int(missing.size - missing.sum())
+        tick(had)
+        told = [f"{had} runs were in '{path.name}' already"] if had else []
+        seconds: dict[str, float] = {}
+        for pattern in np.unique(missing, axis=0):
+            if not pattern.any():
+                continue
+            rows = np.flatnonzero((missing == pattern).all(axis=1))
+            pairs = tuple((m, s) for m, s in np.argwhere(pattern.reshape(journal.done.shape[1:])).tolist())
+            part = Items(items.numbers[rows], {name: column[rows] for name, column in items.columns.items()}, pairs)
+            known = first if rows[0] == 0 else None
+            how, spent = _run(job, part, first, known, workers, executor, client, journal, committed)
+            told.append(how)
+            seconds |= {name: seconds.get(name, 0.0) + more for name, more in spent.items()}
+    finally:
+        journal.close()
+    return "; ".join(told), seconds
+
+
+def _run(
+    job: Job,
+    items: Items,
+    first: System,
+    known: System | None,
+    workers: int,
+    executor: str,
+    client: Any,
+    store: Sink,
+    tick: Callable[[int], None],
+) -> tuple[str, dict[str, float]]:
+    """Run everything; how, and seconds by what they went into. `known` is the first variant, where it is built."""
     if executor == "dask" or client is not None:
         job = replace(job, flags=compiled_flags(job, items, first))
         return run_on_dask(job, items, workers, client, store, tick), {}
@@ -148,7 +200,7 @@ def _run(
     if job.compiled is not False:
         from cosolve.sweeps.sorting import run_in_blocks
 
-        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, first)
+        left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, known)
     else:
         reasons = ["compiled=False"]
     single = sum(len(pairs) for _, _, pairs in left)

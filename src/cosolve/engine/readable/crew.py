@@ -73,6 +73,8 @@ class Crew:
         #: the states that were saved last; who wants the run to end after the step that is under way
         self.saved: list[Any] | None = None
         self.endings: dict[int, EndOfSimulation] = {}
+        #: discarded steps of a run that this one continues
+        self.retried_before: dict[str, int] = {}
         #: who looks after events, where macro steps end at them
         self.watch: Watch | None = None
         #: threads for calls that may run at the same time, or None
@@ -94,12 +96,27 @@ class Crew:
 
     def retried(self) -> dict[str, int]:
         """How many discarded steps passed in smaller pieces, by those that had any."""
-        found = {}
+        found = {name: self.retried_before.get(name, 0) for name in self.plan.names}
         for name, subsystem in zip(self.plan.names, self.plan.subsystems, strict=True):
             ask = getattr(subsystem, "retried_steps", None)
             with suppress(Exception):  # of a process that is gone, say
-                found[name] = int(ask()) if callable(ask) else 0
+                found[name] += int(ask()) if callable(ask) else 0
         return {name: count for name, count in found.items() if count}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What was counted so far."""
+        counted = {"calls": self.calls.copy(), "jacobians": self.jacobians.copy(), "seconds": self.seconds.copy()}
+        return counted | {"retried": self.retried(), "events": None if self.watch is None else self.watch.memory}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self.calls[:], self.jacobians[:], self.seconds[:] = saved["calls"], saved["jacobians"], saved["seconds"]
+        self.retried_before = {}
+        now = self.retried()  # of subsystems that count on in their own states
+        self.retried_before = {name: count - now.get(name, 0) for name, count in saved["retried"].items()}
+        if self.watch is not None:
+            self.watch.memory = saved["events"]
 
     def to_time(self, t: float, right: bool = False) -> None:
         """Let the plan's inputs that are driven have their values at `t`: before a jump there, or after it."""

@@ -54,6 +54,15 @@ class Watch:
         self._crowd, self._grid = 0, -np.inf
         self.begin(0.0, 1.0)
 
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is counted from step to step."""
+        return {"stops": self.stops, "crowd": self._crowd, "grid": self._grid}
+
+    @memory.setter
+    def memory(self, saved: dict[str, Any]) -> None:
+        self.stops, self._crowd, self._grid = saved["stops"], saved["crowd"], saved["grid"]
+
     # -- one macro step ----------------------------------------------------------------------------------
 
     def begin(self, t0: float, H: float) -> None:

@@ -1,0 +1,46 @@
+"""`cosolve resume`: go on with a run that was ended, from the last state that it has kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosolve.cli.options import MaxStepsOption, StateEveryOption
+from cosolve.cli.run import carry_out, span
+
+
+def resume(
+    file: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="Result file (.h5) of the run; its .state lies beside it.")
+    ],
+    state_every: StateEveryOption = None,
+    max_steps: MaxStepsOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+) -> None:
+    """Go on with a run that was killed, interrupted or failed, and complete its result.
+
+    For runs started with 'cosolve run --state-every': system, method, step and options are known from the state. The
+    result is the same, bit for bit, as if nothing had happened. Runs made by a Python program are resumed there:
+    cosolve.resume('run.h5', system).
+    """
+    from cosolve.io.resume import description_behind, left_behind
+    from cosolve.io.resume import resume as go_on
+
+    found, kept = left_behind(file)
+    if kept is None:
+        if not quiet:
+            typer.echo(f"{file} has finished already: {span(found)}")
+        return
+    described = description_behind(file, kept)
+    report = described.options.get("report") or (described.beside(".html") if described.output.report else None)
+    if not quiet:
+        typer.echo(f"resume  {file} from t = {kept.snapshot.t:.9g}, after {kept.run['stats']['steps']} macro steps")
+    carry_out(
+        described,
+        lambda show: go_on(file, progress=show, max_steps=max_steps, state_every=state_every),
+        "",
+        None if report is None else Path(report),
+        quiet,
+    )

@@ -1,0 +1,138 @@
+"""The command line: run with states, end it by force, resume; limits of steps; what has changed meanwhile is said."""
+
+import signal
+import sys
+import time
+
+import pytest
+from tests import processes
+from tests.restart.same import differences
+from typer.testing import CliRunner
+
+from cosolve.cli import app
+
+MODEL = """
+import cosolve as cs
+
+def tank(level):
+    return cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[level], inputs=["q"], outputs=["h"])
+"""
+SYSTEM = """
+[subsystems.one]
+factory = "model:tank"
+parameters = {level = 1.0}
+[subsystems.two]
+kind = "linear"
+A = [[-1.0]]
+B = [[1.0, 1.0]]
+C = [[1.0]]
+x0 = [0.0]
+inputs = ["q", "extra"]
+outputs = ["h"]
+[[connections]]
+from = "one.h"
+to = "two.q"
+[[connections]]
+from = "two.h"
+to = "one.q"
+[constants]
+two.extra = 0.0
+[simulation]
+t_end = 1.0
+method = "jacobi:2"
+step = 0.01
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "tanks.toml").write_text(SYSTEM)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cosolve(*words, code=0):
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == code, done.output + done.stderr
+    return done.output + done.stderr
+
+
+def test_run_and_resume(folder):
+    """With options that the system file knows nothing of; they need not be said again."""
+    options = ["--step", "0.02", "--input", "two.extra=0.25", "--csv"]
+    cosolve("run", "tanks.toml", "-o", "whole.h5", *options)
+    said = cosolve("run", "tanks.toml", "-o", "run.h5", "--state-every", "8", "--max-steps", "20", *options, code=3)
+    assert "max_steps = 20" in said
+    assert "go on with: cosolve resume run.h5" in said
+    said = cosolve("resume", "run.h5", "--max-steps", "1000")
+    assert "resume  run.h5 from t = 0.32, after 16 macro steps" in said
+    assert "Jacobi(2) finished: 51 macro points, t = 0 ... 1" in said
+    assert differences(folder / "whole.h5", folder / "run.h5") == []
+    assert (folder / "run.csv").read_text() == (folder / "whole.csv").read_text()
+    assert "run.h5 has finished already: 51 macro points" in cosolve("resume", "run.h5")
+
+
+def test_in_the_system_file(folder):
+    with (folder / "tanks.toml").open("a") as file:
+        file.write('max_steps = 10\n[output]\nfile = "run.h5"\nstate_every = "1 h"\n')
+    assert "max_steps = 10 " in cosolve("run", "tanks.toml", code=3)
+    assert "from t = 0, after 0 macro steps" in cosolve("resume", "run.h5", "--max-steps", "100")
+
+
+def test_wrong_settings_in_the_system_file(folder):
+    for line in ('state_every = "often"', "state_every = 0.5"):
+        (folder / "tanks.toml").write_text(SYSTEM + f'[output]\nfile = "run.h5"\n{line}\n')
+        said = cosolve("run", "tanks.toml", code=2)
+        assert "state_every" in said
+        assert "tanks.toml" in said
+    (folder / "tanks.toml").write_text(SYSTEM + "max_steps = 0\n")
+    assert "max_steps" in cosolve("run", "tanks.toml", code=2)
+
+
+@pytest.mark.parametrize("name", ["tanks.toml", "model.py"])
+def test_a_source_that_has_changed(folder, name):
+    cosolve("run", "tanks.toml", "-o", "run.h5", "--state-every", "8", "--max-steps", "20", code=3)
+    before = (folder / name).read_text()
+    (folder / name).write_text(before + "\n# another thought\n")
+    said = cosolve("resume", "run.h5", "--max-steps", "1000", code=2)
+    assert f"{name}' has changed since the run began" in said
+    (folder / name).unlink()
+    assert "is not there any more" in cosolve("resume", "run.h5", "--max-steps", "1000", code=2)
+    (folder / name).write_text(before)
+    cosolve("resume", "run.h5", "--max-steps", "1000")
+
+
+def test_what_is_no_result(folder):
+    assert "there is no result file" in cosolve("resume", "run.h5", code=2)
+    assert "not an HDF5 file" in cosolve("resume", "tanks.toml", code=2)
+    cosolve("run", "tanks.toml", "-o", "run.h5", "--max-steps", "20", code=3)
+    assert "there is no state 'run.h5.state'" in cosolve("resume", "run.h5", code=2)
+
+
+def test_help():
+    said = " ".join(cosolve("resume", "--help").replace("│", " ").split())
+    for words in ("Go on with a run that was killed", "--state-every", "--max-steps", "Result file (.h5)"):
+        assert words in said
+    assert "--state-every" in cosolve("run", "--help")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_as_a_stranger_would(folder, how):
+    """A long run in a terminal, ended in the middle, and two words to go on."""
+    command = [sys.executable, "-m", "cosolve.cli"]
+    environment = processes.environment()
+    (folder / "tanks.toml").write_text(SYSTEM.replace("0.01", "0.0005"))
+    processes.run([*command, "run", "tanks.toml", "-o", "whole.h5", "-q"], env=environment, cwd=folder, check=True)
+    with processes.started(
+        [*command, "run", "tanks.toml", "-o", "run.h5", "--state-every", "0.05 s"], env=environment, cwd=folder
+    ) as run:
+        assert processes.until((folder / "run.h5.state").exists)
+        time.sleep(0.5)
+        run.send_signal(how)
+        run.wait()
+        assert run.returncode in (130, -how)
+    processes.run([*command, "resume", "run.h5"], env=environment, cwd=folder, check=True)
+    assert differences(folder / "whole.h5", folder / "run.h5") == []
+    assert not list(folder.glob("run.h5.*"))
