@@ -16,6 +16,8 @@ SCIPY_METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 # A solver may probe a forbidden state and shorten its step; one that does so this often is stuck there.
 _PATIENCE = 100
+# Calls at one and the same time after which a solver is stuck; a Jacobian by differences takes one per state.
+_STILL, _STILL_PER_STATE = 1000, 20
 
 
 class _Slope:
@@ -25,8 +27,14 @@ class _Slope:
         self.rhs, self.u = rhs, u
         self.bad: tuple[float, Vector] | None = None
         self.count = 0
+        self._t, self._still = np.nan, 0
 
     def __call__(self, t: float, x: Vector) -> Vector:
+        self._still = self._still + 1 if t == self._t else 0
+        self._t = t
+        if self._still > _STILL + _STILL_PER_STATE * len(x):  # LSODA goes on for ever with steps that round to nothing
+            self.refuse_bad()
+            raise RuntimeError(f"the solver does not get beyond t = {t:.9g}: values are too large or change too fast")
         slope = np.array(self.rhs(t, x.copy(), self.u(t)), dtype=np.float64)  # copies: users may reuse their arrays
         if not np.isfinite(slope).all():
             self.bad = (t, slope)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import raised
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
@@ -307,7 +308,7 @@ class Core:
             try:
                 return "serialised", subsystem.serialise()
             except Exception as error:
-                raise SetupError(f"'{name}' failed in serialise: {error} ({type(error).__name__})") from error
+                raise SetupError(f"'{name}' failed in serialise: {raised(error)}") from error
         if not has_capability(subsystem, "rollback"):
             raise CapabilityError(
                 f"the run cannot be saved: '{name}' ({type(subsystem).__name__}) has no save and restore; define them "
@@ -327,7 +328,7 @@ class Core:
             try:
                 self.plan.subsystems[i].deserialise(state)
             except Exception as error:
-                raise SetupError(f"'{name}' failed in deserialise: {error} ({type(error).__name__})") from error
+                raise SetupError(f"'{name}' failed in deserialise: {raised(error)}") from error
         changes, H = self.plan.changes, self.windows.first_step
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)
@@ -343,4 +344,4 @@ class Core:
         except CosolveError:
             raise
         except Exception as error:  # from a file, the memory could be anything
-            raise SetupError(f"the saved state does not fit this run: {error} ({type(error).__name__})") from error
+            raise SetupError(f"the saved state does not fit this run: {raised(error)}") from error
