@@ -266,7 +266,8 @@ class Function(Drive):
             found = np.array(np.broadcast_to(real_array(given).reshape(-1), (self._size,)))
         except (TypeError, ValueError) as error:
             raise SubsystemError(
-                f"{where} failed at t = {t:.9g}: {raised(error)}; it takes the time and returns {_numbers(self._size)}", time=t
+                f"{where} failed at t = {t:.9g}: {raised(error)}; it takes the time and returns {_numbers(self._size)}",
+                time=t,
             ) from error
         except Exception as error:
             raise SubsystemError(f"{where} failed at t = {t:.9g}: {raised(error)}", time=t) from error

@@ -120,8 +120,8 @@ class Block:
                 by_y = np.full((1, 1), np.nan)
             if not np.isfinite(by_y).all():
                 raise SubsystemError(
-                    f"the Jacobian of {self.label} returned {shortened(given)}; expected {len(z_rows)} x {len(y_read)} finite "
-                    "numbers: values by arguments"
+                    f"the Jacobian of {self.label} returned {shortened(given)}; expected {len(z_rows)} x {len(y_read)} "
+                    "finite numbers: values by arguments"
                 )
             return np.zeros((len(z_rows), 0)), by_y
         if self.levels is not None:

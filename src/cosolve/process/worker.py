@@ -19,8 +19,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cosolve.basics.arrays import real_array
 from cosolve.basics.wording import text_of
 from cosolve.errors import SetupError

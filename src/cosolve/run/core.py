@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.wording import raised
+from cosolve.basics.checks import flag
+from cosolve.basics.wording import raised, shortened
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
@@ -48,9 +49,11 @@ class Core:
         stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
+        if startup is not None and not isinstance(startup, Startup):
+            raise SetupError(f"startup must be a Startup such as GradedStart(), not {shortened(startup)}")
         self.method, self.startup, self.windows = method, startup or default_start(method), windows
         self.crew = Crew(self.plan, workers)
-        if stop_at_events:
+        if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0

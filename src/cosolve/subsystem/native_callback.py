@@ -143,7 +143,7 @@ class _Callee:
             raise error
         if self.words[_LOST]:
             raise KeyboardInterrupt
-        if self.astray:
+        if self.astray and error is not None:
             raise SubsystemError(f"going back to a saved state failed: {raised(error)}") from error
 
     def explain(self, status: int) -> None:
