@@ -1,5 +1,6 @@
-"""Archives made by somebody who means harm: FMUs, SSPs and saved states that would fill the disk, write elsewhere or
-load what is not theirs.
+"""Archives made by somebody who means harm.
+
+FMUs, SSPs and saved states that would fill the disk, write elsewhere, or load what is not theirs.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Path, Reader, str]]:
     for identifier in IDENTIFIERS:
         yield "a library elsewhere", _packed(fmu, identifier=identifier), cs.load_fmu, "refused"
     yield "4 GB of zeros in one entry", _bomb(fmu, 1), archive.unpack, "refused"
-    yield "8 GB of zeros in many entries", _bomb(fmu, 64), archive.unpack, "refused"
+    yield "4 GB of zeros in many entries", _bomb(fmu, 64), archive.unpack, "refused"
     yield "an entry longer than it says", _lying(fmu), archive.unpack, "refused"
     many = ((f"resources/{n}", b"") for n in range(200_000))
     yield "200 000 entries", _packed(fmu, *many), archive.unpack, "either"
@@ -132,11 +133,11 @@ def cases(folder: Path) -> Iterator[tuple[str, Path, Reader, str]]:
 
 
 def _bomb(file: Path, entries: int) -> Path:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
         zipped.writestr("modelDescription.xml", _HEAD.format("m") + _TAIL)
         for n in range(entries):
             with zipped.open(zipfile.ZipInfo(f"resources/{n}"), "w", force_zip64=True) as entry:
-                for _ in range(4096 // entries if entries == 1 else 128):
+                for _ in range(4096 // entries):
                     entry.write(bytes(2**20))
     return file
 
@@ -166,6 +167,8 @@ def run(quick: bool = False) -> Outcome:
             row = rows.setdefault(what, [0, 0, 0, 0])
             found, text = verdict(lambda reader=reader, file=file: reader(file))
             escaped = [p for p in (Path(name, "evil"), Path(name, "inside", "evil"), Path("/evil")) if p.exists()]
+            if not quick:
+                print(f"{what}: {found}: {text:.100}", flush=True)
             bad = found not in ("read", "refused") or escaped or (expected == "refused" and found == "read")
             row[0] += 1
             row[3 if bad else 1 if found == "refused" else 2] += 1

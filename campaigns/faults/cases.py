@@ -120,6 +120,8 @@ def _deeds(kind: str, place: str, method: str) -> Iterator[Case]:
     if kind.startswith("fmu"):
         apart = kind.endswith("isolated")
         deeds = [name for name in FMU_FAILURES if apart or name not in ("crashes", "never returns")][1:]
+        if kind.endswith("exchange"):  # the others happen in doStep
+            deeds = ["asks for the end"]
     elif kind.startswith("jitted"):
         deeds = list(JITTED)[1:]
     elif kind == "isolated":

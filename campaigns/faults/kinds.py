@@ -322,7 +322,7 @@ def _fmu(place: str, deed: Deed, fmi: int = 2, kind: str = "co-simulation", isol
     file = fmu("mass_both", fmi=fmi)
     given = {"m": 1.0, "c": 40.0, "d": 2.0, **chosen}
     bad = cs.load_fmu(file, kind=kind, parameters=given, start={"x": -1.0}, outputs=["x", "v"], **apart)
-    return _joined(bad)
+    return _joined(bad, _jitted_spring)
 
 
 BUILDERS: dict[str, Callable[[str, Deed], cs.System]] = {
