@@ -107,10 +107,14 @@ def test_a_law_jacobian_of_text_is_refused():
 
 def test_a_solver_that_stands_still_is_ended():
     """LSODA takes steps that round to nothing, for ever."""
-    system = cs.System({"tank": tank(lambda t, x, u: 1e300 * np.sign(np.sin(1e9 * x)) + x**3, integrator="LSODA")})
-    system.set("tank.q", 0.0)
-    said = stopped(system)
-    assert "does not get beyond t" in said or "rhs returned" in said or "gave up" in said
+    mass = cs.Ode(
+        lambda t, x, u: [x[1], -40.0 * x[0] - 2.0 * x[1] + u[0]],
+        lambda t, x, u: x,
+        **{"x0": [-1.0, 0.0], "inputs": ["f"], "outputs": ["x", "v"], "integrator": "LSODA"},
+    )
+    system = cs.System({"mass": mass})
+    system.set("mass.f", -2e301)
+    assert "does not get beyond t" in stopped(system)
 
 
 @pytest.mark.parametrize("t", [0.0, -1.0, float("nan")])
@@ -188,8 +192,11 @@ def test_the_text_of_a_method_is_compiled_once():
 
 
 def test_a_compiled_run_leaves_nothing_behind():
-    system = cs.System({"a": cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["q"], outputs=["h"])})
-    system.set("a.q", 0.0)
+    system = cs.System(
+        {name: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["q"], outputs=["h"]) for name in "ab"}
+    )
+    system.connect("a.h", "b.q")
+    system.connect("b.h", "a.q")
     counts = []
     for _ in range(4):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=1), step=0.01, compiled=True)
