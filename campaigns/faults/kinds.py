@@ -20,9 +20,9 @@ H, T_END = 0.02, 0.4
 _A, _B = [[0.0, 1.0], [-40.0, -2.0]], [[0.0], [1.0]]
 
 
-def good() -> cs.Linear:
+def good(x: float = 1.0) -> cs.Linear:
     """A damped mass on a spring."""
-    return cs.Linear(_A, _B, np.eye(2), x0=[1.0, 0.0], inputs=["f"], outputs=["x", "v"])
+    return cs.Linear(_A, _B, np.eye(2), x0=[x, 0.0], inputs=["f"], outputs=["x", "v"])
 
 
 def spring(a: float, va: float, b: float, vb: float) -> float:
@@ -196,7 +196,7 @@ def _jitted(place: str, deed: Deed, integrator: str = "ode4") -> cs.System:
 
 
 def _law(place: str, deed: Deed) -> cs.System:
-    system = cs.System({"good": good(), "bad": good()})
+    system = cs.System({"good": good(), "bad": good(-1.0)})
     of = ["good.x", "good.v", "bad.x", "bad.v"]
     if place == "law":
         system.law({"good.f": 1, "bad.f": -1}, lambda *y: deed(spring(*y)), of=of)

@@ -45,13 +45,23 @@ def available() -> bool:
     return shutil.which("spin") is not None
 
 
-def check(model: str, defines: Sequence[str] = (), liveness: bool = False) -> Checked:
+def check(model: str, defines: Sequence[str] = (), liveness: bool = False, optimised: bool = True) -> Checked:
     """Search all states for a violated assertion or a deadlock, or for a fair run that does not come to its end."""
     with tempfile.TemporaryDirectory() as folder:
         flags = [f"-D{name}" for name in defines]
         run_process(["spin", *flags, "-a", str(HERE / f"{model}.pml")], cwd=folder, check=True)
         mode = ["-DNFAIR=4"] if liveness else ["-DSAFETY", "-DNOCLAIM"]
-        build = [*compiler(), "-O2", "-w", "-DMEMLIM=4096", "-DVECTORSZ=2048", *mode, "-o", "pan", "pan.c"]
+        build = [
+            *compiler(),
+            "-O2" if optimised else "-O0",
+            "-w",
+            "-DMEMLIM=4096",
+            "-DVECTORSZ=2048",
+            *mode,
+            "-o",
+            "pan",
+            "pan.c",
+        ]
         run_process(build, cwd=folder, check=True)
         said = run_process(["./pan", "-m1000000", *(["-a", "-f"] if liveness else [])], cwd=folder).stdout
     states = re.search(r"(\d+) states, stored", said)

@@ -110,7 +110,10 @@ def test_a_solver_that_stands_still_is_ended():
     mass = cs.Ode(
         lambda t, x, u: [x[1], -40.0 * x[0] - 2.0 * x[1] + u[0]],
         lambda t, x, u: x,
-        **{"x0": [-1.0, 0.0], "inputs": ["f"], "outputs": ["x", "v"], "integrator": "LSODA"},
+        x0=[-1.0, 0.0],
+        inputs=["f"],
+        outputs=["x", "v"],
+        integrator="LSODA",
     )
     system = cs.System({"mass": mass})
     system.set("mass.f", -2e301)

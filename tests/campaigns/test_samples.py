@@ -11,6 +11,7 @@ from campaigns.faults.kinds import FMU_FAILURES
 from campaigns.faults.known import reason
 from campaigns.fuzz import AMOUNTS, TARGETS, verdict
 from campaigns.watched import verdicts
+from tests.campaigns.judges import judge
 
 from campaigns import concurrency, hostile, load, page, protocol
 
@@ -31,7 +32,7 @@ def test_forced_failures_end_well(case):
 
 
 def test_a_silent_fault_is_called_silent():
-    """The judge can say no: other numbers without a word, here by a Jacobian that is wrong under one correction."""
+    """The judge can say no: here a law gives ten times the force from some step on, which nothing can notice."""
     found, text = judged(Case("join", "law", "ten times", "Jacobi(1)", False), 0)
     assert found == "SILENT"
     assert "off" in text
@@ -43,16 +44,8 @@ def test_deeds_happen_when_they_should():
     assert [str(always(1.0)) for _ in range(3)] == ["1.0", "[nan]", "[nan]"]
 
 
-def _judge(case: str, pid: int) -> tuple[str, str]:
-    if case == "hangs":
-        DEEDS["never returns"](0.0)
-    if case == "crashes":
-        DEEDS["is killed"](0.0)
-    return "right", case
-
-
-def test_hangs_and_crashes_do_not_stop_a_campaign():
-    found = dict(verdicts(_judge, ["crashes", "goes well"], 60.0))
+def test_crashes_do_not_stop_a_campaign():
+    found = dict(verdicts(judge, ["crashes", "goes well"], 60.0))
     assert found["crashes"][0] == "CRASH"
     assert found["goes well"] == ("right", "goes well")
 
@@ -91,8 +84,8 @@ def test_load_and_threads():
     ("model", "size", "rule"), [("exchange", "STEPS=2", "FLAG_LATE"), ("channel", "ROUNDS=1", "NO_NAP")]
 )
 def test_the_protocols_hold_and_the_check_can_fail(model, size, rule):
-    assert protocol.check(model, [size]).complaint == ""
-    assert protocol.check(model, [size, rule]).complaint == "invalid end state"
+    assert protocol.check(model, [size], optimised=False).complaint == ""
+    assert protocol.check(model, [size, rule], optimised=False).complaint == "invalid end state"
 
 
 def test_figures_go_to_their_place(tmp_path):
