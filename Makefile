@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage bench bench-quick release-check format clean
+.PHONY: help install demo test test-all check docs-coverage campaign campaigns bench bench-quick release-check format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (
 
 bench-quick: $(STAMP)  ## the same with small sizes, written to benchmarks/.work/RESULTS.md
 	@$(BIN)/python benchmarks/bench.py --quick
+
+campaign: $(STAMP)  ## one campaign against the package, as in NAME=faults (docs/validation/campaigns.md)
+	@$(BIN)/python -m campaigns $(NAME)
+
+campaigns: $(STAMP)  ## all of them (hours)
+	@$(BIN)/python -m campaigns
 
 release-check: $(STAMP)  ## build wheel and sdist, try them on every Python that is found (ten minutes)
 	@$(BIN)/python tools/release.py

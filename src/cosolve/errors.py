@@ -25,6 +25,18 @@ class CosolveError(Exception):
     connect: 'a.x' names the subsystem 'a', but this system has none; give subsystems to System first
     """
 
+    def __init__(self, message: object = "") -> None:
+        super().__init__(_one_line(str(message)))
+
+
+_LONGEST = 1400  # characters of a message
+
+
+def _one_line(text: str) -> str:
+    """A message is one line, also where it quotes values: arrays come in many lines, texts may be of any length."""
+    line = " ".join(text.split()) if "\n" in text else text
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 205]} ... {line[-200:]}"
+
 
 class SetupError(CosolveError, ValueError):
     """Something in the description of the system, the method or the step cannot work; nothing has run yet."""

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.io.mutated import repacked
+from campaigns.mutated import repacked
 from tests.stepper.models import stepper, trace
 
 import cosolve as cs

@@ -17,6 +17,7 @@ from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import CosolveError, EndOfSimulation, SetupError, SubsystemError
 from cosolve.interface import System
+from cosolve.interface.system import refuse_no_system
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.method.named import MethodLike, as_method
 from cosolve.run.disturbed import estimate
@@ -81,6 +82,7 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
     method = None if method is None else as_method(method)
     if step is not None:
         refuse_bad_step(step, "the macro step")
+    refuse_no_system("check", system)
     try:
         plan = system.plan()
     except SetupError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, real_array
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import System
 from cosolve.method import Method
@@ -67,7 +67,15 @@ def slope(steps: Sequence[float] | Vector, errors: Sequence[float] | Vector) -> 
     >>> round(slope([0.1, 0.05, 0.025], [1e-2, 2.5e-3, 6.25e-4]), 6)
     2.0
     """
-    return float(np.polyfit(np.log(np.asarray(steps)), np.log(np.asarray(errors)), 1)[0])
+    try:
+        x, y = real_array(steps), real_array(errors)
+    except (TypeError, ValueError) as error:
+        raise SetupError(f"slope: steps and errors are lists of numbers ({error})") from None
+    if x.ndim != 1 or x.shape != y.shape or len(x) < 2 or not ((x > 0).all() and (y > 0).all()):
+        raise SetupError(
+            "slope: steps and errors are two lists of the same length, of at least 2 positive numbers each"
+        )
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def local_values(
@@ -216,5 +224,10 @@ def _refined(
 
 
 def _columns(values: npt.ArrayLike) -> Matrix:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = real_array(values)
+    except (TypeError, ValueError) as error:
+        raise SetupError(f"values and reference are tables of numbers ({error})") from None
+    if array.ndim not in (1, 2):
+        raise SetupError(f"values and reference have one row per time, but one has {array.ndim} dimensions")
     return array[:, np.newaxis] if array.ndim == 1 else array

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_whole
+from cosolve.basics.checks import as_list, is_whole, positive
+from cosolve.basics.wording import listed, shortened
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.method.named import MethodLike
@@ -91,8 +92,12 @@ def order_estimate(
     """
     if not is_whole(ratio, 2):
         raise SetupError(f"order_estimate: ratio must be a whole number from 2, so that times agree, not {ratio!r}")
+    if not isinstance(system, System) and not callable(system):
+        raise SetupError(f"order_estimate: system must be a System, or a function of the step, not {shortened(system)}")
+    names = as_list("order_estimate", "names", names)
     if not names:
         raise SetupError("order_estimate: names must say which variables to compare, such as ['mass.x']")
+    step = positive("order_estimate", "step", step)
     steps = (float(step), float(step) / ratio, float(step) / ratio**2)
     runs = [
         simulate(system if isinstance(system, System) else system(H), t_end=t_end, method=method, step=H, **options)
@@ -105,6 +110,9 @@ def order_estimate(
             f"order_estimate: the runs do not meet at the macro points of the first; t_end = {t_end:g} must be a "
             f"multiple of the step {step:g}, and every step be recorded"
         )
+    for name in names:
+        if name not in coarse:
+            raise SetupError(f"order_estimate: there is no {shortened(name)} among {listed(coarse.names)}")
     a, b, c = (_columns(run, names)[:: ratio**k] for k, run in enumerate(runs))
     order = observed_order(a, b, c, ratio)
     orders = np.array([observed_order(a[n], b[n], c[n], ratio) for n in range(len(a))])

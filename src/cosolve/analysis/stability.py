@@ -17,10 +17,13 @@ import numpy.typing as npt
 
 from cosolve.analysis.black_box import estimate_stability, estimated_limit, hides_state, trials_of
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import is_number, positive
+from cosolve.basics.wording import shortened
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
+from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
 from cosolve.signal import History
@@ -139,6 +142,10 @@ def spectral_radius(
     0.9524
     """
     method = as_method(method)
+    refuse_no_system("spectral_radius", system)
+    positive("spectral_radius", "step", step)
+    if not is_number(t):
+        raise SetupError(f"spectral_radius: t must be a finite number, not {shortened(t)}")
     if state is None and hides_state(system.plan()):
         found = estimate_stability(system, method, step, t=t)
         if not np.isfinite(found.radius):

@@ -1,9 +1,9 @@
-"""Flat arrays of doubles: their types, and whether all numbers in one are finite."""
+"""Flat arrays of doubles: their types, whether all numbers in one are finite, what counts as numbers."""
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,3 +24,20 @@ def all_finite(values: Vector) -> bool:
     """
     total = sum(values.tolist()) if len(values) <= FEW else values.dot(values)
     return isfinite(total) or bool(np.isfinite(values).all())
+
+
+def real_array(given: Any) -> npt.NDArray[np.float64]:
+    """What a user gave, as doubles; a `TypeError` for what is not plainly real numbers, which NumPy would convert.
+
+    >>> real_array([1, 2.5])
+    array([1. , 2.5])
+    >>> real_array("1.0")
+    Traceback (most recent call last):
+    ...
+    TypeError: text instead of real numbers
+    """
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiub":
+        kind = {"U": "text", "S": "text", "c": "complex numbers", "M": "dates", "m": "durations"}
+        raise TypeError(f"{kind.get(array.dtype.kind, 'other objects')} instead of real numbers")
+    return array.astype(np.float64)

@@ -7,6 +7,9 @@ type, or raise the house's sentence: who complains, what about, what would do, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,10 @@ def is_number(value: object) -> bool:
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return bool(np.isfinite(value))
+    try:
+        return isfinite(value)
+    except OverflowError:  # an integer beyond all doubles
+        return False
 
 
 def is_positive(value: Any) -> bool:
@@ -160,6 +166,54 @@ def choice(owner: str, name: str, value: Any, known: Sequence[str]) -> None:
     ...
     cosolve.errors.SetupError: SecondOrder: load must be 'interpolated' or 'end', not 'mean'
     """
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         *first, last = map(repr, known)
         raise SetupError(f"{owner}: {name} must be {', '.join(first)} or {last}, not {value!r}")
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` when it is True or False.
+
+    >>> flag("stop_at_events", True)
+    True
+    >>> flag("stop_at_events", "no")
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: stop_at_events must be True or False, not 'no'
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise SetupError(f"{name} must be True or False, not {shortened(value)}")
+    return bool(value)
+
+
+def as_path(owner: str, value: Any) -> Path:
+    """`value` as a path when it is text or a path.
+
+    >>> as_path("load_result", "run.h5").name
+    'run.h5'
+    >>> as_path("load_result", 3)
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: load_result: a path is text or a Path, not 3
+    """
+    if not isinstance(value, (str, PathLike)):
+        raise SetupError(f"{owner}: a path is text or a Path, not {shortened(value)}")
+    return Path(value)
+
+
+def as_list(owner: str, name: str, value: Any) -> list[Any]:
+    """`value` as a list when it is one name or several.
+
+    >>> as_list("law", "of", "a.x"), as_list("law", "of", ("a.x", "b.x"))
+    (['a.x'], ['a.x', 'b.x'])
+    >>> as_list("law", "of", 3)
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: law: of must be a name or a list of names, not 3
+    """
+    if isinstance(value, str):
+        return [value]
+    try:
+        return list(value)
+    except TypeError:
+        raise SetupError(f"{owner}: {name} must be a name or a list of names, not {shortened(value)}") from None

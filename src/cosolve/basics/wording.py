@@ -78,8 +78,30 @@ def failed_while(name: str, doing: str, t: float, error: BaseException) -> str:
     >>> failed_while("tank", "crossing the step", 0.5, ZeroDivisionError("division by zero"))
     "'tank' failed while crossing the step at t = 0.5: division by zero (ZeroDivisionError)"
     """
-    what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
+    what = str(error) if isinstance(error, CosolveError) else raised(error)
     return f"'{name}' failed while {doing} at t = {t:.9g}: {what}"
+
+
+def raised(error: BaseException) -> str:
+    r"""What somebody else's exception says, on one line, and its type.
+
+    >>> raised(ZeroDivisionError("division by zero")), raised(ValueError("first line\n  second line"))
+    ('division by zero (ZeroDivisionError)', 'first line second line (ValueError)')
+    """
+    said = text_of(error)
+    return f"{said} ({type(error).__name__})" if said else f"{type(error).__name__} without a word"
+
+
+def text_of(error: BaseException) -> str:
+    r"""The text of somebody else's exception, on one line.
+
+    >>> text_of(ValueError("first line\n  second line"))
+    'first line second line'
+    """
+    try:
+        return " ".join(str(error).split())
+    except Exception as second:  # whatever its __str__ does
+        return f"its text cannot be shown, because that raises {type(second).__name__}"
 
 
 def article(noun: str) -> str:
@@ -106,7 +128,10 @@ def shortened(value: Any, longest: int = 60) -> str:
     >>> shortened("x" * 100, 12)
     "'xxxxxxxx..."
     """
-    text = repr(value)
+    try:
+        text = " ".join(repr(value).split())  # arrays come in many lines
+    except Exception:
+        text = f"a {type(value).__name__}"
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 

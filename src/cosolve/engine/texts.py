@@ -76,6 +76,10 @@ class Bound:
     sources: tuple[Path, ...]  # files of the texts
 
 
+#: Texts with meanings, as machine code: made once, since what numba has compiled stays in memory for ever.
+_made: dict[Any, Any] = {}
+
+
 def bind_text(
     method: Method, script: Script, meanings: dict[str, Any], compiled: Callable[..., Any], where: Path
 ) -> Bound:
@@ -101,9 +105,12 @@ def bind_text(
                 space[name] = called
             elif _is_plain(value := getattr(method, name, None)):
                 read[name] = value
-        made = FunctionType(text.__code__, space, text.__name__, text.__defaults__)
-        made.__qualname__, made.__module__ = f"{text.__qualname__}_natively", text.__module__
-        bound[text] = compiled(made, _is_ours(text))
+        key = text, compiled, *space.items()
+        if key not in _made:
+            made = FunctionType(text.__code__, space, text.__name__, text.__defaults__)
+            made.__qualname__, made.__module__ = f"{text.__qualname__}_natively", text.__module__
+            _made[key] = compiled(made, _is_ours(text))
+        bound[text] = _made[key]
         return bound[text]
 
     if script.corrector is not None and script.corrector.text is not None:

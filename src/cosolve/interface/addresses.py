@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import as_list, is_number
 from cosolve.basics.wording import article, did_you_mean
 from cosolve.errors import SetupError
 from cosolve.subsystem.base import Subsystem
@@ -74,14 +74,15 @@ class Addresses:
         return found
 
     def _drives(self, inputs: Drives, where: str) -> dict[str, float]:
-        factors = (
-            dict(inputs)
-            if isinstance(inputs, Mapping)
-            else dict.fromkeys([inputs] if isinstance(inputs, str) else inputs, 1.0)
-        )
+        if not isinstance(inputs, Mapping):
+            names = as_list(where, "the inputs", inputs)
+            for target in names:
+                self.port(target, "input", where)
+            inputs = names
+        factors = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(inputs, 1.0)
         if not factors:
             raise SetupError(f"{where}: no inputs given")
-        if not isinstance(inputs, (Mapping, str)) and len(factors) < len(inputs):
+        if not isinstance(inputs, Mapping) and len(factors) < len(inputs):
             raise SetupError(f"{where}: {list(inputs)} names an input twice; each input takes one value")
         for target, factor in factors.items():
             self.port(target, "input", where)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.wording import did_you_mean
+from cosolve.basics.checks import as_list
+from cosolve.basics.wording import did_you_mean, shortened
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
 from cosolve.result import Channel, Layout, find_channel
@@ -56,8 +57,10 @@ class Selection:
         self._z: npt.NDArray[np.intp] | None = None
         widths = [plan.n_y, plan.n_z + len(plan.u_driven)]
         if names is not None:
-            if isinstance(names, str):
-                names = [names]
+            names = as_list("simulate", "record", names)
+            odd = [name for name in names if not isinstance(name, str)]
+            if odd:
+                raise SetupError(f"record: names are texts such as 'a.y', not {shortened(odd[0])}")
             found = {name: find_channel(self.channels, name) for name in names}
             unknown = [name for name, channel in found.items() if channel is None]
             if unknown:

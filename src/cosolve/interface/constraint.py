@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.wording import counted
+from cosolve.basics.wording import counted, shortened
 from cosolve.errors import SetupError
 
 LEVELS = ("position", "velocity", "acceleration")
@@ -60,7 +60,7 @@ class Levels:
             rows = np.zeros((0, 0))
         if rows.ndim != 2 or rows.shape[0] not in (2, 3) or rows.shape[1] != self.count:
             raise SetupError(
-                f"it must return (g, g') or (g, g', g''), each {counted(self.count, 'number')}, not {given!r}"
+                f"it must return (g, g') or (g, g', g''), each {counted(self.count, 'number')}, not {shortened(given)}"
             )
         return rows
 

@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, real_array
 from cosolve.basics.checks import choice, is_number
-from cosolve.basics.wording import did_you_mean
+from cosolve.basics.wording import did_you_mean, raised, shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.signal.polynomial import horner
 
@@ -263,16 +263,16 @@ class Function(Drive):
         where = f"the function of time that drives '{self.target}'"
         try:
             given = self.function(t)
-            found = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64).reshape(-1), (self._size,)))
+            found = np.array(np.broadcast_to(real_array(given).reshape(-1), (self._size,)))
         except (TypeError, ValueError) as error:
-            what = f"{error} ({type(error).__name__})"
             raise SubsystemError(
-                f"{where} failed at t = {t:.9g}: {what}; it takes the time and returns {_numbers(self._size)}", time=t
+                f"{where} failed at t = {t:.9g}: {raised(error)}; it takes the time and returns {_numbers(self._size)}",
+                time=t,
             ) from error
         except Exception as error:
-            raise SubsystemError(f"{where} failed at t = {t:.9g}: {error} ({type(error).__name__})", time=t) from error
+            raise SubsystemError(f"{where} failed at t = {t:.9g}: {raised(error)}", time=t) from error
         if not np.isfinite(found).all():
-            raise NonFiniteError(f"{where} returned {given!r} at t = {t:.9g}; expected finite numbers", time=t)
+            raise NonFiniteError(f"{where} returned {shortened(given)} at t = {t:.9g}; expected finite numbers", time=t)
         return found
 
     def pieces(self, a: float, b: float) -> list[Piece]:

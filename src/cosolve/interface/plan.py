@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Index, Matrix, Vector, all_finite
+from cosolve.basics.arrays import Index, Matrix, Vector, all_finite, real_array
 from cosolve.basics.differences import TWO_SIDED, central_differences
+from cosolve.basics.wording import raised, shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
@@ -107,7 +108,7 @@ class Block:
         except SetupError as error:
             raise SetupError(f"{what}{self.label}: {error}") from None
         except Exception as error:
-            raise SubsystemError(f"{what}{self.label} failed: {error} ({type(error).__name__})") from error
+            raise SubsystemError(f"{what}{self.label} failed: {raised(error)}") from error
 
     def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Any]:
         """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so)."""
@@ -116,13 +117,13 @@ class Block:
             if hasattr(given, "tocoo") and given.shape == (len(z_rows), len(y_read)):
                 return np.zeros((len(z_rows), 0)), given.tocoo()
             try:
-                by_y = np.asarray(given, dtype=np.float64).reshape(len(z_rows), len(y_read))
+                by_y = real_array(given).reshape(len(z_rows), len(y_read))
             except (TypeError, ValueError):
                 by_y = np.full((1, 1), np.nan)
             if not np.isfinite(by_y).all():
                 raise SubsystemError(
-                    f"the Jacobian of {self.label} returned {given!r}; expected {len(z_rows)} x {len(y_read)} finite "
-                    "numbers: values by arguments"
+                    f"the Jacobian of {self.label} returned {shortened(given)}; expected {len(z_rows)} x {len(y_read)} "
+                    "finite numbers: values by arguments"
                 )
             return np.zeros((len(z_rows), 0)), by_y
         if self.levels is not None:

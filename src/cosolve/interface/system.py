@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.checks import is_number
-from cosolve.basics.wording import counted, did_you_mean
+from cosolve.basics.checks import as_list, is_number
+from cosolve.basics.wording import counted, did_you_mean, shortened
 from cosolve.errors import SetupError
 from cosolve.interface.addresses import Addresses, Drives
 from cosolve.interface.changes import Change, Changes
@@ -51,6 +51,18 @@ class Join:
     def label(self) -> str:
         driven = ", ".join(port for _, _, inputs in self.variables for port in inputs)
         return f"the {self.kind} for {driven}"
+
+
+def refuse_no_system(who: str, given: object) -> None:
+    """Raise for what is no system.
+
+    >>> refuse_no_system("check", 3)
+    Traceback (most recent call last):
+    ...
+    cosolve.errors.SetupError: check takes a cosolve.System, not an object of type int
+    """
+    if not isinstance(given, System):
+        raise SetupError(f"{who} takes a cosolve.System, not an object of type {type(given).__name__}")
 
 
 class System(Addresses):
@@ -158,7 +170,7 @@ class System(Addresses):
         Functions jitted by numba, and C functions of doubles (`ctypes`, or numba's `cfunc`), run in the compiled loop.
         """
         function = getattr(function, "ctypes", function)  # of a cfunc: the machine code, not the Python function
-        of = [of] if isinstance(of, str) else list(of)
+        of = as_list("law", "of", of)
         for source in of:
             self.port(source, "output", "law")
         self._callable(function, "law")
@@ -275,7 +287,7 @@ class System(Addresses):
         added: int = 0,
     ) -> tuple[tuple[tuple[str, int | None, Mapping[str, float]], ...], tuple[str, ...]]:
         """Check unknowns and what determines them, and note that they feed their inputs."""
-        of = [of] if isinstance(of, str) else list(of)
+        of = as_list(where, "of", of)
         for source in of:
             self.port(source, "output", where)
         self._callable(function, where)
@@ -283,10 +295,12 @@ class System(Addresses):
             raise SetupError(f"{where}: no unknowns given as {{name: inputs}}; nothing could satisfy the residual")
         variables = []
         for unknown, inputs in unknowns.items():
-            if "." in unknown:
+            if not isinstance(unknown, str) or "." in unknown:
                 raise SetupError(f"{where}: '{unknown}' is not a name for an unknown; use a name without a dot")
             drives = self._drives(inputs, where)
             variables.append((unknown, self._same_size(drives, where), drives))
+        if initial is not None and not isinstance(initial, Mapping):
+            raise SetupError(f"{where}: initial values are given as {{name: value}}, not as {shortened(initial)}")
         for key, given in (initial or {}).items():
             if key not in unknowns:
                 raise SetupError(

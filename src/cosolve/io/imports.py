@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from cosolve.basics.wording import suggest
+from cosolve.basics.wording import suggest, text_of
 from cosolve.errors import SetupError
 
 _used: ContextVar[list[Path] | None] = ContextVar("used", default=None)
@@ -88,11 +88,11 @@ def call(address: str, function: Callable[..., Any], parameters: Mapping[str, An
     except SetupError:
         raise
     except (Exception, SystemExit) as error:
-        raise SetupError(f"'{address}' raised {type(error).__name__}: {error} ({_origin(error)})") from error
+        raise SetupError(f"'{address}' raised {type(error).__name__}: {text_of(error)} ({_origin(error)})") from error
 
 
 def _failed_import(module_name: str, error: BaseException) -> SetupError:
-    return SetupError(f"importing '{module_name}' raised {type(error).__name__}: {error} ({_origin(error)})")
+    return SetupError(f"importing '{module_name}' raised {type(error).__name__}: {text_of(error)} ({_origin(error)})")
 
 
 def _origin(error: BaseException) -> str:

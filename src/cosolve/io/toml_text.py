@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from cosolve.basics.checks import as_path
 from cosolve.basics.plain_file import refuse_no_file
 from cosolve.basics.wording import problem, shown, suggest
 from cosolve.errors import SetupError
@@ -31,7 +32,7 @@ class TomlFile:
     """The parsed file as `data`, and the words for what is wrong with it."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).absolute()
+        self.path = as_path("load_system", path).absolute()
         self.folder = self.path.parent
         refuse_no_file(path)
         try:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.checks import flag
 from cosolve.basics.wording import counted
 from cosolve.errors import SetupError
 
@@ -81,7 +82,7 @@ class Mesh:
             raise SetupError(f"{name}: a line needs at least two points, got {len(checked)}")
         if checked.shape[1] == 1:
             steps = np.diff(checked[:, 0])
-            if closed:
+            if flag("closed", closed):
                 raise SetupError(f"{name}: a line in one dimension cannot be closed")
             turning = np.flatnonzero(steps * steps[0] < 0)
             if len(turning):

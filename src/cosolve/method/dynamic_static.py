@@ -89,7 +89,7 @@ class DynamicStatic(Method):
     chooses_step: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        letter = _LETTERS.get(self.variant, self.variant)
+        letter = _LETTERS.get(self.variant, self.variant) if isinstance(self.variant, str) else None
         if letter not in ("A", "B", "C"):
             raise SetupError(
                 f"DynamicStatic: variant must be 'A' (fully implicit), 'B' (last corrector) or 'C' (predictor), not "

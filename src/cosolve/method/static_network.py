@@ -20,7 +20,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Index, Matrix, Vector
 from cosolve.basics.dependencies import levels
-from cosolve.basics.wording import listed
+from cosolve.basics.wording import listed, raised
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem, has_capability
@@ -231,7 +231,7 @@ class StaticNetwork:
             raise
         except Exception as error:
             kind = NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
-            what = str(error) if isinstance(error, CosolveError) else f"{error} ({type(error).__name__})"
+            what = str(error) if isinstance(error, CosolveError) else raised(error)
             raise kind(f"{self._where(i, t, u)}: {what}", subsystem=self.plan.names[i]) from error
         if not np.isfinite(y).all():
             k = int(np.flatnonzero(~np.isfinite(y))[0])
@@ -245,7 +245,7 @@ class StaticNetwork:
         try:
             D = np.array(subsystem.output_jacobian(t, u.copy()), dtype=np.float64)
         except Exception as error:
-            raise SubsystemError(f"{self._where(i, t, u)}: {error} ({type(error).__name__})") from error
+            raise SubsystemError(f"{self._where(i, t, u)}: {raised(error)}") from error
         if D.shape != shape or not np.isfinite(D).all():
             raise SubsystemError(
                 f"{self._where(i, t, u)}: output_jacobian returned shape {D.shape}, expected finite numbers of shape "

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import text_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.launch import rebuilt
@@ -214,4 +215,4 @@ def told_as_setup(who: str) -> Iterator[None]:
     except CosolveError as error:
         raise SetupError(f"{who}: {error}") from error
     except Exception as error:
-        raise SetupError(f"{who}: loading the subsystem raised {type(error).__name__}: {error}") from error
+        raise SetupError(f"{who}: loading the subsystem raised {type(error).__name__}: {text_of(error)}") from error

@@ -56,7 +56,7 @@ class StaticProcess(Stateless):
         timeout: float = 60.0,
         keep: bool = True,
     ) -> None:
-        if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
+        if not isinstance(command, (list, tuple)) or not command or not all(isinstance(part, str) for part in command):
             raise SetupError(f"StaticProcess: command is a list such as ['python', 'film.py'], not {command!r}")
         positive("StaticProcess", "timeout", timeout, " of seconds")
         self.command, self.timeout, self.keep = list(command), timeout, keep

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cosolve.basics.arrays import real_array
+from cosolve.basics.wording import text_of
 from cosolve.errors import SetupError
 from cosolve.process import message as m
 from cosolve.process.channel import Channel, Disconnected, Pipe, Tcp
@@ -213,7 +213,7 @@ def named_object(name: str) -> Any:
 def _plain(value: Any, dimensions: int) -> m.Parts:
     """An array of doubles as it is; anything else for the other side to judge."""
     with suppress(TypeError, ValueError):
-        array = np.asarray(value, dtype=np.float64)
+        array = real_array(value)
         if array.ndim == dimensions:
             return m.write_answer(m.VECTOR if dimensions == 1 else m.MATRIX, array)
     return m.write_answer(m.OBJECT, value)
@@ -227,7 +227,7 @@ def _failure(error: Exception) -> tuple[bytes | None, str, str, str]:
         pickle.loads(packed or b"")
     except Exception:  # exceptions with arguments of their own often cannot be rebuilt
         packed = None
-    return packed, type(error).__name__, str(error), where
+    return packed, type(error).__name__, text_of(error), where
 
 
 def _import_script(kind: str, name: str) -> None:

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.wording import shown
 from cosolve.errors import OutputFileError
 from cosolve.result.recorder import NORMS, Layout
 
@@ -92,7 +93,11 @@ class FileColumns(Mapping[str, npt.NDArray[Any]]):
 
 def open_result(path: Path) -> h5py.File:
     """A result file for reading, whether its run finished or not."""
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        raise OutputFileError(f"'{shown(path)}' is no path: {getattr(error, 'strerror', None) or error}") from None
+    if not exists:
         raise OutputFileError(f"there is no result file '{path}'; check the path")
     if path.is_dir() or not h5py.is_hdf5(path):
         what = "a folder" if path.is_dir() else "not an HDF5 file"

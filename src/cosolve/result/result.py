@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import as_path
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.result.error_bar import ErrorBar
@@ -351,4 +352,4 @@ def load_result(path: str | Path) -> Result:
     """
     from cosolve.result.store import load as read
 
-    return read(Path(path))
+    return read(as_path("load_result", path))

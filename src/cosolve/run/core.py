@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import flag
+from cosolve.basics.wording import raised, shortened
 from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
@@ -49,9 +51,11 @@ class Core:
         stop_at_events: bool = False,
     ) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
+        if startup is not None and not isinstance(startup, Startup):
+            raise SetupError(f"startup must be a Startup such as GradedStart(), not {shortened(startup)}")
         self.method, self.startup, self.windows = method, startup or default_start(method), windows
         self.crew = Crew(self.plan, workers)
-        if stop_at_events:
+        if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
@@ -330,7 +334,7 @@ class Core:
             try:
                 return "serialised", subsystem.serialise()
             except Exception as error:
-                raise SetupError(f"'{name}' failed in serialise: {error} ({type(error).__name__})") from error
+                raise SetupError(f"'{name}' failed in serialise: {raised(error)}") from error
         if not has_capability(subsystem, "rollback"):
             raise CapabilityError(
                 f"the run cannot be saved: '{name}' ({type(subsystem).__name__}) has no save and restore; define them "
@@ -357,7 +361,7 @@ class Core:
                 (subsystem.set_portable_state if kind == "plain" else subsystem.deserialise)(state)
             except Exception as error:
                 call = "restore" if kind == "plain" else "deserialise"
-                raise SetupError(f"'{name}' failed in {call}: {error} ({type(error).__name__})") from error
+                raise SetupError(f"'{name}' failed in {call}: {raised(error)}") from error
         changes, H = self.plan.changes, self.windows.first_step
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)
@@ -373,4 +377,4 @@ class Core:
         except CosolveError:
             raise
         except Exception as error:  # from a file, the memory could be anything
-            raise SetupError(f"the saved state does not fit this run: {error} ({type(error).__name__})") from error
+            raise SetupError(f"the saved state does not fit this run: {raised(error)}") from error

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from cosolve.basics import checks
-from cosolve.basics.checks import whole
+from cosolve.basics.checks import as_path, refuse_no_function, whole
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
@@ -178,8 +178,9 @@ def run_given(
     whole("simulate", "every", every)
     if max_steps is not None:
         whole("simulate", "max_steps", max_steps)
+    refuse_no_function("simulate", "(fraction)", progress=progress)
     plan = checked_plan("simulate", system, method, workers)
-    saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
+    saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(as_path("simulate", resume))
     t_first = t_start
     if saved is not None:
         t_first, t_start = saved.t_start, saved.t

@@ -64,7 +64,7 @@ class Adaptive:
         for name in ("min_step", "q", "q_min", "q_max", "alpha", "beta"):
             if not is_number(getattr(self, name)):
                 raise SetupError(f"Adaptive: {name} must be a finite number, not {getattr(self, name)!r}")
-        if not is_number(self.max_step) and self.max_step != np.inf:
+        if not is_number(self.max_step) and not (isinstance(self.max_step, float) and self.max_step == np.inf):
             raise SetupError(f"Adaptive: max_step must be a positive number, not {self.max_step!r}")
         if self.weights not in ("largest", "newest"):
             raise SetupError(f"Adaptive: weights must be 'largest' or 'newest', not {self.weights!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import choice, initial_state, is_positive, whole
+from cosolve.basics.checks import as_list, choice, initial_state, is_positive, whole
 from cosolve.errors import SetupError
 from cosolve.structures.integrators import StructureIntegrator
 from cosolve.structures.ports import INPUTS, OUTPUTS, At, Prescribed
@@ -30,7 +30,7 @@ def refuse_bad_settings(
     if not isinstance(structure, Structure):
         raise SetupError(f"SecondOrder: the first argument must be a Structure, not {structure!r}")
     for ports, allowed, kind in ((inputs, INPUTS, "an input"), (outputs, OUTPUTS, "an output")):
-        for at in ports:
+        for at in as_list("SecondOrder", f"{kind[3:]}s", ports):
             if not isinstance(at, At):
                 raise SetupError(f"SecondOrder: ports are given as At(name, dofs, what), not {at!r}")
             if at.what not in allowed:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import as_list
 from cosolve.basics.lu import factorised
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 
@@ -63,7 +64,11 @@ class Structure:
         self._force, self._tangent = internal_force, tangent
         self._load = load if callable(load) else None
         self._constant = np.zeros(self.n) if load is None or callable(load) else self._vector("load", load)
-        self.labels = [f"degree of freedom {i}" for i in range(self.n)] if labels is None else list(labels)
+        self.labels = (
+            [f"degree of freedom {i}" for i in range(self.n)]
+            if labels is None
+            else as_list("Structure", "labels", labels)
+        )
         if len(self.labels) != self.n:
             raise SetupError(f"Structure: {len(self.labels)} labels for {self.n} degrees of freedom")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.errors import SetupError
+from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem, has_capability
 from cosolve.subsystem.port import PortLike, Ports
@@ -128,8 +128,11 @@ class FreeRunning(Subsystem):
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         while self._t < t1 - 1e-12 * u.H:
-            self._t, outputs = self.subsystem.step(self._t, np.inf, u)
-            self._steps.accept(self._t, self._ports.pack(outputs))
+            t, outputs = self.subsystem.step(self._t, np.inf, u)
+            if not t > self._t:  # nor a NaN: it would never arrive
+                raise SubsystemError(f"its step from t = {self._t:.9g} went to t = {t:.9g}; a step must move forward")
+            self._t = t
+            self._steps.accept(t, self._ports.pack(outputs))
         return self._steps.at(t1, u.degree if self.degree is None else self.degree)
 
     def portable_state(self) -> Any:

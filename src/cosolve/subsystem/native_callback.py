@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import raised
 from cosolve.errors import CosolveError, EndOfSimulation, SubsystemError
 from cosolve.jit import CROSS, KEEPING, c_call, called, double_at, part, put_double_at, raising_address, types, words_at
 from cosolve.signal.polynomial import Polynomial
@@ -142,8 +143,8 @@ class _Callee:
             raise error
         if self.words[_LOST]:
             raise KeyboardInterrupt
-        if self.astray:
-            raise SubsystemError(f"going back to a saved state failed: {error} ({type(error).__name__})") from error
+        if self.astray and error is not None:
+            raise SubsystemError(f"going back to a saved state failed: {raised(error)}") from error
 
     def explain(self, status: int) -> None:
         """Raise what the last step raised."""
@@ -151,7 +152,7 @@ class _Callee:
         if isinstance(error, CosolveError):
             raise error
         if error is not None:
-            raise SubsystemError(f"{error} ({type(error).__name__})") from error
+            raise SubsystemError(raised(error)) from error
 
 
 def callback_native(subsystem: Subsystem, degree: int) -> Native | str:

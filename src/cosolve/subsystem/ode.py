@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import initial_state, is_positive, positive, refuse_no_function
+from cosolve.basics.wording import shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
 from cosolve.integrator.rosenbrock import Rosenbrock
@@ -179,6 +180,8 @@ class Ode(Subsystem):
 
 
 def _make_solver(name: str, rtol: float, atol: float, internal_step: float | None) -> Any:
+    if not isinstance(name, str):
+        raise SetupError(f"Ode: integrator must be one of {', '.join(INTEGRATORS)}, not {shortened(name)}")
     if name in FIXED:
         if internal_step is None or not is_positive(internal_step):
             raise SetupError(

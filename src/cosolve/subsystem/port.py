@@ -75,8 +75,8 @@ class Ports:
 
     def __init__(self, ports: Iterable[PortLike]) -> None:
         refuse_one_text("ports", ports)
-        if not isinstance(ports, Iterable):
-            raise SetupError(f"ports are given as a list of names, not as {ports!r}")
+        if not isinstance(ports, Iterable) or getattr(ports, "ndim", 1) == 0:
+            raise SetupError(f"ports are given as a list of names, not as {shortened(ports)}")
         self.ports = tuple(_as_port(port) for port in ports)
         self.slices: dict[str, slice] = {}
         start = 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.wording import raised
 from cosolve.engine.native import why_not_compiled
 from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
@@ -96,7 +97,7 @@ def _nothing(count: int) -> None:
 
 def in_words(where: str, error: BaseException) -> str:
     """One sentence about what a function raised."""
-    return str(error) if isinstance(error, CosolveError) else f"{where} failed: {error} ({type(error).__name__})"
+    return str(error) if isinstance(error, CosolveError) else f"{where} failed: {raised(error)}"
 
 
 def compiled_flags(job: Job, items: Items, first: System) -> dict[tuple[int, int], bool | None]:

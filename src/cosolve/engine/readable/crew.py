@@ -17,7 +17,7 @@ import numpy as np
 
 from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite
 from cosolve.basics.checks import is_number
-from cosolve.basics.wording import failed_while
+from cosolve.basics.wording import failed_while, raised
 from cosolve.engine.readable.driving import driven_inputs
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.instant import Booleans
@@ -384,7 +384,7 @@ class Crew:
 
     def _rollback_failed(self, i: int, call: str, error: Exception) -> SubsystemError:
         name = self.plan.names[i]
-        return SubsystemError(f"'{name}' failed in {call}: {error} ({type(error).__name__})", subsystem=name)
+        return SubsystemError(f"'{name}' failed in {call}: {raised(error)}", subsystem=name)
 
     # -- guarding --------------------------------------------------------------------------------------
 

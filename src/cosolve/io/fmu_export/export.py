@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from cosolve.basics.checks import as_path
 from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.interface import System
 from cosolve.io.fmu_export.interface import Variable, dependencies, variables
@@ -74,8 +75,8 @@ def export_fmu(
     ...     made.name
     'tank.fmu'
     """
-    path = Path(path)
-    if version not in _WRAPPERS:
+    path = as_path("export", path)
+    if not isinstance(version, str) or version not in _WRAPPERS:
         raise SetupError(f"export: version must be '2.0' or '3.0', not {version!r}")
     if path.suffix != ".fmu":
         raise SetupError(f"export: '{path}' must end in .fmu")

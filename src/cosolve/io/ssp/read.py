@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cosolve.basics.checks import as_path
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError, warn
 from cosolve.fmu.places import found_file, watching
@@ -59,7 +60,7 @@ def read_ssp(
     ...
     cosolve.errors.SetupError: there is no file 'missing.ssp'; give the path of an SSP
     """
-    path = Path(found_file(path))
+    path = Path(found_file(as_path("read_ssp", path)))
     document = read_document(path, variant)
     for note in (*document.notes, *(document.step_notes if step is None and "step" not in document.run else ())):
         warn(note, UserWarning)

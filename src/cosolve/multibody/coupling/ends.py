@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.wording import raised
 from cosolve.errors import SetupError
 from cosolve.multibody.coupling.joint import Joint, Part
 from cosolve.multibody.equations.coupling_conditions import MOTION, coupling_conditions
@@ -128,7 +129,7 @@ def law_value(joint: Joint, count: int, deflection: Vector, rate: Vector) -> Vec
     try:
         value = np.asarray(joint.law(deflection.copy(), rate.copy()), dtype=np.float64).reshape(-1)
     except (TypeError, ValueError) as error:
-        raise SetupError(f"joint '{joint.name}': its law failed: {error} ({type(error).__name__})") from error
+        raise SetupError(f"joint '{joint.name}': its law failed: {raised(error)}") from error
     if value.size != count:
         raise SetupError(
             f"joint '{joint.name}': its law returned {value.size} numbers for {count} deflections "

@@ -144,7 +144,7 @@ class MultibodyModel:
         _refuse_bad_name("joint", name)
         if name in self.joints:
             raise SetupError(f"{where} exists already; choose another name")
-        if kind not in JOINTS:
+        if not isinstance(kind, str) or kind not in JOINTS:
             raise SetupError(f"{where}: unknown kind {kind!r}; choose one of {', '.join(JOINTS)}")
         self._two_markers(where, first, second)
         self.joints[name] = Joint(name, kind, first, second)
@@ -304,11 +304,11 @@ class MultibodyModel:
         self.markers[body.name] = Marker(body.name, body.name, np.zeros(3), np.eye(3))
 
     def _known_body(self, where: str, body: str) -> None:
-        if body != GROUND and body not in self.bodies:
+        if not isinstance(body, str) or (body != GROUND and body not in self.bodies):
             raise SetupError(f"{where}: there is no body {body!r}; {did_you_mean(body, [GROUND, *self.bodies])}")
 
     def _known_marker(self, where: str, marker: str) -> Marker:
-        if marker not in self.markers:
+        if not isinstance(marker, str) or marker not in self.markers:
             raise SetupError(f"{where}: there is no marker {marker!r}; {did_you_mean(marker, self.markers)}")
         return self.markers[marker]
 

@@ -63,7 +63,7 @@ def checked(
         ("integrator", integrator, INTEGRATORS),
         ("coordinates", coordinates, COORDINATES),
     ):
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise SetupError(f"MultibodySubsystem: unknown {what} {value!r}; choose one of {', '.join(known)}")
     if integrator == "auto":
         integrator = "radau" if form == "ggl" else "dopri5"

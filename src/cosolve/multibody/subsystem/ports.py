@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import as_list
 from cosolve.errors import SetupError
 from cosolve.multibody.equations.outside import Law
 from cosolve.multibody.model.arrays import Index
@@ -50,7 +51,7 @@ def lay_out(built: Built, ports: Sequence[Any], ends: Sequence[Any]) -> Layout:
     laws: list[Law] = []
     n_u = 0
     n_constants = 0
-    for entry in ports:
+    for entry in as_list("MultibodySubsystem", "ports", ports):
         marker, wanted = (entry, ("force", "torque")) if isinstance(entry, str) else _pair(entry)
         if marker not in built.marker_index:
             raise SetupError(

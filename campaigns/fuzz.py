@@ -1,65 +1,113 @@
-"""Thousands of spoilt files: every one is read, or refused in one sentence; none ends in a bare exception.
+"""Spoilt files and odd calls by the hundred thousand: each is read, or refused in one sentence.
 
-The quick ones take a sample; `-m slow` takes thousands. The seeds are fixed, so a failure names a file that can be made
+A target makes case number `n` and reads it; the numbers are the seeds, so that a finding names a case that can be made
 again.
 """
 
+from __future__ import annotations
+
 import json
-import os
 import shutil
+import signal
+import tempfile
 import tomllib
 import traceback
 import warnings
 import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from random import Random
+from typing import Any
 
-import pytest
 from tests.fmu import build
 from tests.fmu.catalogue import MODELS
-from tests.io import mutated
 from tests.io.test_system_file import LAW, MASSES, SIMULATION
 from tests.ssp.structure import UNITS, Boxes, bound, component, connection, description, real
 from tests.stepper.models import stepper
 
 import cosolve as cs
+from campaigns import mutated
+from campaigns.odd_calls import odd_call
+from campaigns.page import Outcome
 from cosolve.fmu import archive, options
 from cosolve.fmu.description import read_description
 from cosolve.io import load_system
 
-#: how many of each in the quick run and in the long one
-AMOUNT = [pytest.param(1, id="quick"), pytest.param(40, id="long", marks=pytest.mark.slow)]
+LIMIT = 60.0  # seconds for one case; they take some milliseconds
+#: how many of each target in the whole campaign
+AMOUNTS = {
+    "FMU descriptions": 35_000,
+    "system structures": 20_000,
+    "system files": 15_000,
+    "archives": 10_000,
+    "saved states": 5_000,
+    "API calls": 15_000,
+}
+Target = Callable[[int, Path], None]
 
 
-class Tally:
-    """How many files were read and how many refused, and which ended in a bare exception or a poor sentence."""
+class Hang(BaseException):
+    """A case took too long."""
 
-    def __init__(self) -> None:
-        self.read = self.refused = 0
-        self.bad: list[str] = []
 
-    def __call__(self, reader, what: object) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # notes about what is left out
-                reader()
-        except cs.CosolveError as error:
-            self.refused += 1
-            if "\n" in str(error) or not 10 < len(str(error)) < 1500:
-                self.bad.append(f"{what}: a poor sentence: {error!r:.300}")
-        except Exception as error:
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            self.bad.append(f"{what}: {type(error).__name__}: {error!s:.200} ({Path(at.filename).name}:{at.lineno})")
-        else:
-            self.read += 1
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """`Hang` after so many seconds."""
 
-    def report(self, what: str) -> None:
-        """Fail when there were bad ones; there must have been readable files and refused ones."""
-        print(f"\n{what}: {self.read} read, {self.refused} refused, {len(self.bad)} bad")
-        assert not self.bad, "\n".join(self.bad[:40])
-        assert self.read
-        assert self.refused
+    def ring(number: int, frame: object) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def verdict(read: Callable[[], None]) -> tuple[str, str]:
+    """`read`, `refused`, or what is bad about it."""
+    try:
+        with warnings.catch_warnings(), limited(LIMIT):
+            warnings.simplefilter("ignore")  # notes about what is left out
+            read()
+    except cs.CosolveError as error:
+        text = str(error)
+        if "\n" in text or not 10 < len(text) < 1500:
+            return "POOR", f"{text!r:.300}"
+        return "refused", text
+    except Hang:
+        return "HANG", f"no end within {LIMIT:g} s"
+    except Exception as error:
+        at = [f for f in traceback.extract_tb(error.__traceback__) if "/cosolve/" in f.filename][-1:]
+        place = f"{Path(at[0].filename).name}:{at[0].lineno}" if at else "?"
+        return "BARE", f"{type(error).__name__}: {error!s:.200} ({place})"
+    return "read", ""
+
+
+def run(quick: bool = False) -> Outcome:
+    """The campaign."""
+    outcome = Outcome(["target", "cases", "read", "refused", "poor sentences", "bare exceptions", "hangs"])
+    for name, amount in AMOUNTS.items():
+        counts: Counter[str] = Counter()
+        with tempfile.TemporaryDirectory() as folder:
+            target = TARGETS[name](Path(folder))
+            for n in range(amount // 1000 if quick else amount):
+                found, text = verdict(lambda target=target, n=n, folder=folder: target(n, Path(folder)))
+                counts[found] += 1
+                if found not in ("read", "refused"):
+                    outcome.good = False
+                    if len(outcome.notes) < 40:
+                        outcome.notes.append(f"**{found}**: {name}, case {n}: {text}")
+                        print(outcome.notes[-1], flush=True)
+        outcome.rows.append([name, counts.total(), *(counts[k] for k in ("read", "refused", "POOR", "BARE", "HANG"))])
+    sums = [sum(int(str(row[k])) for row in outcome.rows) for k in range(1, 7)]
+    outcome.rows.append(["all", *sums])
+    return outcome
 
 
 # -- descriptions of FMUs ----------------------------------------------------------------------------------------
@@ -95,44 +143,46 @@ def look(folder: Path) -> None:
         kind.number("maxOutputDerivativeOrder"), kind.has("canGetAndSetFMUState")
 
 
-@pytest.mark.parametrize("amount", AMOUNT)
-def test_descriptions(tmp_path, amount):
-    tally = Tally()
-    for seed, text in enumerate(texts()):
-        for n, changed in enumerate(mutated.mutants(text, seed, 15 * amount, mutated.xml)):
-            folder = tmp_path / f"{seed}-{n}"
-            folder.mkdir()
-            (folder / "modelDescription.xml").write_text(changed, encoding="utf-8")
-            tally(lambda folder=folder: look(folder), f"description {seed}, mutant {n}")
-            shutil.rmtree(folder)
-    tally.report("descriptions")
+def descriptions(home: Path) -> Target:
+    whole = texts()
+
+    def read(n: int, home: Path) -> None:
+        changed = mutated.mutant(whole[n % len(whole)], n, mutated.xml)
+        (home / "modelDescription.xml").write_text(changed, encoding="utf-8")
+        look(home)
+
+    return read
 
 
 # -- archives ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("amount", AMOUNT)
-def test_archives(tmp_path, amount):
+def archives(home: Path) -> Target:
     """Bytes changed anywhere, the list of entries included: nothing is written next to the folder of an archive."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
         zipped.writestr("modelDescription.xml", texts()[0])
         zipped.writestr("resources/table.csv", "1,2,3\n" * 500)
         zipped.writestr("binaries/linux64/m.so", bytes(Random(1).randbytes(3000)))
-    tally, home = Tally(), archive._root()
-    for n in range(60 * amount):
+    whole = buffer.getvalue()
+    head = whole.index(b"PK\x01\x02")
+
+    def read(n: int, home: Path) -> None:
         random = Random(f"archive {n}")
-        changed = mutated.data(random, buffer.getvalue())
-        if n % 2:  # the list at the end, where the names and sizes stand
-            head = buffer.getvalue().index(b"PK\x01\x02")
-            changed = buffer.getvalue()[:head] + mutated.data(random, buffer.getvalue()[head:])
-        file = tmp_path / f"{n}.fmu"
+        changed = whole[:head] + mutated.data(random, whole[head:]) if n % 2 else mutated.data(random, whole)
+        file = home / f"{n}.fmu"
         file.write_bytes(changed)
-        tally(lambda file=file: look(archive.unpack(file)), f"archive {n}")
-        file.unlink()
-    assert not os.listdir(tmp_path)
-    assert {p.name for p in home.parent.iterdir() if p.name in ("table.csv", "m.so", "resources", "binaries")} == set()
-    tally.report("archives")
+        unpacked = None
+        try:
+            unpacked = archive.unpack(file)
+            look(unpacked)
+        finally:
+            file.unlink()
+            if unpacked is not None:
+                shutil.rmtree(unpacked, ignore_errors=True)
+            assert not list(home.iterdir()), "something was written beside the archive"
+
+    return read
 
 
 # -- system structures -------------------------------------------------------------------------------------------
@@ -170,18 +220,17 @@ STRUCTURE = description(
 )
 
 
-@pytest.mark.parametrize("amount", AMOUNT)
-def test_structures(tmp_path, amount):
-    tally = Tally()
-    ports = {"a": ([], ["y"]), "b": (["u", "w"], ["y"]), "sub/c": (["u"], ["y"])}
-    (tmp_path / "box.fmu").touch()
-    for n, changed in enumerate([STRUCTURE, *mutated.mutants(STRUCTURE, 7, 75 * amount, mutated.xml)]):
-        file = tmp_path / f"{n}.ssd"
-        file.write_text(changed, encoding="utf-8")
+def structures(home: Path) -> Target:
+    ports: dict[str, Any] = {"a": ([], ["y"]), "b": (["u", "w"], ["y"]), "sub/c": (["u"], ["y"])}
+    (home / "box.fmu").touch()
+
+    def read(n: int, home: Path) -> None:
+        file = home / "system.ssd"
+        file.write_text(mutated.mutant(STRUCTURE, n, mutated.xml) if n else STRUCTURE, encoding="utf-8")
         boxes = Boxes({**{name: ([], ["y"]) for name in mutated.NASTY}, **ports})
-        tally(lambda file=file, boxes=boxes: cs.read_ssp(file, component=_known(boxes)), f"structure {n}")
-        file.unlink()
-    tally.report("structures")
+        cs.read_ssp(file, component=_known(boxes))
+
+    return read
 
 
 def _known(boxes: Boxes):
@@ -253,42 +302,43 @@ CHOICES = (
 )
 
 
-@pytest.mark.parametrize("amount", AMOUNT)
-def test_system_files(tmp_path, amount):
-    tally = Tally()
-    (tmp_path / "spoilt_model.py").write_text(MODEL)
-    for seed, simulation in enumerate(CHOICES):
-        text = MASSES + LAW + PARTS + simulation
-        whole = tomllib.loads(text)
-        words, trees = mutated.strings(whole), Random(f"trees {seed}")
-        changed = [mutated.as_toml(mutated.table(trees, whole, words)) for _ in range(30 * amount)]
-        for n, spoilt in enumerate([text, *mutated.mutants(text, seed, 10 * amount, mutated.toml), *changed]):
-            file = tmp_path / "system.toml"
-            file.write_text(spoilt, encoding="utf-8")
-            tally(lambda file=file: load_system(file), f"system file {seed}, mutant {n}")
-    tally.report("system files")
+def system_files(home: Path) -> Target:
+    (home / "spoilt_model.py").write_text(MODEL)
+    whole = [MASSES + LAW + PARTS + simulation for simulation in CHOICES]
+    trees = [tomllib.loads(text) for text in whole]
+    words = [mutated.strings(tree) for tree in trees]
+
+    def read(n: int, home: Path) -> None:
+        k, file = n % len(whole), home / "system.toml"
+        spoilt = mutated.mutant(whole[k], n, mutated.toml)
+        if n % 4:
+            spoilt = mutated.as_toml(mutated.table(Random(f"tree {n}"), trees[k], words[k]))
+        file.write_text(spoilt if n >= len(whole) else whole[k], encoding="utf-8")
+        load_system(file)
+
+    return read
 
 
 # -- saved states ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("amount", AMOUNT)
-@pytest.mark.parametrize("case", ["adaptive", "anderson", "free running"])
-def test_saved_states(tmp_path, amount, case):
+def states(home: Path) -> Target:
     """Half of them without a digest, as older versions wrote them: a fault is seen where it does not fit, or not."""
-    running = stepper(case)
-    for _ in range(3):
-        running.step()
-    whole = running.save_file(tmp_path / "good.state").read_bytes()
-    tally = Tally()
-    for n in range(20 * amount):
-        random = Random(f"state {n}")
-        file = tmp_path / "bad.state"
-        file.write_bytes(mutated.data(random, whole) if n % 4 == 0 else _spoilt(random, whole, n % 2 == 0))
-        tally(lambda file=file: running.restore_file(file), f"state {n}")
-    tally.report("states")
-    running.restore_file(tmp_path / "good.state")
-    running.step()
+    runs = [stepper(case) for case in ("adaptive", "anderson", "free running")]
+    wholes = []
+    for running in runs:
+        for _ in range(3):
+            running.step()
+        wholes.append(running.save_file(home / "good.state").read_bytes())
+
+    def read(n: int, home: Path) -> None:
+        k, random, file = n % len(runs), Random(f"state {n}"), home / "bad.state"
+        whole = wholes[k]
+        spoilt = mutated.data(random, whole) if n % 4 == 0 else _spoilt(random, whole, n % 2 == 0)
+        file.write_bytes(whole if n < len(runs) else spoilt)
+        runs[k].restore_file(file)
+
+    return read
 
 
 def _spoilt(random: Random, whole: bytes, digest: bool) -> bytes:
@@ -303,3 +353,13 @@ def _spoilt(random: Random, whole: bytes, digest: bool) -> bytes:
         return json.dumps(mutated.tree(random, read) if spoil_tree else read).encode()
 
     return mutated.repacked(whole, change)
+
+
+TARGETS: dict[str, Callable[[Path], Target]] = {
+    "FMU descriptions": descriptions,
+    "system structures": structures,
+    "system files": system_files,
+    "archives": archives,
+    "saved states": states,
+    "API calls": odd_call,
+}

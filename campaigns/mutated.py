@@ -1,6 +1,6 @@
 """Files with one to three faults in them, as a stranger's tool, an editor or a bad disk makes them.
 
-`mutants(text, seed, count)` gives the same texts for the same seed; the values put in are those that readers stumble
+`mutant(text, seed, change)` gives the same text for the same seed; the values put in are those that readers stumble
 over: nothing, signs, numbers too large, other scripts, paths, other kinds of value.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from random import Random
 
@@ -33,13 +33,12 @@ NASTY = (
 )
 
 
-def mutants(text: str, seed: int, count: int, change: Callable[[Random, str], str]) -> Iterator[str]:
-    """`count` texts with one to three changes each."""
-    for n in range(count):
-        random, changed = Random(f"{seed}-{n}"), text
-        for _ in range(random.choice((1, 1, 1, 2, 3))):
-            changed = change(random, changed)
-        yield changed
+def mutant(text: str, seed: object, change: Callable[[Random, str], str]) -> str:
+    """The text with one to three changes."""
+    random = Random(f"mutant {seed}")
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        text = change(random, text)
+    return text
 
 
 def xml(random: Random, text: str) -> str:
