@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from cosolve.corrector import Anderson, IqnIls, IqnImvj
+from cosolve.corrector import Anderson, Broyden, IqnIls, IqnImvj
 from cosolve.corrector.algebra.least_squares import Balance
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.algebra.secants import Secants
@@ -41,6 +41,21 @@ def test_columns_within_the_span_of_newer_ones_are_dropped():
     assert len(secants) == 2
     assert secants.dr(c) == pytest.approx(old, abs=1e-12)
     assert not secants.dz(c).any()
+
+
+@pytest.mark.parametrize(("tol", "kept"), [(0.019, 2), (0.021, 1)])
+def test_an_older_column_counts_when_it_adds_more_than_the_filter_asks_for(tol, kept):
+    """Of the older of two columns at an angle, `sin(angle) = 0.02` of its length stands off the newer one.
+
+    Where it is dropped, what it would have added to the fit is missing: here all of the second component.
+    """
+    older, newer = np.array([np.sqrt(1 - 0.02**2), 0.02, 0.0]), np.array([7.0, 0.0, 0.0])
+    secants = Secants(3, 3, tol)
+    secants.add(40.0 * older, 40.0 * older)
+    secants.add(newer, newer)
+    fitted = secants.dr(secants.fit(np.array([1.0, 5.0, 9.0])))
+    assert len(secants) == kept
+    assert fitted == pytest.approx([1.0, 5.0 if kept == 2 else 0.0, 0.0], abs=1e-12)
 
 
 def test_old_steps_and_old_columns_are_forgotten():
@@ -113,16 +128,26 @@ def test_past_steps_pay():
     assert multi < 0.7 * without
 
 
-def test_the_converged_iterate_is_learnt():
-    """A linear problem of one number: two evaluations teach the slope, although the second one has converged."""
-    for corrector in (IqnIls(initial=0.5), IqnImvj(initial=0.5), Anderson(initial=0.5, reuse=1)):
-        corrector.start_run(["z"])
-        corrector.start_step()
-        z = corrector.correct(np.array([3.0]), np.array([6.0]), None)  # r = 2 z: a factor of 0.5 is the right one
-        assert z == pytest.approx([0.0])
-        corrector.accept(z, 2.0 * z)
-        corrector.start_step()
-        assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
+@pytest.mark.parametrize(
+    "corrector",
+    [
+        IqnIls(initial=0.4),
+        IqnImvj(initial=0.4),
+        Anderson(initial=0.4, reuse=1),
+        Broyden(initial=0.4),
+        Broyden(initial=0.4, form="direct"),
+    ],
+    ids=str,
+)
+def test_the_accepted_iterate_is_learnt(corrector):
+    """A linear problem of one number: two evaluations teach the slope, although the second one is accepted."""
+    corrector.start_run(["z"])
+    corrector.start_step()
+    z = corrector.correct(np.array([3.0]), np.array([6.0]), None)  # r = 2 z: a factor of 0.5 would be the right one
+    assert z == pytest.approx([0.6])
+    corrector.accept(z, 2.0 * z)
+    corrector.start_step()
+    assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
 
 
 def test_multi_vector_follows_its_dense_formula():

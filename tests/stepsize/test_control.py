@@ -38,6 +38,18 @@ def test_proportional_integral_controller(degree: int) -> None:
     assert control.next_step(1.0, 2.0, 1.5, degree) == pytest.approx(first * 1.5 ** (0.4 / (degree + 1)), rel=1e-14)
 
 
+@pytest.mark.parametrize("controller", ["I", "PI"])
+@pytest.mark.parametrize("degree", range(6))
+def test_a_rejected_step_is_repeated_with_the_length_that_its_error_asks_for(controller: str, degree: int) -> None:
+    """An error of `C H^(p + 1)` is on target, times the safety factor, after one repetition, whichever controller."""
+    control = cs.Adaptive(rtol=1e-4, controller=controller, min_step=1e-3)
+    H, error = 0.02, 1.5
+    repeated = control.shorter_step(H, error, degree)
+    assert error * (repeated / H) ** (degree + 1) == pytest.approx(0.95 ** (degree + 1), rel=1e-14)
+    assert control.shorter_step(H, 1e12, degree) == pytest.approx(0.25 * H, rel=1e-14)  # not below q_min H
+    assert control.shorter_step(2e-3, 1e12, degree) == 1e-3  # nor below the smallest step
+
+
 @pytest.mark.covers("SC-14")
 @given(positive, positive, st.none() | positive, st.integers(0, 5), st.sampled_from(["I", "PI"]))
 def test_limiters(H: float, error: float, previous: float | None, degree: int, controller: str) -> None:
