@@ -2,6 +2,7 @@
 
     python tools/mutants.py                         a sample of 150 mistakes, docs/validation/mutants.md
     python tools/mutants.py --count 40 --seed 7     fewer, others, nothing written unless --write is given
+    python tools/mutants.py --again --write         those of the last run that nothing noticed, and the page anew
     python tools/mutants.py --only stepsize/control.py --count 0      all mistakes of one module (or `...py:96`, one line)
 
 Each mistake (`mutations.py`) is made in a copy of the tree, never in place, and the tests of its room are run there
@@ -20,6 +21,7 @@ minutes of the whole suite.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -32,7 +34,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from queue import SimpleQueue
@@ -44,6 +46,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "mutants.md"
+LOG = ROOT / ".mutants.json"
 VERDICTS = ROOT / "tools" / "mutants.toml"
 COPIED = ("src", "tests", "examples", "tools", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md",
           "CONTRIBUTING.md", "Makefile")  # fmt: skip
@@ -75,64 +78,60 @@ ROOMS = (
         "signal",
         ("signal/*.py",),
         ("contract/test_signals.py", "semi_implicit/test_polynomials.py"),
-        ("explicit/test_signals.py", "explicit/test_startup.py"),
+        ("explicit/test_startup.py",),
     ),
     Room(
         "stepsize",
         ("stepsize/*.py",),
         ("stepsize/test_control.py", "stepsize/test_steps_of_a_run.py", "contract/test_clocks.py"),
-        ("stepper/test_stepping.py", "stepper/test_end.py", "stepsize/test_reliable_steps.py"),
+        ("stepper/test_stepping.py", "stepper/test_end.py"),
     ),
     Room(
         "method",
         ("method/*.py",),
-        ("interface/test_methods_by_name.py", "semi_implicit/test_one_correction.py", "dynamic_static/test_coupling.py",
-         "dynamic_static/test_static_kinds.py"),
-        ("interface/test_constraint.py", "constraint/test_two_mass_errors.py", "explicit/test_leader_follower.py",
-         "dynamic_static/test_bdf.py", "explicit/test_topologies.py"),
+        ("dynamic_static/test_static_kinds.py", "semi_implicit/test_one_correction.py",
+         "constraint/test_penalty_hinges.py"),
+        ("dynamic_static/test_coupling.py", "constraint/test_two_mass_stability.py", "interface/test_methods_by_name.py"),
     ),
     Room(
         "readable",
         ("engine/readable/*.py", "engine/measure.py"),
         ("contract/test_serial_and_startup.py", "corrector/test_tolerances.py", "corrector/test_algebraic_loop.py",
          "semi_implicit/test_one_correction.py"),
-        ("contract/test_equations_at_the_start.py", "contract/test_driven_inputs.py", "stepper/test_events.py",
-         "corrector/test_sweeps.py", "interface/test_constraint.py", "explicit/test_two_mass_model.py"),
+        ("contract/test_driven_inputs.py", "corrector/test_sweeps.py"),
     ),
     Room(
         "corrector",
         ("corrector/*.py", "corrector/algebra/*.py"),
         ("corrector/test_least_squares.py", "corrector/test_newton_toy.py", "corrector/test_relaxation.py",
          "corrector/test_line_search.py", "corrector/test_aitken.py", "corrector/test_algebraic_loop.py"),
-        ("corrector/test_every_corrector.py", "corrector/test_sweeps.py", "corrector/test_large_fields.py",
-         "corrector/test_global_jacobian.py", "corrector/test_tolerances.py", "corrector/test_extrapolation.py"),
+        ("corrector/test_every_corrector.py", "corrector/test_global_jacobian.py", "corrector/test_tolerances.py"),
     ),
     Room(
         "interface",
         ("interface/*.py",),
         ("interface/test_addresses.py", "interface/test_units.py", "contract/test_plan_maps.py"),
-        ("contract/test_driven_inputs.py", "contract/test_equations_at_the_start.py", "interface/test_constraint.py",
-         "stepper/test_changes.py", "stepper/test_recording.py"),
+        ("contract/test_driven_inputs.py", "stepper/test_changes.py"),
     ),
     Room(
         "multibody",
         ("multibody/equations/constraints.py", "multibody/equations/outside.py", "multibody/equations/dynamics.py",
          "multibody/equations/joint_math.py", "multibody/coupling/laws.py"),
         ("mechanics/test_constraint_rows.py",),
-        ("mechanics/test_multibody_joints.py", "mechanics/test_multibody_ports.py"),
+        ("mechanics/test_multibody_joints.py",),
     ),
-    Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py"), ("ssp/test_fmus.py",)),
+    Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py")),
     Room(
         "fmu",
         ("fmu/communication_step.py", "fmu/steps.py", "fmu/values.py"),
         ("fmu/test_communication.py",),
-        ("fmu/test_two_mass.py", "fmu/test_driven_inputs.py", "fmu/test_stops.py", "fmu/test_variables.py"),
+        ("fmu/test_two_mass.py",),
     ),
     Room(
         "result",
         ("result/recorder.py", "result/store.py", "result/file_columns.py", "result/result.py", "result/labels.py"),
         ("result/test_record.py", "result/test_memory.py", "result/test_labels.py"),
-        ("result/test_store.py", "stepper/test_recording.py"),
+        ("result/test_store.py",),
     ),
 )  # fmt: skip
 
@@ -195,14 +194,15 @@ class Bench:
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
         return failed[1] if failed else (output.strip().splitlines() or ["nothing"])[-1][:120]
 
-    def warm_up(self, tests: Iterable[tuple[str, ...]]) -> None:
-        """Run all tests as they are: they must pass, and say how long they take."""
-        for files in tests:
+    def limit(self, tests: tuple[str, ...]) -> float:
+        """Seconds that these tests may take; before they are used first they must pass as they are."""
+        if tests not in self.limits:
             began = time.perf_counter()
-            failed = self.run("tree", files, 3600.0)
+            failed = self.run("tree", tests, 3600.0)
             if failed:
                 raise SystemExit(f"{failed} fails without any mistake; make that pass first")
-            self.limits[files] = PATIENCE * (time.perf_counter() - began) + GRACE
+            self.limits[tests] = PATIENCE * (time.perf_counter() - began) + GRACE  # with the time to compile
+        return self.limits[tests]
 
     def try_out(self, mutation: Mutation, stages: Iterable[tuple[str, ...]]) -> str:
         """Make a mistake and run its module's examples and the tests of each stage; what noticed, or nothing."""
@@ -214,7 +214,8 @@ class Bench:
             path.unlink()
             path.write_bytes(mutation.applied(source))
             for k, files in enumerate(stages):
-                noticed = self.run(own.name, files if k else (mutation.path, *files), self.limits[files])
+                limit = self.limit(files)
+                noticed = self.run(own.name, files if k else (mutation.path, *files), limit)
                 if noticed:
                     return noticed
             return ""
@@ -240,16 +241,10 @@ def study(chosen: list[tuple[Room, Mutation]], jobs: int, say: Callable[[str], N
     """Make all these mistakes, in `jobs` copies of the tree; `say` hears about each."""
     fates: list[Fate] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        first = Bench.of(ROOT, Path(folder) / "0")
         stages = {room.name: tuple(_paths(files) for files in (room.quick, room.more) if files) for room, _ in chosen}
-        first.warm_up(dict.fromkeys(files for both in stages.values() for files in both))
-        say(f"tests of {len(stages)} rooms pass; {len(chosen)} mistakes")
         free: SimpleQueue[Bench] = SimpleQueue()
-        free.put(first)
-        for k in range(1, jobs):
-            other = Bench.of(ROOT, Path(folder) / str(k))
-            other.warm_up(first.limits)
-            free.put(other)
+        for k in range(jobs):
+            free.put(Bench.of(ROOT, Path(folder) / str(k)))
 
         def one(pair: tuple[Room, Mutation]) -> Fate:
             room, mutation = pair
@@ -272,6 +267,12 @@ def study(chosen: list[tuple[Room, Mutation]], jobs: int, say: Callable[[str], N
 
 def _paths(files: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"tests/{file}" for file in files)
+
+
+def read_log(path: Path) -> list[Fate]:
+    """What became of the mistakes of the last run."""
+    with path.open(encoding="utf-8") as file:
+        return [Fate(**{**entry, "mutation": Mutation(**entry["mutation"])}) for entry in json.load(file)]
 
 
 @dataclass(frozen=True)
@@ -346,16 +347,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="PATH[:LINE]", help="only mistakes of this source")
     parser.add_argument("--room", default="", help="only mistakes of this room: " + ", ".join(r.name for r in ROOMS))
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work (default 1)")
+    parser.add_argument("--again", action="store_true", help="make only those of them that nothing noticed last time")
     parser.add_argument("--list", action="store_true", help="name the mistakes, make none")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     given = parser.parse_args(arguments)
     rooms = [room for room in ROOMS if given.room in ("", room.name)]
     chosen = drawn(rooms, ROOT, given.count, given.seed, given.only)
+    known: list[Fate] = []
+    if given.again:
+        known = [fate for fate in read_log(LOG) if fate.noticed]
+        noticed = {fate.mutation.key for fate in known}
+        chosen = [(room, mutation) for room, mutation in chosen if mutation.key not in noticed]
     if given.list:
         for room, mutation in chosen:
             print(f"{room.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
         return 0
     fates = study(chosen, given.jobs, lambda line: print(line, flush=True))
+    if given.again:
+        fates = [*known, *fates]
+    with LOG.open("w", encoding="utf-8") as file:
+        json.dump([asdict(fate) for fate in fates], file, indent=0)
     verdicts = read_verdicts(VERDICTS)
     still = [f for f in fates if not f.noticed and not _verdict(f, verdicts).equivalent]
     print(f"{sum(bool(f.noticed) for f in fates)} of {len(fates)} mistakes were noticed, {len(still)} are open")
