@@ -10,7 +10,11 @@ import pytest
 
 #: File, text that the reason contains, and what keeps the test from running everywhere.
 ALLOWED = (
-    ("tests/crosscheck/test_crosscheck.py", "libcosimpy", "a peer that nothing depends on, with wheels for few systems"),
+    (
+        "tests/crosscheck/test_crosscheck.py",
+        "libcosimpy",
+        "a peer that nothing depends on, with wheels for few systems",
+    ),
     ("tests/result/test_store.py", "root may write everywhere", "the automatic run may be root"),
     ("tests/test_cli.py", "signals", "Windows"),
     ("tests/crosscheck/test_crosscheck.py", "a script as a command", "Windows"),

@@ -1,21 +1,21 @@
-"""Change one formula at a time and see whether a test notices: `make mutants`, or
+"""Change one formula at a time and see whether a test notices.
 
-    python tools/mutants.py                         a sample of 150 mistakes, docs/validation/mutants.md
-    python tools/mutants.py --count 40 --seed 7     fewer, others, nothing written unless --write is given
-    python tools/mutants.py --again --write         those of the last run that nothing noticed, and the page anew
-    python tools/mutants.py --only stepsize/control.py --count 0      all mistakes of one module (or `...py:96`, one line)
+    make mutants                                   a sample of 150 mistakes, written to docs/validation/mutants.md
+    python tools/mutants.py --count 40 --seed 7    fewer, and others; nothing is written unless --write is given
+    python tools/mutants.py --again --write        those of the last run that nothing noticed, and the page anew
+    python tools/mutants.py --count 0 --only stepsize/control.py    all mistakes of a module (`control.py:96`: a line)
 
 Each mistake (`mutations.py`) is made in a copy of the tree, never in place, and the tests of its room are run there
-(`ROOMS`: the docstring examples of the module, then `quick` test files, then `more` where these pass). A run that does
-not end in time counts as noticed. The sample is drawn with a seed, the same number from every room, so it can be repeated.
+(`ROOMS`: the docstring examples of the module and `quick` test files, then `more` where these pass). A run that does
+not end in time counts as noticed. The sample is drawn with a seed, the same number from every room.
 
-Survivors are judged in `mutants.toml`: either the mistake changes nothing that anybody could see, with the reason, or it
-names the test that notices it since.
+Survivors are judged in `mutants.toml`: either the mistake changes nothing that anybody could see, with the reason, or
+a test is named that notices it since.
 
-Why no tool from outside: mutmut and cosmic-ray change sources in place or import them through hooks of their own, and know nothing of
-machine code on disk, which must be made anew for each mistake and must not be kept; here every mistake gets a copy of
-the warm machine code, made of links. They also have no table of tests by room, without which one mistake takes the ten
-minutes of the whole suite.
+Why no tool from outside: mutmut and cosmic-ray know nothing of machine code on disk, which must be made anew for each
+mistake and must not be kept (here every mistake gets a copy of the tree and its machine code, made of links), and they
+have no table of tests by room, without which one mistake takes the ten minutes of the whole suite. NUMBA_DISABLE_JIT
+does not help: the compiled engine calls by address. Where a formula is compiled, tests call the Python it is made from.
 """
 
 from __future__ import annotations
@@ -34,15 +34,12 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from queue import SimpleQueue
 
-if __package__:
-    from tools.mutations import Mutation, mutations
-else:
-    from mutations import Mutation, mutations
+from mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "mutants.md"
@@ -91,7 +88,8 @@ ROOMS = (
         ("method/*.py",),
         ("dynamic_static/test_static_kinds.py", "semi_implicit/test_one_correction.py",
          "constraint/test_penalty_hinges.py"),
-        ("dynamic_static/test_coupling.py", "constraint/test_two_mass_stability.py", "interface/test_methods_by_name.py"),
+        ("dynamic_static/test_coupling.py", "constraint/test_two_mass_stability.py",
+         "interface/test_methods_by_name.py"),
     ),
     Room(
         "readable",
@@ -155,10 +153,10 @@ class Bench:
     """
 
     root: Path
-    limits: dict[tuple[str, ...], float] = field(default_factory=dict)
+    limits: dict[tuple[str, ...], float]  # seconds that tests may take, of all benches
 
     @classmethod
-    def of(cls, tree: Path, folder: Path) -> Bench:
+    def of(cls, tree: Path, folder: Path, limits: dict[tuple[str, ...], float]) -> Bench:
         """Copy what tests need."""
         (folder / "tree").mkdir(parents=True)
         leave = shutil.ignore_patterns(".*", "envs")
@@ -168,7 +166,7 @@ class Bench:
                 shutil.copytree(source, target, ignore=leave)
             elif source.exists():
                 shutil.copy2(source, target)
-        return cls(folder)
+        return cls(folder, limits)
 
     def run(self, folder: str, tests: tuple[str, ...], limit: float) -> str:
         """Run tests until one fails; what failed, or nothing."""
@@ -237,14 +235,15 @@ def drawn(rooms: Iterable[Room], root: Path, count: int, seed: int, only: str = 
     return order[:count] if count else order
 
 
-def study(chosen: list[tuple[Room, Mutation]], jobs: int, say: Callable[[str], None]) -> list[Fate]:
-    """Make all these mistakes, in `jobs` copies of the tree; `say` hears about each."""
-    fates: list[Fate] = []
+def study(chosen: list[tuple[Room, Mutation]], jobs: int, quick: bool, hear: Callable[[Fate], None]) -> None:
+    """Make all these mistakes, in `jobs` copies of the tree; `quick`: without the second files of tests."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        stages = {room.name: tuple(_paths(files) for files in (room.quick, room.more) if files) for room, _ in chosen}
+        kinds = {room.name: (room.quick,) if quick else (room.quick, room.more) for room, _ in chosen}
+        stages = {name: tuple(_paths(files) for files in tests if files) for name, tests in kinds.items()}
         free: SimpleQueue[Bench] = SimpleQueue()
+        limits: dict[tuple[str, ...], float] = {}
         for k in range(jobs):
-            free.put(Bench.of(ROOT, Path(folder) / str(k)))
+            free.put(Bench.of(ROOT, Path(folder) / str(k), limits))
 
         def one(pair: tuple[Room, Mutation]) -> Fate:
             room, mutation = pair
@@ -258,11 +257,7 @@ def study(chosen: list[tuple[Room, Mutation]], jobs: int, say: Callable[[str], N
 
         with ThreadPoolExecutor(jobs) as pool:
             for fate in pool.map(one, chosen):
-                fates.append(fate)
-                m = fate.mutation
-                end = fate.noticed or "SURVIVES"
-                say(f"{len(fates):4d} {m.path}:{m.line}  {m.what}  |  {m.text}\n       {fate.seconds:5.1f} s  {end}")
-    return fates
+                hear(fate)
 
 
 def _paths(files: tuple[str, ...]) -> tuple[str, ...]:
@@ -292,7 +287,7 @@ def read_verdicts(path: Path) -> dict[str, Judged]:
         return {entry["mistake"]: Judged(**entry) for entry in tomllib.load(file)["judged"]}
 
 
-def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, count: int, when: date) -> str:
+def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) -> str:
     """The report as a page."""
     rooms = list(dict.fromkeys(fate.room for fate in fates))
     survivors = [fate for fate in fates if not fate.noticed]
@@ -302,7 +297,7 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, count: int, 
     lines = [
         "# Mistakes that tests notice",
         "",
-        "One formula at a time is changed in a copy of the tree, and the tests of its room are run: does one of them fail?",
+        "One formula at a time is changed in a copy of the tree, and the tests of its room are run: does one fail?",
         f"Written by `make mutants` (tools/mutants.py) on {when:%d %B %Y} with seed {seed} and {len(fates)} mistakes, "
         "the same number from each room.",
         "A mistake is *equivalent* when it changes nothing that anybody could see; the reason was judged by hand. The",
@@ -348,6 +343,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--room", default="", help="only mistakes of this room: " + ", ".join(r.name for r in ROOMS))
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work (default 1)")
     parser.add_argument("--again", action="store_true", help="make only those of them that nothing noticed last time")
+    parser.add_argument("--quick", action="store_true", help="only the first files of tests of each room")
     parser.add_argument("--list", action="store_true", help="name the mistakes, make none")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     given = parser.parse_args(arguments)
@@ -362,18 +358,24 @@ def main(arguments: list[str] | None = None) -> int:
         for room, mutation in chosen:
             print(f"{room.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
         return 0
-    fates = study(chosen, given.jobs, lambda line: print(line, flush=True))
-    if given.again:
-        fates = [*known, *fates]
-    with LOG.open("w", encoding="utf-8") as file:
-        json.dump([asdict(fate) for fate in fates], file, indent=0)
+    fates = known
+
+    def hear(fate: Fate) -> None:
+        m = fate.mutation
+        fates.append(fate)
+        print(f"{len(fates):4d} {m.path}:{m.line}  {m.what}  |  {m.text}")
+        print(f"       {fate.seconds:5.1f} s  {fate.noticed or 'SURVIVES'}", flush=True)
+        with LOG.open("w", encoding="utf-8") as file:
+            json.dump([asdict(fate) for fate in fates], file, indent=0)
+
+    study(chosen, given.jobs, given.quick, hear)
     verdicts = read_verdicts(VERDICTS)
     still = [f for f in fates if not f.noticed and not _verdict(f, verdicts).equivalent]
     print(f"{sum(bool(f.noticed) for f in fates)} of {len(fates)} mistakes were noticed, {len(still)} are open")
     for fate in still:
         print(f"  {fate.mutation.key}")
     if given.write:
-        PAGE.write_text(page(fates, verdicts, given.seed, given.count, date.today()), encoding="utf-8")
+        PAGE.write_text(page(fates, verdicts, given.seed, date.today()), encoding="utf-8")
     return 0
 
 

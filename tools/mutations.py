@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,15 @@ _SYMBOLS = {
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _NEGATIVE = ("float", "Vector", "Matrix", "Triple")  # results whose sign can be turned
 
-_NO_FORMULA = ("repr", "refuse", "complain", "check", "whole", "positive", "choice")  # how names of such functions begin
+_NO_FORMULA = (
+    "repr",
+    "refuse",
+    "complain",
+    "check",
+    "whole",
+    "positive",
+    "choice",
+)  # how names of such functions begin
 
 #: Numbers outside this range (but 0) are thresholds.
 SMALL, LARGE = 1e-6, 1e6
@@ -71,9 +80,9 @@ class Mutation:
 
 
 def mutations(source: bytes, path: str) -> list[Mutation]:
-    """All mistakes that could be made in a source, in the order of its text.
+    r"""All mistakes that could be made in a source, in the order of its text.
 
-    >>> [found.what for found in mutations(b"def f(x):\\n    return x + 1 if x < 0 else 2.5", "a.py")]
+    >>> [found.what for found in mutations(b"def f(x):\n    return x + 1 if x < 0 else 2.5", "a.py")]
     ['+ -> -', '1 -> 2', '< -> <=', '< -> >=', '0 -> 1', '2.5 -> 5.0']
     """
     finder = _Finder(source, path)
@@ -108,7 +117,7 @@ class _Finder(ast.NodeVisitor):
 
     def _add(self, start: int, end: int, new: str) -> None:
         old = self.source[start:end].decode()
-        line = self.source.count(b"\n", 0, start) + 1
+        line = bisect_right(self._starts, start)
         self.found.append(Mutation(self.path, line, start, old, new, self._lines[line - 1]))
 
     def _whole(self, node: ast.expr | ast.stmt, new: str) -> None:
@@ -216,9 +225,8 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if not any(isinstance(target, ast.Name) for target in node.targets):
-            if not all(isinstance(target, ast.Tuple) for target in node.targets):
-                self._whole(node, "pass")
+        if not any(isinstance(target, (ast.Name, ast.Tuple)) for target in node.targets):
+            self._whole(node, "pass")
         self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> None:
@@ -258,4 +266,3 @@ class _Finder(ast.NodeVisitor):
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
-

@@ -17,7 +17,9 @@ HERE = Path(__file__).parent / "files"
 @pytest.fixture(scope="module")
 def resources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plate")
-    path = cs.export_fmu(f"{HERE}/masses.py:plate", folder / "plate.fmu", version="3.0", step=0.05, parameters={"m": 2.0})
+    path = cs.export_fmu(
+        f"{HERE}/masses.py:plate", folder / "plate.fmu", version="3.0", step=0.05, parameters={"m": 2.0}
+    )
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)
     return folder / "resources"

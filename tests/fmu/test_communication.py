@@ -1,4 +1,4 @@
-"""What an FMU is handed in each substep of a macro step, against the polynomial itself: an instance that only listens."""
+"""What an FMU is handed in each substep, against the polynomial itself: an instance that only listens."""
 
 import ctypes
 from types import SimpleNamespace

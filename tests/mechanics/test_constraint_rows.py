@@ -79,7 +79,7 @@ ROWS = np.array(
 
 @pytest.mark.parametrize("n_free", [2, 1, 0])
 def test_values_rates_and_accelerations_are_those_of_the_motion(n_free):
-    """`c`, `c'` and `c'' = J w' + gamma` by differences in time; known accelerations of driven bodies are in `gamma`."""
+    """`c`, `c'` and `c'' = J w' + gamma` by differences in time; what is known of driven bodies is in `gamma`."""
     rng = np.random.default_rng(1)
     one, two = moving = [Moving(rng), Moving(rng)]
     J, c, rate, gamma = evaluated(ROWS, moving, n_free)
@@ -109,7 +109,9 @@ def test_multipliers_by_dense_matrices():
         inertia = A @ A.T + np.eye(3)
         bodies[i] = [1.0 + i, *inertia.ravel(), *np.linalg.inv(inertia).ravel()]
         at = slice(6 * i, 6 * i + 6)
-        inverse[at, at] = np.block([[np.eye(3) / (1.0 + i), np.zeros((3, 3))], [np.zeros((3, 3)), np.linalg.inv(inertia)]])
+        inverse[at, at] = np.block(
+            [[np.eye(3) / (1.0 + i), np.zeros((3, 3))], [np.zeros((3, 3)), np.linalg.inv(inertia)]]
+        )
     C = np.zeros((m, 6 * n))
     for k, row in enumerate(rows):
         for side, i in enumerate(row[5:]):
