@@ -42,7 +42,7 @@ docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers
 	@$(BIN)/python tools/coverage.py
 
 mutants: $(STAMP)  ## change one formula at a time: does a test notice? docs/validation/mutants.md (half an hour)
-	@$(BIN)/python tools/mutants.py --jobs 2 --write
+	@$(BIN)/python -m tools.mutants --jobs 2 --write
 
 bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (half an hour, quiet machine)
 	@$(BIN)/python benchmarks/bench.py

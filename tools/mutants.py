@@ -1,9 +1,9 @@
 """Change one formula at a time and see whether a test notices.
 
     make mutants                                   a sample of 150 mistakes, written to docs/validation/mutants.md
-    python tools/mutants.py --count 40 --seed 7    fewer, and others; nothing is written unless --write is given
-    python tools/mutants.py --again --write        those of the last run that nothing noticed, and the page anew
-    python tools/mutants.py --count 0 --only stepsize/control.py    all mistakes of a module (`control.py:96`: a line)
+    python -m tools.mutants --count 40 --seed 7    fewer, and others; nothing is written unless --write is given
+    python -m tools.mutants --again --write        those of the last run that nothing noticed, and the page anew
+    python -m tools.mutants --count 0 --only stepsize/control.py    all mistakes of a module (`control.py:96`: a line)
 
 Each mistake (`mutations.py`) is made in a copy of the tree, never in place, and the tests of its room are run there
 (`ROOMS`: the docstring examples of the module and `quick` test files, then `more` where these pass). A run that does
@@ -39,7 +39,7 @@ from datetime import date
 from pathlib import Path
 from queue import SimpleQueue
 
-from mutations import Mutation, mutations
+from tools.mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "mutants.md"

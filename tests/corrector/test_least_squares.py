@@ -58,6 +58,27 @@ def test_an_older_column_counts_when_it_adds_more_than_the_filter_asks_for(tol, 
     assert fitted == pytest.approx([1.0, 5.0 if kept == 2 else 0.0, 0.0], abs=1e-12)
 
 
+def test_units_may_change_more_than_once():
+    """What was learnt in one unit is what would have been learnt in the next, residuals and variables alike."""
+    rng = np.random.default_rng(6)
+    columns, units = rng.normal(size=(3, 2, 8)), rng.uniform(0.1, 10.0, (2, 3, 8))
+    changed, steady = Secants(8, 5, 1e-10), Secants(8, 5, 1e-10)
+    steady.weigh(units[0, 2])
+    steady.weigh_z(units[1, 2])
+    for (dr, dz), of_r, of_z in zip(columns, *units, strict=True):
+        changed.weigh(of_r)
+        changed.weigh_z(of_z)
+        changed.add(dr, dz)
+        steady.add(dr, dz)
+    r = rng.normal(size=8)
+    one, other = changed.fit(r), steady.fit(r)
+    assert one == pytest.approx(other, rel=1e-9)
+    assert changed.dr(one) == pytest.approx(steady.dr(other), rel=1e-9)
+    assert changed.dz(one) == pytest.approx(columns[:, 1].T @ one[:3], rel=1e-9)
+    for found, exact in zip(changed.pairs()[:2], columns.transpose(1, 0, 2), strict=True):
+        assert np.sort(found, axis=0) == pytest.approx(np.sort(exact, axis=0), rel=1e-9)
+
+
 def test_old_steps_and_old_columns_are_forgotten():
     rng = np.random.default_rng(2)
     secants = Secants(20, 4, 1e-6)

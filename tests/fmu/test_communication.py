@@ -100,3 +100,90 @@ def test_a_part_of_a_macro_step_ends_inside_a_substep_and_goes_on_there():
     assert step.cross(T0, u, 0.7, 1.0) == 1.0
     assert [t for t, *_ in listener.steps] == pytest.approx([T0, T0 + 0.5 * H, T0 + 0.7 * H])
     assert [h for _, h, *_ in listener.steps] == pytest.approx([0.5 * H, 0.2 * H, 0.3 * H])
+
+
+class EventListener:
+    """An FMI 3.0 instance with event mode: keeps the order of what happens to it."""
+
+    event_mode, pointer, fmi, file, stepping = True, 0, 3, "listener.fmu", True
+
+    def __init__(self):
+        self.flags = SimpleNamespace(has=lambda name: name == "canHandleVariableCommunicationStepSize")
+        self.log = SimpleNamespace(time=0.0, remark="")
+        self.heard, self.answers = [], []
+        self.binary = SimpleNamespace(function=lambda name: self._do_step)
+
+    def values(self, variables):
+        names = "".join(v.name for v in variables)
+        write = lambda pointer, values: self.heard.append((names, *np.asarray(values).tolist()))  # noqa: E731
+        return SimpleNamespace(length=len(variables), write=write)
+
+    def call(self, name):
+        self.heard.append(name)
+
+    def iterate_events(self):
+        self.heard.append("events")
+        return False
+
+    def _do_step(self, pointer, t, h, no_return, event, ends, early, reached):
+        """Each answer: whether there is an event, and after which part of the step it comes."""
+        due, part = self.answers.pop(0) if self.answers else (False, 1.0)
+        for address, flag in ((event, due), (ends, False), (early, part < 1.0)):
+            ctypes.c_bool.from_address(address).value = flag
+        ctypes.c_double.from_address(reached).value = t + part * h
+        self.heard.append(("step", t, h))
+        return 0
+
+
+def with_switch():
+    switch = Variable("b", 4, "Boolean", causality="input", variability="discrete")
+    return [Variable("a", 7, "Float64", causality="input"), switch]
+
+
+def test_discrete_inputs_change_in_event_mode_only_and_only_when_they_change():
+    listener = EventListener()
+    step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
+
+    def crossed(a, b):
+        listener.heard.clear()
+        u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[a, b]]), degree=0)
+        assert step.cross(T0, u, 0.0, 1.0) == 1.0
+        return listener.heard[:-1]
+
+    entering = ["EnterEventMode", ("ab", 1.0, 0.0), "events", "EnterStepMode"]
+    assert crossed(1.0, 0.0) == entering  # the first time nobody knows what it has
+    assert crossed(2.0, 0.0) == [("a", 2.0)]
+    assert crossed(2.0, 1.0) == ["EnterEventMode", ("ab", 2.0, 1.0), "events", "EnterStepMode"]
+    assert crossed(2.0, 1.0) == [("a", 2.0)]
+    step.went_back()
+    assert crossed(1.0, 0.0) == entering
+
+
+def test_an_event_inside_a_step_is_handled_there_and_the_step_goes_on():
+    listener = EventListener()
+    step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
+    u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0]]), degree=0)
+    listener.answers = [(True, 0.25)]
+    assert step.cross(T0, u, 0.0, 1.0) == 1.0
+    steps = [heard for heard in listener.heard if heard[0] == "step"]
+    assert steps == [("step", T0, H), ("step", pytest.approx(T0 + 0.25 * H), pytest.approx(0.75 * H))]
+    first = listener.heard.index(steps[0])
+    assert listener.heard[first + 1 : first + 4] == ["EnterEventMode", "events", "EnterStepMode"]
+
+
+def test_an_event_that_others_shall_see_waits_for_them():
+    """With `hold` the crossing ends before it; `handle_event` lets it happen with the inputs of that time."""
+    listener = EventListener()
+    step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
+    step.hold = True
+    u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0]]), degree=0)
+    listener.answers = [(True, 0.25)]
+    assert step.cross(T0, u, 0.0, 1.0) == pytest.approx(0.25)
+    assert step.pending
+    listener.heard.clear()
+    step.handle_event(np.array([3.0, 1.0]))
+    assert listener.heard == ["EnterEventMode", ("ab", 3.0, 1.0), "events", "EnterStepMode"]
+    assert not step.pending
+    listener.heard.clear()
+    step.handle_event(np.array([4.0, 1.0]))  # nothing is due: they are inputs like any others
+    assert listener.heard == [("a", 4.0)]

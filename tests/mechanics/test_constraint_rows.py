@@ -6,8 +6,9 @@ The compiled functions are called as the Python that they are made from, so noth
 import numpy as np
 import pytest
 from scipy.linalg import cho_solve, cholesky, expm
+from scipy.spatial.transform import Rotation
 
-from cosolve.multibody.equations import constraints
+from cosolve.multibody.equations import constraints, joint_math
 from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
 from cosolve.multibody.equations.outside import _motion
 from cosolve.multibody.model.arrays import DRIVEN, PERPENDICULAR, PLANE, POINT
@@ -136,6 +137,32 @@ def test_multipliers_by_dense_matrices():
         constraints.add_transposed.py_func(n, rows, weighted, b, total, at)
         assert (total - w)[:, at : at + 6].ravel() == pytest.approx(inverse @ C.T @ b, rel=1e-9)
         assert (total - w)[:, 6 - at : 12 - at] == pytest.approx(0.0, abs=0.0)
+
+
+def test_rotations_of_euler_parameters_and_angles():
+    """Against scipy's rotations; rates against differences, in the body frame: `hat(omega) = T^T T'`."""
+    rng = np.random.default_rng(4)
+    q = rng.normal(size=4)
+    q /= np.linalg.norm(q)
+    T = Rotation.from_quat([*q[1:], q[0]]).as_matrix()
+    assert joint_math.rotation_matrix(q) == pytest.approx(T, abs=1e-14)
+    padded = np.array([9.0, *q])
+    assert np.reshape(joint_math.rotation(padded, 1), (3, 3)) == pytest.approx(T, abs=1e-14)
+    assert np.reshape(joint_math.rotation(3.0 * padded, 1), (3, 3)) == pytest.approx(T, abs=1e-14)  # of any length
+    a, nine = rng.normal(size=3), tuple(T.ravel())
+    assert joint_math.to_space(nine, tuple(a)) == pytest.approx(T @ a)
+    assert joint_math.to_body(nine, tuple(a)) == pytest.approx(T.T @ a)
+    w, h = rng.normal(size=3), 1e-6
+    rate = np.array(joint_math.parameter_rate(padded, 1, tuple(w)))
+    ahead, behind = (joint_math.rotation_matrix(q + sign * h * rate) for sign in (1, -1))
+    assert T.T @ (ahead - behind) / (2 * h) == pytest.approx(hat(w), abs=1e-8)
+    assert joint_math.parameter_rates(q) @ rate == pytest.approx(w, abs=1e-12)
+    angles = rng.uniform(0.3, 1.2, size=3)
+    R = Rotation.from_euler("ZXZ", angles).as_matrix()
+    assert joint_math.euler_angle_rotation(angles) == pytest.approx(R, abs=1e-14)
+    turn = joint_math.euler_angle_rates(angles) @ w
+    ahead, behind = (Rotation.from_euler("ZXZ", angles + sign * h * turn).as_matrix() for sign in (1, -1))
+    assert R.T @ (ahead - behind) / (2 * h) == pytest.approx(hat(w), abs=1e-8)
 
 
 def tumbling(t):

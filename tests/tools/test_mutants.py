@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import mutants
-from mutations import mutations
+from tools import mutants
+from tools.mutations import mutations
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
