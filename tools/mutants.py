@@ -118,11 +118,11 @@ ROOMS = (
         ("mechanics/test_constraint_rows.py",),
         ("mechanics/test_multibody_joints.py",),
     ),
-    Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py")),
+    Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py"), ("ssp/test_fmus.py",)),
     Room(
         "fmu",
         ("fmu/communication_step.py", "fmu/steps.py", "fmu/values.py"),
-        ("fmu/test_communication.py",),
+        ("fmu/test_communication.py", "fmu/test_own_steps.py"),
         ("fmu/test_two_mass.py",),
     ),
     Room(

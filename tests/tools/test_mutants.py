@@ -5,9 +5,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from tools.mutations import mutations
 
 from tools import mutants
-from tools.mutations import mutations
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
