@@ -102,6 +102,40 @@ def test_a_field_in_metres_counts_next_to_a_force_in_newtons():
     assert balance.new_weight() is None
 
 
+def test_every_residual_counts_alike_for_the_units_however_large_it_is():
+    """Shares of the norm, per entry, added up: the large residual of a first iterate does not outweigh the later ones."""
+    balance = Balance(["u[0]", "u[1]", "f"])
+    balance.learn(1e6 * np.array([3.0, 4.0, 0.0]))  # all of it in the field: 25 / 2 per entry of 25
+    balance.learn(1e-3 * np.array([0.0, 0.0, 7.0]))  # all of it in the force
+    balance.learn(np.array([0.3, 0.4, 1e-3]))
+    total = 0.25 + 1e-6
+    of_u, of_f = 2**-0.5 + (0.125 / total) ** 0.5, 1.0 + 1e-3 / total**0.5
+    assert balance.new_weight() is None  # less than a factor of ten apart
+    for _ in range(40):
+        balance.learn(np.array([0.3, 0.4, 0.0]))
+    weight = balance.new_weight()
+    assert weight == pytest.approx([1.0, 1.0, (of_u + 40 * 2**-0.5) / of_f], rel=1e-12)
+
+
+def test_what_a_span_has_dropped_is_gone():
+    """Rooms of vectors that were not kept hold nothing, whatever else is put in later."""
+    e = np.eye(12)
+    for shrink in ("scale", "make_room"):
+        span = Span(12, 2)
+        for k in range(10):  # ten directions fill it
+            span.put(k % 2, (k + 1.0) * e[k])
+        if shrink == "scale":
+            span.scale(np.full(12, 2.0), [1])
+        else:
+            span.make_room([1])
+        assert span.rank == 1
+        assert span.combined(np.array([1.0, 0.0])) == pytest.approx(np.zeros(12), abs=0.0)
+        assert span.combined(np.array([0.0, 1.0])) == pytest.approx((20.0 if shrink == "scale" else 10.0) * e[9])
+    span.scale(np.ones(12), [])
+    span.put(1, e[3])
+    assert span.combined(np.array([1.0, 0.0])) == pytest.approx(np.zeros(12), abs=0.0)
+
+
 def test_a_compressed_matrix_keeps_its_largest_singular_values():
     rng = np.random.default_rng(3)
     n, rank = 300, 12
