@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from cosolve.corrector import Anderson, Broyden, IqnIls, IqnImvj
+from cosolve.corrector import Anderson, Broyden, IqnIls, IqnImvj, Secant
 from cosolve.corrector.algebra.least_squares import Balance
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.algebra.secants import Secants
@@ -203,6 +203,23 @@ def test_the_accepted_iterate_is_learnt(corrector):
     corrector.accept(z, 2.0 * z)
     corrector.start_step()
     assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("make", "first"),
+    [(lambda carry: Secant(initial=4.0, carry=carry), 3.0 - 6.0 / 4.0), (lambda carry: Broyden(0.4, carry), 0.6)],
+    ids=["Secant", "Broyden"],
+)
+@pytest.mark.parametrize("carry", [True, False])
+def test_what_was_learnt_is_kept_for_the_next_step_or_forgotten(make, first, carry):
+    """`r = 2 z`: the slope is known after two evaluations; without `carry` every step begins with the first guess."""
+    corrector = make(carry)
+    corrector.start_run(["z"])
+    for step in range(2):
+        corrector.start_step()
+        z = corrector.correct(np.array([3.0]), np.array([6.0]), None)
+        assert z == pytest.approx([0.0 if carry and step else first], abs=1e-14)
+        assert corrector.correct(z, 2.0 * z, None) == pytest.approx([0.0], abs=1e-14)
 
 
 def test_multi_vector_follows_its_dense_formula():

@@ -187,3 +187,11 @@ def test_an_event_that_others_shall_see_waits_for_them():
     listener.heard.clear()
     step.handle_event(np.array([4.0, 1.0]))  # nothing is due: they are inputs like any others
     assert listener.heard == [("a", 4.0)]
+
+
+def test_held_inputs_that_are_no_real_numbers_are_those_of_the_start_of_a_substep():
+    """A switch has no value in the middle of a step."""
+    listener = Listener("canHandleVariableCommunicationStepSize")
+    step = CommunicationStep(listener, with_switch(), 2, interpolate=True)
+    step.cross(T0, SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0], [2.0, 1.0]]), degree=1), 0.0, 1.0)
+    assert [values.tolist() for _, _, values, _ in listener.steps] == [[1.5, 0.0], [2.5, 0.5]]
