@@ -96,7 +96,7 @@ ROOMS = (
         ("engine/readable/*.py", "engine/measure.py"),
         ("contract/test_serial_and_startup.py", "corrector/test_tolerances.py", "corrector/test_algebraic_loop.py",
          "semi_implicit/test_one_correction.py"),
-        ("contract/test_driven_inputs.py", "corrector/test_sweeps.py"),
+        ("contract/test_driven_inputs.py", "corrector/test_sweeps.py", "contract/test_equations_at_the_start.py"),
     ),
     Room(
         "corrector",
@@ -109,14 +109,14 @@ ROOMS = (
         "interface",
         ("interface/*.py",),
         ("interface/test_addresses.py", "interface/test_units.py", "contract/test_plan_maps.py"),
-        ("contract/test_driven_inputs.py", "stepper/test_changes.py"),
+        ("contract/test_driven_inputs.py", "stepper/test_changes.py", "drawing/test_representation.py"),
     ),
     Room(
         "multibody",
         ("multibody/equations/constraints.py", "multibody/equations/outside.py", "multibody/equations/dynamics.py",
          "multibody/equations/joint_math.py", "multibody/coupling/laws.py"),
-        ("mechanics/test_constraint_rows.py",),
-        ("mechanics/test_multibody_joints.py",),
+        ("mechanics/test_constraint_rows.py", "joints/test_force_laws.py"),
+        ("mechanics/test_multibody_joints.py", "mechanics/test_multibody_ports.py"),
     ),
     Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py"), ("ssp/test_fmus.py",)),
     Room(

@@ -103,7 +103,7 @@ def test_a_field_in_metres_counts_next_to_a_force_in_newtons():
 
 
 def test_every_residual_counts_alike_for_the_units_however_large_it_is():
-    """Shares of the norm, per entry, added up: the large residual of a first iterate does not outweigh the later ones."""
+    """Shares of the norm, per entry, added up: a large residual at first does not outweigh the later ones."""
     balance = Balance(["u[0]", "u[1]", "f"])
     balance.learn(1e6 * np.array([3.0, 4.0, 0.0]))  # all of it in the field: 25 / 2 per entry of 25
     balance.learn(1e-3 * np.array([0.0, 0.0, 7.0]))  # all of it in the force
