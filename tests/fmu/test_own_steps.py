@@ -63,6 +63,11 @@ def test_a_state_that_was_not_reached_by_the_last_step_begins_anew(name):
     assert inside(t)[0] == pytest.approx(jumped, abs=1e-7)
 
 
+@pytest.mark.parametrize(("name", "noise"), [("ode4", 0.0), ("dopri5", 1e-7), ("RK45", 1e-7)])
+def test_difference_quotients_are_told_how_exact_the_steps_are(name, noise):
+    assert make_steps(name, 1e-7, 1e-9, 0.1 if name == "ode4" else None, 1000).noise == noise
+
+
 def test_a_solver_goes_on_from_its_own_end():
     """SciPy's solvers learn their step: begun anew at every step they would need many more."""
     steps = make_steps("RK45", 1e-9, 1e-9, None, 1000)

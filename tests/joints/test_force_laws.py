@@ -72,7 +72,7 @@ def test_forces_torques_and_their_derivatives_by_the_outputs():
 
 
 def test_torques_become_one_vector():
-    """`sum (a x n) Y` in K0, the second per length of its product: `a` turns with the first body, `n` with the other."""
+    """`sum (a x n) Y` in K0, one per length of its product: `a` turns with the first body, `n` with the other."""
     rng = np.random.default_rng(3)
     g = rng.normal(size=(3, 5))
     one, two = motion(rng), motion(rng)

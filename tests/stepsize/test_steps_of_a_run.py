@@ -78,3 +78,34 @@ def test_a_run_with_another_end_goes_on_with_the_step_that_was_due(controller: s
     with stepper(4.0) as longer:
         longer.restore(saved)
         assert np.diff([longer.t, longer.step(), longer.step()]) == pytest.approx(lengths, rel=1e-9)
+
+
+class Forward(cs.Subsystem):
+    """Cannot go back."""
+
+    inputs, outputs = ("u",), ("x",)
+
+    def start(self, t0):
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        return t1
+
+
+@pytest.mark.parametrize(
+    ("options", "back", "first"),
+    [
+        ({"rtol": 1e-6}, True, 1e-4 * 20.0),  # a share of the run: too long a step would be repeated
+        ({"rtol": 1e-6}, False, 3e-3 * 1e-3 * 20.0),  # an error of about H^2 must fit
+        ({"rtol": 1.0}, False, 1e-4 * 20.0),
+        ({"rtol": 1e-6, "first_step": 0.5}, False, 0.5),
+        ({"rtol": 1e-6, "min_step": 0.1}, True, 0.1),
+        ({"rtol": 1e-6, "first_step": 0.5, "max_step": 0.2}, True, 0.2),
+    ],
+)
+def test_the_first_step(options, back: bool, first: float) -> None:
+    one = cs.System({"a": cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["u"], outputs=["x"])})
+    one = one if back else cs.System({"a": Forward()})
+    one.set("a.u", 0.0)
+    with cs.Stepper(one, method=cs.Jacobi(0), step=cs.Adaptive(**options), t_end=20.0) as stepper:
+        assert stepper.step() == pytest.approx(first, rel=1e-9)
