@@ -183,6 +183,21 @@ def test_past_steps_pay():
     assert multi < 0.7 * without
 
 
+def test_compressing_looks_at_products_and_not_at_the_lengths_of_their_sides():
+    """`sum a b^T` where one side of each product is much longer than the other, now the left and now the right."""
+    rng = np.random.default_rng(7)
+    n, rank = 40, 8
+    A, B = rng.normal(size=(2, rank + 1, n))
+    scale = np.where(np.arange(rank + 1) % 2, 1e9, 1e-9)[:, np.newaxis]
+    matrix = LowRank(n, rank)
+    for a, b in zip(A * scale, B / scale, strict=True):
+        matrix.add(a, b)
+    U, s, VT = np.linalg.svd(A.T @ B)
+    best = (U[:, : rank - 2] * s[: rank - 2]) @ VT[: rank - 2]  # a quarter of the room is left free
+    x = rng.normal(size=n)
+    assert matrix @ x == pytest.approx(best @ x, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "corrector",
     [
