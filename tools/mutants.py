@@ -109,7 +109,8 @@ ROOMS = (
         "interface",
         ("interface/*.py",),
         ("interface/test_addresses.py", "interface/test_units.py", "contract/test_plan_maps.py"),
-        ("contract/test_driven_inputs.py", "stepper/test_changes.py", "drawing/test_representation.py"),
+        ("contract/test_driven_inputs.py", "stepper/test_changes.py", "drawing/test_representation.py",
+         "interface/test_law_partials.py"),
     ),
     Room(
         "multibody",
@@ -321,7 +322,7 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) 
     since = [judged for judged in verdicts.values() if judged.test]
     if since:
         lines += ["", "## Survivors of earlier runs that a test notices since", ""]
-        lines += [f"- `{judged.mistake.replace('`', '')}`: {judged.test}" for judged in since]
+        lines += [f"- {judged.mistake.replace('`', '')}: `{judged.test}`" for judged in since]
     return "\n".join(lines) + "\n"
 
 
@@ -342,7 +343,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="PATH[:LINE]", help="only mistakes of this source")
     parser.add_argument("--room", default="", help="only mistakes of this room: " + ", ".join(r.name for r in ROOMS))
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work (default 1)")
-    parser.add_argument("--again", action="store_true", help="make only those of them that nothing noticed last time")
+    parser.add_argument(
+        "--again", action="store_true", help="only those that nothing noticed last time and that nobody judged"
+    )
     parser.add_argument("--quick", action="store_true", help="only the first files of tests of each room")
     parser.add_argument("--list", action="store_true", help="name the mistakes, make none")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
@@ -350,10 +353,11 @@ def main(arguments: list[str] | None = None) -> int:
     rooms = [room for room in ROOMS if given.room in ("", room.name)]
     chosen = drawn(rooms, ROOT, given.count, given.seed, given.only)
     known: list[Fate] = []
+    verdicts = read_verdicts(VERDICTS)
     if given.again:
-        known = [fate for fate in read_log(LOG) if fate.noticed]
-        noticed = {fate.mutation.key for fate in known}
-        chosen = [(room, mutation) for room, mutation in chosen if mutation.key not in noticed]
+        known = [fate for fate in read_log(LOG) if fate.noticed or _verdict(fate, verdicts).equivalent]
+        settled = {fate.mutation.key for fate in known}
+        chosen = [(room, mutation) for room, mutation in chosen if mutation.key not in settled]
     if given.list:
         for room, mutation in chosen:
             print(f"{room.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
@@ -369,7 +373,6 @@ def main(arguments: list[str] | None = None) -> int:
             json.dump([asdict(fate) for fate in fates], file, indent=0)
 
     study(chosen, given.jobs, given.quick, hear)
-    verdicts = read_verdicts(VERDICTS)
     still = [f for f in fates if not f.noticed and not _verdict(f, verdicts).equivalent]
     print(f"{sum(bool(f.noticed) for f in fates)} of {len(fates)} mistakes were noticed, {len(still)} are open")
     for fate in still:

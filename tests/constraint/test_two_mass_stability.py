@@ -106,7 +106,7 @@ def test_closed_forms_of_the_limits():
     for b in (0.0, 0.1, 0.5, 0.7, 3.0):
         assert B(b, 0.0).limit_radius(0) == pytest.approx(abs(2 * b - 1) / (2 * b + 1), abs=1e-7)
     assert B(0.0, 0.0).limit_radius(1) == pytest.approx(2 + 3**0.5, rel=1e-12)
-    assert W(1.0, 1.0).limit_radius(0) == pytest.approx(3**-0.5, rel=1e-12)
+    assert W(1.0, 1.0).limit_radius(0) == cs.WeightedMultipliers().limit_radius(0) == pytest.approx(3**-0.5, rel=1e-12)
     assert W(1.0, 1.0).limit_radius(1) == pytest.approx(3**-0.5, rel=1e-12)
     for omega in (0.3, 0.7, 0.9):
         assert S(omega).limit_radius(0) == pytest.approx((1 - omega) ** 0.5, rel=1e-12)

@@ -62,4 +62,6 @@ def test_a_result_reads_the_columns_that_were_recorded():
     assert (run.residual == run.column("residual")[1:]).all()
     assert [len(norms) for norms in run.residual_norms] == (run.iterations + 1).tolist()
     assert "last.u" in run
-    assert "last.v" not in run
+    for missing in ("last.v", "last.v[0]", "last.u[0]"):  # nor is there an element of a single number
+        assert missing not in run
+    assert (run["ramp.y[1]"] == -run.t).all()
