@@ -322,7 +322,7 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) 
     since = [judged for judged in verdicts.values() if judged.test]
     if since:
         lines += ["", "## Survivors of earlier runs that a test notices since", ""]
-        lines += [f"- {judged.mistake.replace('`', '')}: `{judged.test}`" for judged in since]
+        lines += [f"- `{judged.mistake.replace('`', '')}`: `{judged.test}`" for judged in since]
     return "\n".join(lines) + "\n"
 
 
