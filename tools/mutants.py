@@ -95,7 +95,7 @@ ROOMS = (
         "readable",
         ("engine/readable/*.py", "engine/measure.py"),
         ("contract/test_serial_and_startup.py", "corrector/test_tolerances.py", "corrector/test_algebraic_loop.py",
-         "semi_implicit/test_one_correction.py"),
+         "semi_implicit/test_one_correction.py", "interface/test_algebraic_start.py"),
         ("contract/test_driven_inputs.py", "corrector/test_sweeps.py", "contract/test_equations_at_the_start.py"),
     ),
     Room(
