@@ -214,13 +214,12 @@ def test_laws_of_static_subsystems_that_follow_each_other(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", "ABC")
 def test_outputs_that_react_at_once_are_those_of_the_new_inputs(variant: str) -> None:
-    """The dynamic side gives out its rate, which is its input: at every point -9 times the state of that point."""
-    tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: [x[0], u[0]], x0=[1.0], inputs=["u"], outputs=["x", "rate"])
-    spring = cs.Static(lambda t, u: -9.0 * u, inputs=["x"], outputs=["f"])
+    """The dynamic side gives out its rate, which is its input: of the accepted point, not of the last iterate."""
+    tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: [x[0], u[0]], x0=[2.0], inputs=["u"], outputs=["x", "rate"])
+    spring = cs.Static(lambda t, u: -9.0 * u**3, inputs=["x"], outputs=["f"])
     system = cs.System({"tank": tank, "spring": spring})
     system.connect("tank.x", "spring.x")
     system.connect("spring.f", "tank.u")
-    run = cs.simulate(system, t_end=0.3, method=cs.DynamicStatic(variant, rtol=1e-6))
-    assert run["tank.rate"] == pytest.approx(-9.0 * run["tank.x"], rel=1e-9)
-    assert run.stats.steps == len(run.t) - 1
-    assert (run.iterations >= 0).all()
+    run = cs.simulate(system, t_end=0.3, method=cs.DynamicStatic(variant, rtol=1e-3, newton=0.1))
+    assert (run["tank.rate"][1:] == run["tank.u"][1:]).all()
+    assert run["tank.x"][-1] == pytest.approx((0.25 + 18.0 * 0.3) ** -0.5, rel=0.05)  # x' = -9 x^3
