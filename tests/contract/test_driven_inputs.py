@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.interface.driving import Function, summary
+from cosolve.interface.driving import Function, Piece, summary
 
 TIMES, VALUES = [0.0, 0.33, 0.5, 1.0], [0.0, 1.0, 0.2, 0.0]
 INTEGRAL = float(np.trapezoid(VALUES, TIMES))  # 0.33/2 + 0.17 * 0.6 + 0.5 * 0.1 = 0.317
@@ -312,3 +312,14 @@ def test_columns_of_a_file(tmp_path):
     file.write_text("0,1\n1,2\n")
     with pytest.raises(cs.SetupError, match="name the columns"):
         cs.Table.read(file)
+
+
+def test_a_part_of_a_piece_is_the_same_polynomial():
+    """`t^2` and `3 - t` from 1 to 3, over the part from 1.5 to 2 and over all of it."""
+    s = np.polynomial.Polynomial([1.0, 2.0])  # t = 1 + 2 s
+    piece = Piece(1.0, 3.0, np.column_stack([(s**2).coef, [*(3.0 - s).coef, 0.0]]))
+    for a, b in ((1.5, 2.0), (1.0, 3.0), (2.0, 3.0)):
+        part = piece.between(a, b)
+        for x in (0.0, 0.3, 1.0):
+            t = a + (b - a) * x
+            assert [np.polyval(column[::-1], x) for column in part.T] == pytest.approx([t**2, 3.0 - t])

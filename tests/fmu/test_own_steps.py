@@ -63,6 +63,17 @@ def test_a_state_that_was_not_reached_by_the_last_step_begins_anew(name):
     assert inside(t)[0] == pytest.approx(jumped, abs=1e-7)
 
 
+@pytest.mark.parametrize("name", ["dopri5", "RK45"])
+def test_after_a_jump_the_length_of_a_step_is_found_anew(name):
+    """From the end of its last step as from anywhere: as long as the first step of a solver that knows nothing."""
+    steps, fresh = (make_steps(name, 1e-6, 1e-6, None, 1000) for _ in range(2))
+    t, x = 1.0, np.array([5.0])
+    for _ in range(3):
+        t, x, _ = steps.step(rhs, t, 1.5, x, U)
+    steps.forget()
+    assert steps.step(rhs, t, 1.5, x, U)[0] == fresh.step(rhs, t, 1.5, x, U)[0]
+
+
 @pytest.mark.parametrize(("name", "noise"), [("ode4", 0.0), ("dopri5", 1e-7), ("RK45", 1e-7)])
 def test_difference_quotients_are_told_how_exact_the_steps_are(name, noise):
     assert make_steps(name, 1e-7, 1e-9, 0.1 if name == "ode4" else None, 1000).noise == noise

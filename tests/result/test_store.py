@@ -220,6 +220,20 @@ def test_a_full_disk_stops_the_run_and_keeps_the_rows(tmp_path, monkeypatch):
     _same(stopped.value.result, kept)
 
 
+def test_room_for_the_next_blocks_is_left_on_the_disk(tmp_path, monkeypatch):
+    """A megabyte and two blocks: what has been buffered must fit, and so must what follows."""
+    usage, n = namedtuple("usage", "total used free"), 50_000
+    stream = _stream(tmp_path / "run.h5", n)
+    block = stream._block_rows * 8 * n
+    row = Row(0.0, np.zeros(n), np.zeros(1))
+    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 2.1 * block))
+    stream.append(row)  # the first row is written at once
+    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 1.9 * block))
+    with pytest.raises(cs.SimulationError, match="is full"):
+        [stream.append(row) for _ in range(stream._block_rows)]
+    stream.close()
+
+
 def test_a_result_whose_file_was_overwritten_says_so(tmp_path):
     first = _run(save=tmp_path / "run.h5")
     _run(save=tmp_path / "run.h5", t_end=0.02)
