@@ -302,7 +302,9 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) 
         f"Written by `make mutants` (tools/mutants.py) on {when:%d %B %Y} with seed {seed} and {len(fates)} mistakes, "
         "the same number from each room.",
         "A mistake is *equivalent* when it changes nothing that anybody could see; the reason was judged by hand. The",
-        "score is the share of the others that was noticed.",
+        "score is the share of the others that was noticed. Mistakes that were noticed once are not made again when a",
+        "run is repeated for its survivors (`--again`). Survivors of a sample get tests of their own, so its score grows:",
+        "a seed that nobody has looked at is the fairer measure.",
         "",
         "| room | mistakes | noticed | equivalent | open | score |",
         "|---|---|---|---|---|---|",

@@ -124,6 +124,7 @@ def test_what_a_span_has_dropped_is_gone():
         span = Span(12, 2)
         for k in range(10):  # ten directions fill it
             span.put(k % 2, (k + 1.0) * e[k])
+        span.put(0, e[:10].sum(axis=0))  # in all of them
         if shrink == "scale":
             span.scale(np.full(12, 2.0), [1])
         else:
