@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage campaign campaigns bench bench-quick release-check format clean
+.PHONY: help install demo test test-all check docs-coverage campaign campaigns mutants bench bench-quick release-check format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check: $(STAMP)  ## lint, format, types, layers, coverage table
 
 docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py
+
+mutants: $(STAMP)  ## change one formula at a time: does a test notice? docs/validation/mutants.md (half an hour)
+	@$(BIN)/python -m tools.mutants --jobs 2 --write
 
 bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (half an hour, quiet machine)
 	@$(BIN)/python benchmarks/bench.py

@@ -1,3 +1,3 @@
-"""For the tests and for the examples in docstrings alike: hard limits, which cases are quick, order, a tidy heap."""
+"""For the tests and for the examples in docstrings alike: limits, which cases are quick, skips, order, a tidy heap."""
 
-pytest_plugins = ["tests.heap", "tests.limits", "tests.order", "tests.sampling"]
+pytest_plugins = ["tests.heap", "tests.limits", "tests.order", "tests.sampling", "tests.skips"]

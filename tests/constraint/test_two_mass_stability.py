@@ -106,13 +106,27 @@ def test_closed_forms_of_the_limits():
     for b in (0.0, 0.1, 0.5, 0.7, 3.0):
         assert B(b, 0.0).limit_radius(0) == pytest.approx(abs(2 * b - 1) / (2 * b + 1), abs=1e-7)
     assert B(0.0, 0.0).limit_radius(1) == pytest.approx(2 + 3**0.5, rel=1e-12)
-    assert W(1.0, 1.0).limit_radius(0) == pytest.approx(3**-0.5, rel=1e-12)
+    assert W(1.0, 1.0).limit_radius(0) == cs.WeightedMultipliers().limit_radius(0) == pytest.approx(3**-0.5, rel=1e-12)
     assert W(1.0, 1.0).limit_radius(1) == pytest.approx(3**-0.5, rel=1e-12)
     for omega in (0.3, 0.7, 0.9):
         assert S(omega).limit_radius(0) == pytest.approx((1 - omega) ** 0.5, rel=1e-12)
     assert S(0.9).limit_radius(1) == pytest.approx(0.5, abs=1e-12)
     # k = 2: stable up to omega = 0.8345
     assert S(0.83).limit_radius(2) < 1 < S(0.84).limit_radius(2)
+
+
+@pytest.mark.covers("LU-11")
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("pair", [(0.02, 1e-4), (2e-3, 0.0)], ids=str)
+def test_scaling_invariance_of_the_first_method(pair, k):
+    """rho(H, c, d) = rho(H / 5, 25 c, 5 d) with beta / 5 and gamma / 25, by the macro step, to 1e-10."""
+
+    def rho(by):
+        treatment = B(pair[0] / by, pair[1] / by**2)
+        step = cs.SemiImplicit(degree=k, constraints=treatment, final_update=False)
+        return np.abs(cs.macro_map(split(equal(by**2 * 2e3, by * 20.0)), step, 5e-3 / by).eigenvalues).max()
+
+    assert rho(5.0) == pytest.approx(rho(1.0), abs=1e-10)
 
 
 @pytest.mark.covers("LU-30", "LU-31")

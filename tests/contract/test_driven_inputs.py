@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.interface.driving import Function, summary
+from cosolve.interface.driving import Function, Piece, summary
 
 TIMES, VALUES = [0.0, 0.33, 0.5, 1.0], [0.0, 1.0, 0.2, 0.0]
 INTEGRAL = float(np.trapezoid(VALUES, TIMES))  # 0.33/2 + 0.17 * 0.6 + 0.5 * 0.1 = 0.317
@@ -28,12 +28,20 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("method", METHODS, ids=repr)
-@pytest.mark.parametrize("kind", [integrator, lambda: cs.Linear(0, 1, 1, x0=[0.0], inputs=["u"], outputs=["x"])])
+def linear():
+    return cs.Linear(0, 1, 1, x0=[0.0], inputs=["u"], outputs=["x"])
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [*((m, integrator) for m in METHODS), *((m, linear) for m in METHODS if not isinstance(m, cs.LeaderFollower))],
+    ids=lambda value: getattr(value, "__name__", None) or repr(value),
+)
 def test_the_integral_of_a_table_is_exact(method, kind):
-    """Knots at 0.33 lie inside a macro step; a Static of time would be extrapolated across them."""
-    if isinstance(method, cs.LeaderFollower) and kind is not integrator:
-        pytest.skip("a Linear has no steps of its own")
+    """Knots at 0.33 lie inside a macro step; a Static of time would be extrapolated across them.
+
+    A leader needs steps of its own, which a Linear does not have.
+    """
     system = driven(kind(), cs.Table(TIMES, VALUES))
     run = cs.simulate(system, t_end=1.0, method=method, step=0.1)
     assert run["a.x"][-1] == pytest.approx(INTEGRAL, abs=1e-13)
@@ -304,3 +312,14 @@ def test_columns_of_a_file(tmp_path):
     file.write_text("0,1\n1,2\n")
     with pytest.raises(cs.SetupError, match="name the columns"):
         cs.Table.read(file)
+
+
+def test_a_part_of_a_piece_is_the_same_polynomial():
+    """`t^2` and `3 - t` from 1 to 3, over the part from 1.5 to 2 and over all of it."""
+    s = np.polynomial.Polynomial([1.0, 2.0])  # t = 1 + 2 s
+    piece = Piece(1.0, 3.0, np.column_stack([(s**2).coef, [*(3.0 - s).coef, 0.0]]))
+    for a, b in ((1.5, 2.0), (1.0, 3.0), (2.0, 3.0)):
+        part = piece.between(a, b)
+        for x in (0.0, 0.3, 1.0):
+            t = a + (b - a) * x
+            assert [np.polyval(column[::-1], x) for column in part.T] == pytest.approx([t**2, 3.0 - t])

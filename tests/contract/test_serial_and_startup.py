@@ -68,3 +68,30 @@ def test_a_rejected_step_of_the_master_slave_start_leaves_no_trace(degree):
     for other in found[1:]:
         assert np.array_equal(other.y, found[0].y)
         assert np.array_equal(other.z, found[0].z)
+
+
+class Walker(cs.Subsystem):
+    """Takes steps of its own, each as long as it was told to."""
+
+    inputs, outputs = ("u",), ("x",)
+
+    def __init__(self, length):
+        self.length = length
+
+    def start(self, t0):
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        return t1
+
+    def step(self, t0, t1, u):
+        return t0 + self.length, t1
+
+
+@pytest.mark.parametrize(("length", "reason"), [(0.0, "from t = 0 to t = 0"), (0.3, "from t = 0 to t = 0.3")])
+def test_a_leader_must_come_forward_and_not_beyond_the_end(length, reason):
+    system = cs.System({"a": Walker(length), "b": tank(1.0)})
+    system.connect("b.x", "a.u")
+    system.connect("a.x", "b.u")
+    with pytest.raises(cs.SubsystemError, match=f"'a' stepped {reason} .* expected .* with 0 < t1 <= 0.2"):
+        cs.simulate(system, t_end=0.2, method=cs.LeaderFollower(degree=0, leader="a"))

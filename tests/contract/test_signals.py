@@ -101,3 +101,20 @@ def test_on_a_uniform_grid_the_nodes_stay_integers_after_a_million_steps():
 def test_cached_weights_cannot_be_spoiled_by_a_caller():
     with pytest.raises(ValueError):
         lagrange_weights((1.0, 0.0, -1.0))[0, 0] = 5.0
+
+
+@pytest.mark.parametrize("points", [1, 2, 3, 5])
+@pytest.mark.parametrize("degree", range(4))
+def test_a_prediction_is_the_polynomial_through_the_newest_points_and_its_end(points, degree):
+    """Uneven steps, against a fit of the same degree; with too few points the degree is what they allow."""
+    rng = np.random.default_rng(points)
+    values, steps, H = rng.normal(size=(points, 2)), rng.uniform(0.5, 2.0, points - 1), 0.7
+    history = History(values[-1], depth=4)
+    for value, step in zip(values[-2::-1], steps[::-1], strict=True):
+        history.push(value, step)
+    coefficients, end = history.predict(degree, H)
+    reached = min(degree, points - 1)
+    s = np.concatenate([[0.0], -np.cumsum(steps)])[: reached + 1] / H
+    exact = np.polyfit(s, values[: reached + 1], reached)[::-1]
+    assert coefficients == pytest.approx(exact, abs=1e-12)
+    assert end == pytest.approx(exact.sum(axis=0), abs=1e-12)

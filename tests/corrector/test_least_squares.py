@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from cosolve.corrector import Anderson, IqnIls, IqnImvj
+from cosolve.corrector import Anderson, Broyden, IqnIls, IqnImvj, Secant
 from cosolve.corrector.algebra.least_squares import Balance
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.algebra.secants import Secants
@@ -43,6 +43,42 @@ def test_columns_within_the_span_of_newer_ones_are_dropped():
     assert not secants.dz(c).any()
 
 
+@pytest.mark.parametrize(("tol", "kept"), [(0.019, 2), (0.021, 1)])
+def test_an_older_column_counts_when_it_adds_more_than_the_filter_asks_for(tol, kept):
+    """Of the older of two columns at an angle, `sin(angle) = 0.02` of its length stands off the newer one.
+
+    Where it is dropped, what it would have added to the fit is missing: here all of the second component.
+    """
+    older, newer = np.array([np.sqrt(1 - 0.02**2), 0.02, 0.0]), np.array([7.0, 0.0, 0.0])
+    secants = Secants(3, 3, tol)
+    secants.add(40.0 * older, 40.0 * older)
+    secants.add(newer, newer)
+    fitted = secants.dr(secants.fit(np.array([1.0, 5.0, 9.0])))
+    assert len(secants) == kept
+    assert fitted == pytest.approx([1.0, 5.0 if kept == 2 else 0.0, 0.0], abs=1e-12)
+
+
+def test_units_may_change_more_than_once():
+    """What was learnt in one unit is what would have been learnt in the next, residuals and variables alike."""
+    rng = np.random.default_rng(6)
+    columns, units = rng.normal(size=(3, 2, 8)), rng.uniform(0.1, 10.0, (2, 3, 8))
+    changed, steady = Secants(8, 5, 1e-10), Secants(8, 5, 1e-10)
+    steady.weigh(units[0, 2])
+    steady.weigh_z(units[1, 2])
+    for (dr, dz), of_r, of_z in zip(columns, *units, strict=True):
+        changed.weigh(of_r)
+        changed.weigh_z(of_z)
+        changed.add(dr, dz)
+        steady.add(dr, dz)
+    r = rng.normal(size=8)
+    one, other = changed.fit(r), steady.fit(r)
+    assert one == pytest.approx(other, rel=1e-9)
+    assert changed.dr(one) == pytest.approx(steady.dr(other), rel=1e-9)
+    assert changed.dz(one) == pytest.approx(columns[:, 1].T @ one[:3], rel=1e-9)
+    for found, exact in zip(changed.pairs()[:2], columns.transpose(1, 0, 2), strict=True):
+        assert np.sort(found, axis=0) == pytest.approx(np.sort(exact, axis=0), rel=1e-9)
+
+
 def test_old_steps_and_old_columns_are_forgotten():
     rng = np.random.default_rng(2)
     secants = Secants(20, 4, 1e-6)
@@ -64,6 +100,41 @@ def test_a_field_in_metres_counts_next_to_a_force_in_newtons():
     weight = balance.new_weight()
     assert weight[:3] == pytest.approx(weight[3] * 1e12 * np.ones(3))
     assert balance.new_weight() is None
+
+
+def test_every_residual_counts_alike_for_the_units_however_large_it_is():
+    """Shares of the norm, per entry, added up: a large residual at first does not outweigh the later ones."""
+    balance = Balance(["u[0]", "u[1]", "f"])
+    balance.learn(1e6 * np.array([3.0, 4.0, 0.0]))  # all of it in the field: 25 / 2 per entry of 25
+    balance.learn(1e-3 * np.array([0.0, 0.0, 7.0]))  # all of it in the force
+    balance.learn(np.array([0.3, 0.4, 1e-3]))
+    total = 0.25 + 1e-6
+    of_u, of_f = 2**-0.5 + (0.125 / total) ** 0.5, 1.0 + 1e-3 / total**0.5
+    assert balance.new_weight() is None  # less than a factor of ten apart
+    for _ in range(40):
+        balance.learn(np.array([0.3, 0.4, 0.0]))
+    weight = balance.new_weight()
+    assert weight == pytest.approx([1.0, 1.0, (of_u + 40 * 2**-0.5) / of_f], rel=1e-12)
+
+
+def test_what_a_span_has_dropped_is_gone():
+    """Rooms of vectors that were not kept hold nothing, whatever else is put in later."""
+    e = np.eye(12)
+    for shrink in ("scale", "make_room"):
+        span = Span(12, 2)
+        for k in range(10):  # ten directions fill it
+            span.put(k % 2, (k + 1.0) * e[k])
+        span.put(0, e[:10].sum(axis=0))  # in all of them
+        if shrink == "scale":
+            span.scale(np.full(12, 2.0), [1])
+        else:
+            span.make_room([1])
+        assert span.rank == 1
+        assert span.combined(np.array([1.0, 0.0])) == pytest.approx(np.zeros(12), abs=0.0)
+        assert span.combined(np.array([0.0, 1.0])) == pytest.approx((20.0 if shrink == "scale" else 10.0) * e[9])
+    span.scale(np.ones(12), [])
+    span.put(1, e[3])
+    assert span.combined(np.array([1.0, 0.0])) == pytest.approx(np.zeros(12), abs=0.0)
 
 
 def test_a_compressed_matrix_keeps_its_largest_singular_values():
@@ -113,16 +184,58 @@ def test_past_steps_pay():
     assert multi < 0.7 * without
 
 
-def test_the_converged_iterate_is_learnt():
-    """A linear problem of one number: two evaluations teach the slope, although the second one has converged."""
-    for corrector in (IqnIls(initial=0.5), IqnImvj(initial=0.5), Anderson(initial=0.5, reuse=1)):
-        corrector.start_run(["z"])
+def test_compressing_looks_at_products_and_not_at_the_lengths_of_their_sides():
+    """`sum a b^T` where one side of each product is much longer than the other, now the left and now the right."""
+    rng = np.random.default_rng(7)
+    n, rank = 40, 8
+    A, B = rng.normal(size=(2, rank + 1, n))
+    scale = np.where(np.arange(rank + 1) % 2, 1e9, 1e-9)[:, np.newaxis]
+    matrix = LowRank(n, rank)
+    for a, b in zip(A * scale, B / scale, strict=True):
+        matrix.add(a, b)
+    U, s, VT = np.linalg.svd(A.T @ B)
+    best = (U[:, : rank - 2] * s[: rank - 2]) @ VT[: rank - 2]  # a quarter of the room is left free
+    x = rng.normal(size=n)
+    assert matrix @ x == pytest.approx(best @ x, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "corrector",
+    [
+        IqnIls(initial=0.4),
+        IqnImvj(initial=0.4),
+        Anderson(initial=0.4, reuse=1),
+        Broyden(initial=0.4),
+        Broyden(initial=0.4, form="direct"),
+    ],
+    ids=str,
+)
+def test_the_accepted_iterate_is_learnt(corrector):
+    """A linear problem of one number: two evaluations teach the slope, although the second one is accepted."""
+    corrector.start_run(["z"])
+    corrector.start_step()
+    z = corrector.correct(np.array([3.0]), np.array([6.0]), None)  # r = 2 z: a factor of 0.5 would be the right one
+    assert z == pytest.approx([0.6])
+    corrector.accept(z, 2.0 * z)
+    corrector.start_step()
+    assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("make", "first"),
+    [(lambda carry: Secant(initial=4.0, carry=carry), 3.0 - 6.0 / 4.0), (lambda carry: Broyden(0.4, carry), 0.6)],
+    ids=["Secant", "Broyden"],
+)
+@pytest.mark.parametrize("carry", [True, False])
+def test_what_was_learnt_is_kept_for_the_next_step_or_forgotten(make, first, carry):
+    """`r = 2 z`: the slope is known after two evaluations; without `carry` every step begins with the first guess."""
+    corrector = make(carry)
+    corrector.start_run(["z"])
+    for step in range(2):
         corrector.start_step()
-        z = corrector.correct(np.array([3.0]), np.array([6.0]), None)  # r = 2 z: a factor of 0.5 is the right one
-        assert z == pytest.approx([0.0])
-        corrector.accept(z, 2.0 * z)
-        corrector.start_step()
-        assert corrector.correct(np.array([-7.0]), np.array([-14.0]), None) == pytest.approx([0.0], abs=1e-14)
+        z = corrector.correct(np.array([3.0]), np.array([6.0]), None)
+        assert z == pytest.approx([0.0 if carry and step else first], abs=1e-14)
+        assert corrector.correct(z, 2.0 * z, None) == pytest.approx([0.0], abs=1e-14)
 
 
 def test_multi_vector_follows_its_dense_formula():

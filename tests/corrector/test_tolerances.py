@@ -59,3 +59,11 @@ def test_a_better_first_guess_saves_iterations_and_changes_nothing_else() -> Non
     assert guessed.iterations[2:].sum() < 0.2 * held.iterations[2:].sum()
     with pytest.raises(cs.SetupError, match="predictor must be 0, 1, 2"):
         cs.Implicit(0, predictor=-1)
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_an_iteration_ends_after_so_many_corrections(most: int) -> None:
+    """Relaxed by 0.1 both loops come nearer by a few per cent each time: they neither diverge nor are done soon."""
+    method = cs.Implicit(0, tol=1e-9, corrector=cs.Relaxation(0.1), max_iterations=most)
+    with pytest.raises(cs.ConvergenceError, match=f"after {most} corrections"):
+        cs.simulate(loop(), t_end=1.0, step=0.25, method=method)

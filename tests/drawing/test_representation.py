@@ -73,6 +73,15 @@ def test_a_system_in_a_line(system) -> None:
     assert "System of 0 subsystems" in cs.System({})._repr_html_()
 
 
+def test_a_line_has_room_for_six_names() -> None:
+    def named(count: int) -> str:
+        parts = {f"p{k}": cs.Static(lambda t, u: t, inputs=[], outputs=["y"]) for k in range(count)}
+        return repr(cs.System(parts))
+
+    assert "(p0, p1, p2, p3, p4, p5)" in named(6)
+    assert "(p0, p1, p2, p3, p4, p5, ...)" in named(7)
+
+
 def test_a_system_in_a_terminal(system) -> None:
     lines = [line.rstrip() for line in printed(system).splitlines()]
     assert lines[0] == "System of 3 subsystems (left <1>, right, pair), 1 law, 1 connection"

@@ -89,6 +89,17 @@ def test_coupled_run_follows_the_undivided_model():
     assert error(coupled("C", 1e-6)) < 3e-4
 
 
+@pytest.mark.covers("SC-39")
+def test_distances_of_the_table_in_the_engine():
+    """BDF2 with 80 microseconds in `DynamicStatic`: distances of C and B to A within a factor of 2 of the table."""
+    a, b, c = (coupled(variant, step=80e-6, order=2, newton=1e-4) for variant in "ABC")
+    of_c, of_b, calls = TABLE[80e-6]
+    assert 0.5 < cs.nrmse(states(a), states(b)) / of_b < 2
+    assert 0.5 < cs.nrmse(states(a), states(c)) / of_c < 2
+    assert a.stats.calls["bearing"] == pytest.approx(calls, rel=0.05)
+    assert b.stats.calls["bearing"] == c.stats.calls["bearing"] == 150
+
+
 @pytest.mark.slow
 @pytest.mark.covers("SC-39")
 def test_fixed_step_of_the_engine():

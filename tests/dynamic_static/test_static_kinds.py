@@ -193,3 +193,33 @@ def test_copies_of_a_program_have_their_own_child(command: list[str]) -> None:
     assert one._child.process.pid != two._child.process.pid
     one.close()
     two.close()
+
+
+@pytest.mark.parametrize("variant", "ABC")
+def test_laws_of_static_subsystems_that_follow_each_other(variant: str) -> None:
+    """`x' = -a - 2 b` with `a = x` and `b = 3 a + x`, by laws of several outputs: `x' = -9 x`."""
+    tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
+    first = cs.Static(lambda t, u: u, inputs=["u"], outputs=["a"])
+    second = cs.Static(lambda t, u: u, inputs=["u"], outputs=["b"])
+    system = cs.System({"tank": tank, "second": second, "first": first})
+    system.connect("tank.x", "first.u")
+    system.law("second.u", lambda a, x: 3.0 * a + x, of=["first.a", "tank.x"])
+    system.law("tank.u", lambda a, b: -a - 2.0 * b, of=["first.a", "second.b"])
+    run = cs.simulate(system, t_end=0.5, method=cs.DynamicStatic(variant, rtol=1e-7))
+    assert run["tank.x"] == pytest.approx(np.exp(-9.0 * run.t), abs=2e-4 if variant == "B" else 2e-6)
+    assert run["second.u"] == pytest.approx(4.0 * run["tank.x"], rel=1e-6)
+    assert run["second.b"] == pytest.approx(4.0 * run["tank.x"], rel=1e-6)
+    assert run["tank.u"][1:] == pytest.approx(-9.0 * run["tank.x"][1:], rel=1e-6)
+
+
+@pytest.mark.parametrize("variant", "ABC")
+def test_outputs_that_react_at_once_are_those_of_the_new_inputs(variant: str) -> None:
+    """The dynamic side gives out its rate, which is its input: of the accepted point, not of the last iterate."""
+    tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: [x[0], u[0]], x0=[2.0], inputs=["u"], outputs=["x", "rate"])
+    spring = cs.Static(lambda t, u: -9.0 * u**3, inputs=["x"], outputs=["f"])
+    system = cs.System({"tank": tank, "spring": spring})
+    system.connect("tank.x", "spring.x")
+    system.connect("spring.f", "tank.u")
+    run = cs.simulate(system, t_end=0.3, method=cs.DynamicStatic(variant, rtol=1e-3, newton=0.1))
+    assert (run["tank.rate"][1:] == run["tank.u"][1:]).all()
+    assert run["tank.x"][-1] == pytest.approx((0.25 + 18.0 * 0.3) ** -0.5, rel=0.05)  # x' = -9 x^3

@@ -1,4 +1,10 @@
-"""Jacobi subsystems run at the same time: wall time and its model (Schmoll (2015), 2.6.3)."""
+"""Jacobi subsystems run at the same time: wall time and its model (Schmoll (2015), 2.6.3).
+
+Loads sleep, as a thread does that waits for a solver elsewhere. That shows what the coupling adds and that nothing is
+done one after the other; it would pass on one core, too. That two cores compute at once is a matter of the machine,
+which a test that others disturb cannot show (benchmarks/RESULTS.md has processes at work). That crossings of two
+processes are inside the same step together is shown without a clock in tests/isolated/test_parallel.py.
+"""
 
 from time import perf_counter, sleep
 

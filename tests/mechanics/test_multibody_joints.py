@@ -107,6 +107,22 @@ def test_rates_and_gamma_are_the_derivatives_of_the_constraints(kind):
     assert (rate1 - rate0) / (2 * h) == pytest.approx(np.zeros(m), abs=2e-8)  # C w' + gamma = 0
 
 
+@pytest.mark.covers("DR-02")
+def test_violations_decay_as_baumgarte_wants():
+    """Off the constraints `c'' + 2 alpha c' + beta^2 c = 0` along the motion, with `c''` as a difference quotient."""
+    alpha, beta = 3.0, 5.0
+    pair = two_bodies("universal", form="baumgarte", alpha=alpha, beta=beta)
+    x = pair.x + 0.3 * np.random.default_rng(3).standard_normal(pair.x.size)
+    u, extra, still = np.zeros(6), np.zeros((2, 12)), pair.built.driven0
+    dx, h = np.empty_like(x), 1e-5
+    derivative(pair.arrays, x, u, still, extra, dx)
+    (_, after), (_, before) = (residuals(pair.arrays, x + s * dx, still)[1:] for s in (h, -h))
+    c, rate = residuals(pair.arrays, x, still)[1:]
+    assert np.abs(c).max() > 0.1
+    assert np.abs(rate).max() > 0.1
+    assert (after - before) / (2 * h) == pytest.approx(-2 * alpha * rate - beta**2 * c, abs=1e-7)
+
+
 def spatial_four_bar(**options):
     """Crank and rocker on hinges with skew axes, coupler with a ball and a universal joint: one degree of freedom."""
     model = cs.MultibodyModel()

@@ -42,3 +42,26 @@ def test_nothing_but_the_steps() -> None:
 def test_unknown_names_are_refused_before_the_run() -> None:
     with pytest.raises(cs.SetupError, match=r"record: there is no 'one.y'; did you mean"):
         cs.simulate(force_displacement(), **RUN, record=["one.y"])
+
+
+def test_a_result_reads_the_columns_that_were_recorded():
+    """Outputs, coupling variables by the input they feed, in its unit, and what the steps took."""
+    ramp = cs.Static(lambda t, u: [t, -t], inputs=[], outputs=[("y", 2)])
+    loop = cs.Static(lambda t, u: 0.5 * u + t, inputs=["u"], outputs=["y"])
+    system = cs.System({"ramp": ramp, "loop": loop, "last": cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])})
+    system.law("last.u", lambda y: 3.0 * y[1] + 1.0, of="ramp.y")
+    system.connect("loop.y", "loop.u")
+    run = cs.simulate(system, t_end=0.3, method=cs.Implicit(degree=0, tol=1e-9, corrector=cs.Relaxation(0.9)), step=0.1)
+    assert run["ramp.y"] == pytest.approx(np.column_stack([run.t, -run.t]))
+    assert run["last.u"] == pytest.approx(1.0 - 3.0 * run.t)
+    assert run["loop.u"] == pytest.approx(2.0 * run.t, abs=1e-7)
+    assert len(run) == len(run.t) == 4
+    assert run.H == pytest.approx([0.1, 0.1, 0.1])
+    assert (run.residual >= 0.0).all()
+    assert run.residual.max() > 0.0
+    assert (run.residual == run.column("residual")[1:]).all()
+    assert [len(norms) for norms in run.residual_norms] == (run.iterations + 1).tolist()
+    assert "last.u" in run
+    for missing in ("last.v", "last.v[0]", "last.u[0]"):  # nor is there an element of a single number
+        assert missing not in run
+    assert (run["ramp.y[1]"] == -run.t).all()

@@ -144,6 +144,28 @@ def test_a_killed_run_is_readable_up_to_the_last_flush(tmp_path):
     assert (result.stats.steps, result.stats.iterations, result.stats.calls) == (rows - 1, 2 * rows, {"a": 3 * rows})
 
 
+def test_totals_of_an_unfinished_run_are_sums_of_its_rows(tmp_path):
+    """Of two subsystems; steps in machine code are not timed one by one (NaN), residuals may be missing."""
+    channels = {"a.x": Channel("y", (0,), True)}
+    stream = Stream(tmp_path / "run.h5", Layout(1, 1, 2), channels, ("a", "b"), {})
+    rows = [
+        Row(0.0, np.zeros(1), np.zeros(1)),
+        Row(0.5, np.ones(1), np.ones(1), 0.5, 2, 1e-3, 0.1, 1, np.array([3, 5]), np.array([0.25, 2.0])),
+        Row(1.0, np.ones(1), np.ones(1), 0.5, 4, np.nan, 0.1, 0, np.array([7, 1]), np.array([np.nan, np.nan])),
+        Row(1.5, np.ones(1), np.ones(1), 0.5, 1, 1e-5, 0.1, 2, np.array([1, 1]), np.array([0.5, 1.0])),
+    ]
+    for row in rows:
+        stream.append(row)
+    stream.flush()
+    stats = load(tmp_path / "run.h5").stats
+    assert (stats.steps, stats.iterations, stats.rejected, stats.max_residual) == (3, 7, 3, 1e-3)
+    assert stats.calls == {"a": 11, "b": 7}
+    assert stats.seconds == {"a": 0.75, "b": 3.0}
+    assert np.isnan(stats.wall_seconds)
+    stream.finish(Stats(), None)
+    stream.close()
+
+
 def test_a_running_file_can_be_watched_from_another_process(tmp_path):
     stream = _stream(tmp_path / "run.h5")
     stream.append(Row(0.0, np.zeros(1), np.zeros(1)))
@@ -196,6 +218,20 @@ def test_a_full_disk_stops_the_run_and_keeps_the_rows(tmp_path, monkeypatch):
     kept = load(tmp_path / "run.h5")
     assert kept.t[-1] == len(kept) - 1 > 0
     _same(stopped.value.result, kept)
+
+
+def test_room_for_the_next_blocks_is_left_on_the_disk(tmp_path, monkeypatch):
+    """A megabyte and two blocks: what has been buffered must fit, and so must what follows."""
+    usage, n = namedtuple("usage", "total used free"), 50_000
+    stream = _stream(tmp_path / "run.h5", n)
+    block = stream._block_rows * 8 * n
+    row = Row(0.0, np.zeros(n), np.zeros(1))
+    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 2.1 * block))
+    stream.append(row)  # the first row is written at once
+    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 1.9 * block))
+    with pytest.raises(cs.SimulationError, match="is full"):
+        [stream.append(row) for _ in range(stream._block_rows)]
+    stream.close()
 
 
 def test_a_result_whose_file_was_overwritten_says_so(tmp_path):

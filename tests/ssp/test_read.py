@@ -189,3 +189,27 @@ def test_inputs_that_nothing_feeds_are_held_and_can_be_set(tmp_path):
         stepper.set("b.u", 2.0)
         stepper.step()
         assert stepper["b.y"] == 2.0
+
+
+class Forward(cs.Subsystem):
+    """Cannot go back."""
+
+    outputs = ("y",)
+
+    def start(self, t0):
+        return 0.0
+
+    def advance(self, t0, t1, u):
+        return t1
+
+
+def test_what_a_file_does_not_say_is_chosen(tmp_path):
+    """Implicit to first order where every component can go back, a thousand steps, one second."""
+    described = two(tmp_path, connection("a.y", "b.u"))
+    assert described.method == cs.SemiImplicit(degree=1)
+    assert (described.t_start, described.t_end, described.step) == (0.0, 1.0, pytest.approx(1e-3))
+    text = description(
+        f'<ssd:System name="top"><ssd:Elements>{component("a", {}, {"y": ""})}</ssd:Elements></ssd:System>'
+    )
+    path = archive(tmp_path / "forward.ssp", text)
+    assert cs.read_ssp(path, component=lambda source, name, parameters: Forward()).method == cs.Jacobi(degree=1)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cosolve as cs
+from cosolve.stepsize.control import is_no_gain
 
 positive = st.floats(1e-12, 1e12)
 
@@ -36,6 +37,27 @@ def test_proportional_integral_controller(degree: int) -> None:
     first = 0.5 ** (0.7 / (degree + 1))
     assert control.next_step(1.0, 2.0, None, degree) == pytest.approx(first, rel=1e-14)
     assert control.next_step(1.0, 2.0, 1.5, degree) == pytest.approx(first * 1.5 ** (0.4 / (degree + 1)), rel=1e-14)
+
+
+@pytest.mark.parametrize("controller", ["I", "PI"])
+@pytest.mark.parametrize("degree", range(6))
+def test_a_rejected_step_is_repeated_with_the_length_that_its_error_asks_for(controller: str, degree: int) -> None:
+    """An error of `C H^(p + 1)` is on target, times the safety factor, after one repetition, whichever controller."""
+    control = cs.Adaptive(rtol=1e-4, controller=controller, min_step=1e-3)
+    H, error = 0.02, 1.5
+    repeated = control.shorter_step(H, error, degree)
+    assert error * (repeated / H) ** (degree + 1) == pytest.approx(0.95 ** (degree + 1), rel=1e-14)
+    assert control.shorter_step(H, 1e12, degree) == pytest.approx(0.25 * H, rel=1e-14)  # not below q_min H
+    assert control.shorter_step(2e-3, 1e12, degree) == 1e-3  # nor below the smallest step
+
+
+@pytest.mark.parametrize(
+    ("H", "error", "stuck"),
+    [(1.0, 1.5, True), (1.0, 1.3, False), (1.1, 1.9, False), (0.3, 1.41, True), (0.01, 0.5, False)],
+)
+def test_shorter_steps_that_do_not_help(H: float, error: float, stuck: bool) -> None:
+    """Against an attempt of length 2 with an error of 2: at most half as long, and still more than 0.7 of the error."""
+    assert is_no_gain(H, error, 2.0, 2.0) == stuck
 
 
 @pytest.mark.covers("SC-14")

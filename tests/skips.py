@@ -1,0 +1,60 @@
+"""Tests that may be skipped, and why. In the automatic run (`CI=true`) any other skip fails it.
+
+A package that is missing from an environment would otherwise take whole files of tests with it, and nobody would see
+more than another number in the summary. Elsewhere skips are as they always are.
+"""
+
+import os
+
+import pytest
+
+#: File, text that the reason contains, and what keeps the test from running everywhere.
+ALLOWED = (
+    (
+        "tests/crosscheck/test_crosscheck.py",
+        "libcosimpy",
+        "a peer that nothing depends on, with wheels for few systems",
+    ),
+    ("tests/result/test_store.py", "root may write everywhere", "the automatic run may be root"),
+    ("tests/test_cli.py", "signals", "Windows"),
+    ("tests/crosscheck/test_crosscheck.py", "a script as a command", "Windows"),
+    ("tests/jit/test_variadic.py", "ctypes cannot call variadic functions there", "macOS"),
+    ("tests/fmu/zoo/test_release.py", "tells the memory of a process on Linux only", "Linux only"),
+    ("tests/sweep/test_workers.py", "only Linux kills processes", "Linux only"),
+)
+_found: list[str] = []
+
+
+def is_allowed(path: str, reason: str) -> bool:
+    """Whether a test of this file may be skipped for this reason."""
+    return any(path == file and text in reason for file, text, _ in ALLOWED)
+
+
+def _note(report: pytest.CollectReport | pytest.TestReport) -> None:
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if not is_allowed(report.nodeid.partition("::")[0], reason):
+        _found.append(f"{report.nodeid}: {reason}")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note(report)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note(report)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    worker = hasattr(session.config, "workerinput")  # of several, which all report to one
+    if _found and not worker and os.environ.get("CI") and exitstatus in (pytest.ExitCode.OK, 5):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _found and os.environ.get("CI"):
+        terminalreporter.section("skipped, but not in the list of tests/skips.py", red=True)
+        for line in dict.fromkeys(_found):
+            terminalreporter.write_line(line)

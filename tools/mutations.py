@@ -1,0 +1,268 @@
+"""Small mistakes that could be made in a source: each is one piece of text to be put in the place of another.
+
+They are the slips that change a formula and nothing else: another comparison or sign, a factor of two, an index beside
+the right one, a line that is missing. What carries no formula is left alone: docstrings and annotations, messages,
+checks that only raise (bad input has tests of its own), representations, and numbers so small or large that they are
+thresholds of rounding.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, replace
+
+_ORDER = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<")}
+_EQUAL = {"==": ("!=",), "!=": ("==",), "is": ("is not",), "is not": ("is",), "in": ("not in",), "not in": ("in",)}
+_COMPARISONS = _ORDER | _EQUAL
+_ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "**": "*", "//": "/", "%": "*"}
+_SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+_EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+_NEGATIVE = ("float", "Vector", "Matrix", "Triple")  # results whose sign can be turned
+
+_NO_FORMULA = (
+    "repr",
+    "refuse",
+    "complain",
+    "check",
+    "whole",
+    "positive",
+    "choice",
+)  # how names of such functions begin
+
+#: Numbers outside this range (but 0) are thresholds.
+SMALL, LARGE = 1e-6, 1e6
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """In `path`, `old` (from byte `start` on) becomes `new`; `text` is the line that it stands in."""
+
+    path: str
+    line: int
+    start: int
+    old: str
+    new: str
+    text: str
+    again: int = 0  # of several like it in one line
+
+    @property
+    def key(self) -> str:
+        """What identifies it as long as the line stays as it is, wherever that moves to."""
+        place = f" ({self.again + 1})" if self.again else ""
+        return f"{self.path}: {self.text} [{self.what}]{place}"
+
+    @property
+    def what(self) -> str:
+        """The change, on one line.
+
+        >>> Mutation("a.py", 1, 4, "+", "-", "a = b + c").what
+        '+ -> -'
+        """
+        return " ".join(f"{self.old} -> {self.new}".split())
+
+    def applied(self, source: bytes) -> bytes:
+        """The source with the mistake.
+
+        >>> Mutation("a.py", 1, 6, "+", "-", "a = b + c").applied(b"a = b + c")
+        b'a = b - c'
+        """
+        old = self.old.encode()
+        if source[self.start : self.start + len(old)] != old:
+            raise ValueError(f"{self.path}:{self.line} does not read {self.old!r} any more")
+        return source[: self.start] + self.new.encode() + source[self.start + len(old) :]
+
+
+def mutations(source: bytes, path: str) -> list[Mutation]:
+    r"""All mistakes that could be made in a source, in the order of its text.
+
+    >>> [found.what for found in mutations(b"def f(x):\n    return x + 1 if x < 0 else 2.5", "a.py")]
+    ['+ -> -', '1 -> 2', '< -> <=', '< -> >=', '0 -> 1', '2.5 -> 5.0']
+    """
+    finder = _Finder(source, path)
+    finder.visit(ast.parse(source))
+    seen: Counter[str] = Counter()
+    found = []
+    for mutation in sorted(set(finder.found), key=lambda mutation: (mutation.start, mutation.new)):
+        found.append(replace(mutation, again=seen[mutation.key]))
+        seen[mutation.key] += 1
+    return found
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, source: bytes, path: str) -> None:
+        self.source, self.path, self.found = source, path, list[Mutation]()
+        lines = source.splitlines(keepends=True)
+        self._starts = [0]
+        for line in lines:
+            self._starts.append(self._starts[-1] + len(line))
+        self._lines = [line.decode().strip() for line in lines]
+        self._returns = ""
+
+    # -- places ----------------------------------------------------------------------------------------
+
+    def _begin(self, node: ast.expr | ast.stmt) -> int:
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def _end(self, node: ast.expr | ast.stmt) -> int:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def _add(self, start: int, end: int, new: str) -> None:
+        old = self.source[start:end].decode()
+        line = bisect_right(self._starts, start)
+        self.found.append(Mutation(self.path, line, start, old, new, self._lines[line - 1]))
+
+    def _whole(self, node: ast.expr | ast.stmt, new: str) -> None:
+        self._add(self._begin(node), self._end(node), new)
+
+    def _text(self, node: ast.expr) -> str:
+        return self.source[self._begin(node) : self._end(node)].decode()
+
+    def _between(self, left: ast.expr, right: ast.expr, symbol: str, new: str) -> None:
+        """The operator between two operands, past parentheses and remarks."""
+        start, end = self._end(left), self._begin(right)
+        gap = re.sub(rb"#[^\n]*", lambda remark: b" " * len(remark[0]), self.source[start:end])
+        pattern = re.escape(symbol).replace(r"\ ", r"\s+")
+        match = re.search((rf"\b{pattern}\b" if symbol.isalpha() else pattern).encode(), gap)
+        if match:
+            self._add(start + match.start(), start + match.end(), new)
+
+    # -- what is left alone ----------------------------------------------------------------------------
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        """Messages."""
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        """Reminders for type checkers."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Texts."""
+
+    def visit_Global(self, node: ast.Global) -> None:
+        """Nothing to be changed."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            if not isinstance(node.target, ast.Name):
+                self._whole(node, "pass")
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._body(node.body)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.name == "__post_init__" or node.name.lstrip("_").startswith(_NO_FORMULA):
+            return
+        before, self._returns = self._returns, ast.unparse(node.returns) if node.returns else ""
+        for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+            self.visit(default)
+        self._body(node.body)
+        self._returns = before
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self._body(node.body)
+
+    def _body(self, body: list[ast.stmt]) -> None:
+        for k, statement in enumerate(body):
+            if k == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                continue  # a docstring
+            self.visit(statement)
+
+    # -- mistakes --------------------------------------------------------------------------------------
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        operands = [node.left, *node.comparators]
+        for left, operator, right in zip(operands, node.ops, operands[1:], strict=False):
+            symbol = _SYMBOLS[type(operator)]
+            for new in _COMPARISONS[symbol]:
+                self._between(left, right, symbol, new)
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        symbol = _SYMBOLS.get(type(node.op), "")
+        if symbol in _ARITHMETIC and not any(_is_text(side) for side in (node.left, node.right)):
+            self._between(node.left, node.right, symbol, _ARITHMETIC[symbol])
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        symbol, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            self._between(left, right, symbol, new)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, (ast.Not, ast.USub)):
+            self._whole(node, f"({self._text(node.operand)})")
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bool):
+            self._whole(node, str(not value))
+        elif isinstance(value, int):
+            self._whole(node, str(value + 1))
+        elif isinstance(value, float) and (value == 0.0 or SMALL <= abs(value) <= LARGE):
+            self._whole(node, repr(2.0 * value) if value else "1.0")
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in _EXTREMES:
+            self._add(self._end(node.func) - len(name), self._end(node.func), _EXTREMES[name])
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        symbol = _SYMBOLS.get(type(node.op), "")
+        if symbol in _ARITHMETIC:
+            self._between(node.target, node.value, symbol + "=", _ARITHMETIC[symbol] + "=")
+        self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if not any(isinstance(target, (ast.Name, ast.Tuple)) for target in node.targets):
+            self._whole(node, "pass")
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            name = ast.unparse(node.value.func).rpartition(".")[2]
+            if name.lstrip("_").startswith(_NO_FORMULA):
+                return
+            self._whole(node, "pass")
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return
+        if all(isinstance(statement, ast.Raise) for statement in node.body):
+            self._body(node.orelse)
+            return
+        self._negate(node.test)
+        self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._negate(node.test)
+        self.generic_visit(node)
+
+    def _negate(self, test: ast.expr) -> None:
+        if isinstance(test, (ast.Name, ast.Attribute, ast.Call)):
+            self._whole(test, f"not {self._text(test)}")
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is None:
+            return
+        if self._returns == "bool" and not isinstance(node.value, ast.Constant):
+            self._whole(node.value, f"not ({self._text(node.value)})")
+        elif self._returns in _NEGATIVE and not isinstance(node.value, ast.Constant):
+            self._whole(node.value, f"-({self._text(node.value)})" if self._returns != "Triple" else "(0.0, 0.0, 0.0)")
+        self.visit(node.value)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
