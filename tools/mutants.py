@@ -122,7 +122,7 @@ ROOMS = (
     Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py"), ("ssp/test_fmus.py",)),
     Room(
         "fmu",
-        ("fmu/communication_step.py", "fmu/steps.py", "fmu/values.py"),
+        ("fmu/communication_step.py", "integrator/inner_steps.py", "fmu/values.py"),
         ("fmu/test_communication.py", "fmu/test_own_steps.py"),
         ("fmu/test_two_mass.py",),
     ),

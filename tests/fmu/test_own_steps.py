@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosolve.fmu.steps import make_steps
+from cosolve.integrator.inner_steps import make_steps
 from cosolve.signal.polynomial import Polynomial
 
 #: `x' = -2 x + u` with `u = 3 + 4 s`, `s = (t - 1) / 0.5`
@@ -35,14 +35,14 @@ def crossed(steps, t_stop=1.5):
 
 @pytest.mark.parametrize("name", ["ode4", "ode5"])
 def test_fixed_steps_are_equal_and_end_where_they_should(name):
-    ends, x = crossed(make_steps(name, 1e-6, 1e-6, 0.06, 1000))
+    ends, x = crossed(make_steps("FMU", name, 1e-6, 1e-6, 0.06, 1000))
     assert ends == pytest.approx(np.linspace(1.0, 1.5, 10)[1:], rel=1e-14)  # nine steps of at most 0.06
     assert x[0] == pytest.approx(exact(1.5), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["auto", "dopri5", "RK45", "Radau", "LSODA"])
 def test_chosen_steps_meet_the_tolerance_and_can_be_looked_into(name):
-    loose, tight = (crossed(make_steps(name, rtol, rtol, None, 1000)) for rtol in (1e-6, 1e-9))
+    loose, tight = (crossed(make_steps("FMU", name, rtol, rtol, None, 1000)) for rtol in (1e-6, 1e-9))
     assert abs(tight[1][0] - exact(1.5)) < 1e-7
     assert len(tight[0]) > len(loose[0])
 
@@ -50,13 +50,13 @@ def test_chosen_steps_meet_the_tolerance_and_can_be_looked_into(name):
 @pytest.mark.parametrize("name", ["dopri5", "RK45"])
 def test_a_state_that_was_not_reached_by_the_last_step_begins_anew(name):
     """After a jump of the state, and after a step back: from where it is told to start, not from where it stood."""
-    steps = make_steps(name, 1e-9, 1e-9, None, 1000)
+    steps = make_steps("FMU", name, 1e-9, 1e-9, None, 1000)
     t1, x1, _ = steps.step(rhs, 1.0, 1.5, np.array([5.0]), U)
     for x0 in (5.0, -7.0):
         steps.forget()
         t, _, inside = steps.step(rhs, 1.0, 1.5, np.array([x0]), U)
         assert inside(t)[0] == pytest.approx(exact(t, x0), abs=1e-7)
-    again = make_steps(name, 1e-9, 1e-9, None, 1000)
+    again = make_steps("FMU", name, 1e-9, 1e-9, None, 1000)
     again.step(rhs, 1.0, 1.5, np.array([5.0]), U)
     t, _, inside = again.step(rhs, t1, 1.5, x1 + 1.0, U)  # without a word: another state than the one it gave
     jumped = exact(t) + np.exp(-2.0 * (t - t1))
@@ -66,7 +66,7 @@ def test_a_state_that_was_not_reached_by_the_last_step_begins_anew(name):
 @pytest.mark.parametrize("name", ["dopri5", "RK45"])
 def test_after_a_jump_the_length_of_a_step_is_found_anew(name):
     """From the end of its last step as from anywhere: as long as the first step of a solver that knows nothing."""
-    steps, fresh = (make_steps(name, 1e-6, 1e-6, None, 1000) for _ in range(2))
+    steps, fresh = (make_steps("FMU", name, 1e-6, 1e-6, None, 1000) for _ in range(2))
     t, x = 1.0, np.array([5.0])
     for _ in range(3):
         t, x, _ = steps.step(rhs, t, 1.5, x, U)
@@ -76,18 +76,18 @@ def test_after_a_jump_the_length_of_a_step_is_found_anew(name):
 
 @pytest.mark.parametrize(("name", "noise"), [("ode4", 0.0), ("dopri5", 1e-7), ("RK45", 1e-7)])
 def test_difference_quotients_are_told_how_exact_the_steps_are(name, noise):
-    assert make_steps(name, 1e-7, 1e-9, 0.1 if name == "ode4" else None, 1000).noise == noise
+    assert make_steps("FMU", name, 1e-7, 1e-9, 0.1 if name == "ode4" else None, 1000).noise == noise
 
 
 def test_a_solver_goes_on_from_its_own_end():
     """SciPy's solvers learn their step: begun anew at every step they would need many more."""
-    steps = make_steps("RK45", 1e-9, 1e-9, None, 1000)
+    steps = make_steps("FMU", "RK45", 1e-9, 1e-9, None, 1000)
     t, x, count = 1.0, np.array([5.0]), 0
     while t < 1.5:
         t, x, _ = steps.step(rhs, t, 1.5, x, U)
         count += 1
     fresh, t, x = 0, 1.0, np.array([5.0])
     while t < 1.5:
-        t, x, _ = make_steps("RK45", 1e-9, 1e-9, None, 1000).step(rhs, t, 1.5, x, U)
+        t, x, _ = make_steps("FMU", "RK45", 1e-9, 1e-9, None, 1000).step(rhs, t, 1.5, x, U)
         fresh += 1
     assert count < fresh

@@ -105,7 +105,7 @@ def error_bar(
 def _known(result: Result, method: MethodLike | None, startup: Startup | None) -> tuple[Method, Startup]:
     """Method and start-up of the run: given, or as the result knows them, or as its file tells in words."""
     told = result.meta.get("method", "")
-    chosen = as_method(method) if method is not None else result.method
+    chosen: Any = as_method(method) if method is not None else result.method
     if chosen is None:
         table = as_written(told)
         chosen = None if table is None else _built("method", table, METHODS)
@@ -122,7 +122,8 @@ def _known(result: Result, method: MethodLike | None, startup: Startup | None) -
         start = _built("startup", as_written(words) or {}, _STARTUPS)
         if repr(start) != words:
             raise SetupError(f"error_bar: the run began with {words}; give that, error_bar(..., startup=...)")
-    return chosen, start or default_start(chosen)
+    taken: Method = chosen
+    return taken, start or default_start(taken)
 
 
 def _built(role: str, table: Mapping[str, Any], known: Mapping[str, type]) -> Any:

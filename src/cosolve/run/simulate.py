@@ -7,7 +7,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from cosolve.basics import checks
 from cosolve.basics.checks import as_path, refuse_no_function, whole
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
@@ -121,7 +120,8 @@ def simulate(
     >>> bool(abs(result["one.h"][-1] - 0.5) < 1e-4), len(result.t)
     (True, 101)
     """
-    checks.choice("simulate", "error_bar", error_bar, (False, True, "sure"))
+    if not isinstance(error_bar, bool) and error_bar != "sure":
+        raise SetupError(f"simulate: error_bar must be False, True or 'sure', not {error_bar!r}")
     options: dict[str, Any] = {
         "t_start": t_start,
         "t_end": t_end,
