@@ -105,7 +105,7 @@ def error_bar(
 def _known(result: Result, method: MethodLike | None, startup: Startup | None) -> tuple[Method, Startup]:
     """Method and start-up of the run: given, or as the result knows them, or as its file tells in words."""
     told = result.meta.get("method", "")
-    chosen = as_method(method) if method is not None else result.method
+    chosen: Any = as_method(method) if method is not None else result.method
     if chosen is None:
         table = as_written(told)
         chosen = None if table is None else _built("method", table, METHODS)

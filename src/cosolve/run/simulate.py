@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from cosolve.basics.checks import choice, whole
+from cosolve.basics.checks import whole
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, StepSizeError, warn
 from cosolve.interface import System
@@ -107,7 +107,8 @@ def simulate(
     whole("simulate", "every", every)
     if max_steps is not None:
         whole("simulate", "max_steps", max_steps)
-    choice("simulate", "error_bar", error_bar, (False, True, "sure"))
+    if error_bar not in (False, True, "sure"):
+        raise SetupError(f"simulate: error_bar must be True, False or 'sure', not {error_bar!r}")
     method = as_method(method)
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(Path(resume))
