@@ -121,7 +121,7 @@ def simulate(
     (True, 101)
     """
     if not isinstance(error_bar, bool) and error_bar != "sure":
-        raise SetupError(f"simulate: error_bar must be False, True or 'sure', not {error_bar!r}")
+        raise SetupError(f"simulate: error_bar must be True, False or 'sure', not {error_bar!r}")
     options: dict[str, Any] = {
         "t_start": t_start,
         "t_end": t_end,
