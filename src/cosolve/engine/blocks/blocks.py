@@ -156,7 +156,8 @@ def _growth(plan: Plan, run: BlockRun, live: Vector) -> Vector:
     for row in run.start_z:
         begun = np.maximum(begun, np.abs(row))
     rest = len(largest) - len(begun)
-    return largest / np.concatenate([begun, np.full(rest, begun[-1])])
+    growth: Vector = largest / np.concatenate([begun, np.full(rest, begun[-1])])
+    return growth
 
 
 def in_blocks(row: Vector, blocks: int, width: int) -> Matrix:
