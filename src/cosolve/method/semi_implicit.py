@@ -54,7 +54,8 @@ class SemiImplicit(Method):
     guess (default: `degree`); on linear systems the result does not depend on it. `refresh="run"` keeps the Jacobian as
     long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
-    `StabilisedIndex2()`.
+    `StabilisedIndex2()`. A correction that leaves much of the residual step after step is said
+    (`result.stats.correction`): there may be no solution, or a Jacobian is wrong.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs

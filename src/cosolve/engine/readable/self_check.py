@@ -20,7 +20,7 @@ from cosolve.errors import SubsystemError
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
@@ -64,9 +64,15 @@ def uncounted(crew: Crew) -> Iterator[None]:
 
 
 def prove_rollback(trial: Trial, first: Crossing) -> None:
-    """Raise when a subsystem does not come back to its saved state after the `first` crossing of a step."""
-    with uncounted(trial.crew):
-        _refuse_no_way_back(trial, first)
+    """Raise when a subsystem does not come back to its saved state after the `first` crossing of a step.
+
+    Those that show it by themselves at the start of a run (FMUs) need not do so again.
+    """
+    subsystems = trial.crew.plan.subsystems
+    unproven = [i for i, subsystem in enumerate(subsystems) if not hasattr(subsystem, "prove_rollback")]
+    if unproven:
+        with uncounted(trial.crew):
+            _refuse_no_way_back(trial, first, unproven)
 
 
 def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
@@ -74,7 +80,7 @@ def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
     crew, plan, wrong = trial.crew, trial.crew.plan, []
     with uncounted(crew):
         for _ in range(2):  # a counter may happen to stand where it stood
-            _refuse_no_way_back(trial, first)
+            _refuse_no_way_back(trial, first, range(plan.n_subsystems))
         if jacobians:
             wrong = [f"'{plan.names[i]}'" for i in range(plan.n_subsystems) if _jacobian_is_wrong(trial, i, first)]
             wrong += [block.label for block in trial.plan.blocks if _law_jacobian_is_wrong(block, first)]
@@ -110,13 +116,13 @@ def _no_way_back(crew: Crew, i: int, window: Window, one: str, two: str) -> NoWa
     )
 
 
-def _refuse_no_way_back(trial: Trial, first: Crossing) -> None:
+def _refuse_no_way_back(trial: Trial, first: Crossing, members: Iterable[int]) -> None:
     crew, window = trial.crew, trial.window
     coefficients, again = trial.coefficients(first.z), np.empty(crew.plan.n_y)
-    for i, part in enumerate(crew.plan.y_slices):
+    for i in members:
         trial.rewind_one(i)
         try:
-            again[part] = crew.advance(i, window, coefficients)
+            again[crew.plan.y_slices[i]] = crew.advance(i, window, coefficients)
         except EndedEarly as early:
             raise _no_way_back(crew, i, window, "no event", f"one at t = {early.t:.9g}") from None
         refuse_other_outputs(crew, i, window, first.y, again)
