@@ -69,13 +69,19 @@ def rows(kind: str, file: Path) -> int:
     return len(_records(file.read_bytes(), file)[0])
 
 
-def attempt(kind: str, file: Path, patience: float, counts: Counter[str]) -> bool:
-    """One process, killed after `patience` seconds of work; True when it came to its end before that."""
+def attempt(kind: str, file: Path, patience: float, at_work: bool, counts: Counter[str]) -> bool:
+    """One process, killed so many seconds after it began, or after it wrote for the first time (`at_work`).
+
+    True when it came to its end before that.
+    """
+    unchanged = _changed(kind, file)
     command = [sys.executable, "-m", "tests.restart.campaign", "--work", kind, str(file)]
     options = {"stdout": subprocess.PIPE, "env": processes.environment(), "cwd": processes.ROOT}
     with processes.started(command, **options) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        if at_work:
+            processes.until(lambda: _changed(kind, file) != unchanged or process.poll() is not None)
         time.sleep(patience)
         before = _rows_now(kind, file)
         everybody = processes.children(process.pid)
@@ -98,6 +104,12 @@ def attempt(kind: str, file: Path, patience: float, counts: Counter[str]) -> boo
             return False
         counts["lost rows"] += max(0, _kept_rows(kind, file, before) - after)
     return False
+
+
+def _changed(kind: str, file: Path) -> int:
+    """When states (or cases) were written last."""
+    path = file if kind == "sweep" else file.with_name(file.name + ".state")
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def _rows_now(kind: str, file: Path) -> int:
@@ -135,8 +147,9 @@ def campaign(kinds: tuple[str, ...], kills: int, seed: int, longest: float, fold
         while counts["kills"] < kills:
             file.unlink(missing_ok=True)
             file.with_name(file.name + ".state").unlink(missing_ok=True)
-            while counts["kills"] < kills and not attempt(kind, file, chance.uniform(0.0, longest), counts):
-                pass
+            while counts["kills"] < kills:
+                if attempt(kind, file, chance.uniform(0.0, longest), chance.random() < 0.8, counts):
+                    break
             processes.run(
                 [sys.executable, "-m", "tests.restart.campaign", "--work", kind, str(file)],
                 env=processes.environment(),

@@ -1,4 +1,4 @@
-"""A small campaign of `kill -9` (the large one is a command, `campaign.py`; figures: docs/validation/restart.md)."""
+"""A small campaign of `kill -9`; the large one is a command, whose figures are in docs/validation/restart.md."""
 
 import os
 

@@ -90,7 +90,8 @@ def test_wrong_settings_in_the_system_file(folder):
     assert "max_steps" in cosolve("run", "tanks.toml", code=2)
 
 
-@pytest.mark.parametrize("name", ["tanks.toml", "model.py"])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["model.py", "tanks.toml"])
 def test_a_source_that_has_changed(folder, name):
     cosolve("run", "tanks.toml", "-o", "run.h5", "--state-every", "8", "--max-steps", "20", code=3)
     before = (folder / name).read_text()

@@ -148,6 +148,7 @@ def test_states_of_other_formats(left, number, age):
     assert "reads format 1" in said
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("key", ["rows", "settings", "stats", "books", "crew"])
 def test_books_that_are_missing(left, key):
     file, state = left

@@ -71,6 +71,7 @@ def test_only_missing_cases_are_run(tmp_path):
     assert "no such pendulum" in str(cs.failures(again)[0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("change", "what"),
     [

@@ -27,7 +27,7 @@ def from_text(text: str) -> Any:
     """The object that shows itself by this text; a `ValueError` where that cannot be known.
 
     >>> from_text("Implicit(degree=2, corrector=IqnIls(reuse=3))").corrector
-    IqnIls(initial=0.1, reuse=3, filter_tol=1e-10)
+    IqnIls(reuse=3, initial=0.1, filter_tol=1e-10)
     >>> from_text("Adaptive(rtol=1e-05, max_step=inf)").rtol, from_text("0.1"), from_text("None")
     (1e-05, 0.1, None)
     >>> from_text("KnownHistory(outputs=<function <lambda> at 0x7f>)")
