@@ -154,6 +154,8 @@ def test_a_free_running_solver_must_move_forward(t):
         lambda: cs.order_estimate(3, "jacobi", step=0.1, t_end=1.0, names=["a"]),
         lambda: cs.MultibodyModel().marker("a", []),
         lambda: cs.DynamicStatic([]),
+        lambda: cs.DynamicStatic("A", order=np.zeros(2)),
+        lambda: cs.Broyden(initial=np.zeros(2)),
         lambda: cs.Anderson(mixing=10**400),
         lambda: cs.Newton(np.zeros(0)),
         lambda: cs.Adaptive(rtol=1e-3, max_step=np.zeros(2)),
