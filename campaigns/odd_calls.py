@@ -134,7 +134,7 @@ CALLS: tuple[tuple[str, Callable[[], Callable[..., Any]], dict[str, Any]], ...] 
             "t_end": 0.2,
             "method": {"name": "implicit", "tol": 1e-6},
             "step": 0.1,
-            "pace": None,
+            "max_steps": 50,
             "stop_at_events": False,
             "progress": None,
             "compiled": False,

@@ -154,6 +154,8 @@ def test_a_free_running_solver_must_move_forward(t):
         lambda: cs.order_estimate(3, "jacobi", step=0.1, t_end=1.0, names=["a"]),
         lambda: cs.MultibodyModel().marker("a", []),
         lambda: cs.DynamicStatic([]),
+        lambda: cs.DynamicStatic("A", order=np.zeros(2)),
+        lambda: cs.Broyden(initial=np.zeros(2)),
         lambda: cs.Anderson(mixing=10**400),
         lambda: cs.Newton(np.zeros(0)),
         lambda: cs.Adaptive(rtol=1e-3, max_step=np.zeros(2)),
@@ -206,3 +208,16 @@ def test_a_compiled_run_leaves_nothing_behind():
         gc.collect()
         counts.append(len(gc.get_objects()))
     assert counts[3] - counts[1] < 20
+
+
+# -- damaged files -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [3539, 4269])
+def test_damaged_states_are_refused_in_a_sentence(tmp_path, n):
+    """A history without values, and ports that have become an array."""
+    from campaigns.fuzz import TARGETS, verdict
+
+    target = TARGETS["saved states"](tmp_path)
+    found, text = verdict(lambda: target(n, tmp_path))
+    assert found == "refused", text

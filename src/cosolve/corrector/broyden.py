@@ -51,7 +51,8 @@ class Broyden(Corrector):
         form: Literal["inverse", "direct"] = "inverse",
         rank: int = 100,
     ) -> None:
-        if initial != "exact" and not (is_number(initial) and initial != 0):
+        exact = isinstance(initial, str) and initial == "exact"
+        if not exact and not (is_number(initial) and initial != 0):
             raise SetupError(
                 f"Broyden: initial must be 'exact' or a finite number other than 0 (J = I / initial), not {initial!r}"
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number, is_positive
+from cosolve.basics.checks import is_number, is_positive, is_whole
 from cosolve.errors import SetupError
 
 #: When the corrector rebuilds its Jacobian: T does, F not (Schmoll (2015), 4.4.1). Its length limits the iterations.
@@ -46,7 +46,7 @@ class BdfControl:
             values = list(given) if isinstance(given, (tuple, list)) else [given]
             if not values or not all(is_positive(value) for value in values):
                 raise SetupError(f"BDF: {name} must be positive, not {given!r}")
-        if self.order not in (1, 2, 3, 4, 5):
+        if not is_whole(self.order, 1) or self.order > 5:
             raise SetupError(f"BDF: order must be 1, 2, 3, 4 or 5 (from 6 on the formulas grow), not {self.order!r}")
         for name in ("step", "first_step"):
             value = getattr(self, name)

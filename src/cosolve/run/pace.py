@@ -13,6 +13,8 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 from cosolve.result import Stats
 
+_LONGEST = 86400.0  # seconds of one sleep; systems have limits
+
 
 class Pace:
     """`rate` seconds of the model per second of the wall clock; `clock` and `sleep` are those of the machine.
@@ -54,7 +56,7 @@ class Pace:
             self.overruns += 1
             self.max_lateness = max(self.max_lateness, late)
         while late < 0.0:  # a sleep may end early
-            self._sleep(-late)
+            self._sleep(min(-late, _LONGEST))
             late = self._clock() - due
 
     def note(self, stats: Stats) -> None:

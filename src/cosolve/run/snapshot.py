@@ -47,19 +47,22 @@ class Snapshot:
                 f"this one has {listed(here['subsystems'])}; build the same system"
             )
         for name, ports in here["subsystems"].items():
-            if there["subsystems"][name] != ports:
+            if _differ(there["subsystems"][name], ports):
                 raise SetupError(
                     f"in the saved state '{name}' has the ports {there['subsystems'][name]}, here {ports}; build the "
                     "same system"
                 )
         for what in _SAID:
-            if there[what] != here[what]:
+            if _differ(there[what], here[what]):
                 raise SetupError(f"the state was saved with {what} {there[what]}, here: {here[what]}; use the same")
 
     def refuse_misfit(self, y: Vector, z: Vector, constants: Vector) -> None:
         """Raise when the saved vectors are not as long as those of the run that is to go on from them."""
         pairs = [("y", self.y, y), ("z", self.z, z), ("constants", self.constants, constants)]
-        for what, there, here in (*pairs, *(("history", value, z) for value in self.history.values)):
+        past = getattr(self.history, "values", None)
+        if not isinstance(past, list):  # of a damaged file
+            raise SetupError("the saved state does not fit this system: its history has no values; save the run again")
+        for what, there, here in (*pairs, *(("history", value, z) for value in past)):
             if np.shape(there) != here.shape or np.asarray(there).dtype.kind not in "fiu":
                 raise SetupError(
                     f"the saved state does not fit this system: its {what} has {np.size(there)} numbers, not "
@@ -139,3 +142,11 @@ def description(plan: Plan, method: Method, startup: Startup) -> dict[str, Any]:
         "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
         "startup": type(startup).__name__,
     }
+
+
+def _differ(there: object, here: object) -> bool:
+    """Whether two plain values differ; what a damaged file holds instead (an array, say) does."""
+    try:
+        return bool(there != here)
+    except ValueError:  # an array has no truth value
+        return True
