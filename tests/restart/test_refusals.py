@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from campaigns.mutated import repacked
 from tests.fmu.build import fmu
-from tests.io.mutated import repacked
 from tests.restart import models
 from tests.stepper.models import two_mass
 from tests.stepper.test_saved_runs import NoRollback, Opaque
