@@ -221,3 +221,11 @@ def test_damaged_states_are_refused_in_a_sentence(tmp_path, n):
     target = TARGETS["saved states"](tmp_path)
     found, text = verdict(lambda: target(n, tmp_path))
     assert found == "refused", text
+
+
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.Implicit(1)], ids=["explicit", "implicit"])
+def test_a_run_without_an_end_is_refused(method):
+    """It would go on for ever; `Stepper` is for that."""
+    tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    with pytest.raises(cs.SetupError, match="t_end must be a finite number, not None; a Stepper runs without an end"):
+        cs.simulate(cs.System({"tank": tank}), t_end=None, method=method, step=0.1, max_steps=20)

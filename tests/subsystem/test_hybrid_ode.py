@@ -273,6 +273,15 @@ def test_rollback_and_saved_states(tmp_path) -> None:
     assert np.array_equal(rest["ball.x"], whole["ball.x"][-len(rest.t) :])
 
 
+def test_system_files_can_ask_for_stops(tmp_path) -> None:
+    (tmp_path / "balls.py").write_text("from tests.subsystem.test_hybrid_ode import ball\n")
+    (tmp_path / "fall.toml").write_text(
+        '[subsystems.it]\nfactory = "balls:ball"\n'
+        '[simulation]\nt_end = 1.0\nmethod = "jacobi"\nstep = 0.07\nstop_at_events = true\n'
+    )
+    assert cs.load_system(tmp_path / "fall.toml").run().stats.events == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

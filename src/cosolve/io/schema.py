@@ -176,6 +176,7 @@ class SimulationTable(Table):
     workers: Annotated[int, Field(ge=1)] = 1
     error_bar: bool | Literal["sure"] = False
     max_steps: Annotated[int, Field(ge=1)] | None = None
+    stop_at_events: bool = False
 
 
 class OutputTable(Table):

@@ -121,6 +121,7 @@ class Description:
     max_steps: int | None = None
     files: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    stop_at_events: bool = False
 
     def beside(self, suffix: str) -> Path:
         """The path of a file that goes with the result."""
@@ -164,7 +165,7 @@ class Description:
                 resume=resume,
                 save_state=save_state,
                 pace=pace,
-                stop_at_events=stop_at_events,
+                stop_at_events=stop_at_events or self.stop_at_events,
                 error_bar=self.error_bar,
                 max_steps=self.max_steps if max_steps is None else max_steps,
                 state_every=keep,
@@ -263,6 +264,7 @@ def load_system(path: str | Path) -> Description:
         rtol,
         simulation.max_steps,
         (*fmus.values(), *modules, *_tables(described, file.folder)),
+        stop_at_events=simulation.stop_at_events,
     )
 
 

@@ -179,6 +179,8 @@ def run_given(
     if max_steps is not None:
         whole("simulate", "max_steps", max_steps)
     refuse_no_function("simulate", "(fraction)", progress=progress)
+    if t_end is None:
+        raise SetupError("simulate: t_end must be a finite number, not None; a Stepper runs without an end")
     plan = checked_plan("simulate", system, method, workers)
     saved = resume if isinstance(resume, Snapshot) or resume is None else Snapshot.read(as_path("simulate", resume))
     t_first = t_start
