@@ -37,18 +37,20 @@ def two_mass_error(method: cs.Method, count: int, kind: str = "F/F", **options) 
     )
 
 
+@pytest.mark.covers("TR-14")
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "degree"), CASES)
 def test_the_order_on_the_two_mass_pair(name: str, degree: int) -> None:
-    """TR-14 and beyond: degree + 1 within 0.25, without a word about the past."""
+    """Degree + 1 within 0.25, without a word about the past."""
     kind = "F/D" if name == "GaussSeidel" else "F/F"  # the law of F/F reads both sides, which is Jacobi
     errors = [two_mass_error(build(name, degree), count, kind) for count in (256, 512)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(degree + 1, abs=0.25)
 
 
+@pytest.mark.covers("TR-14")
 @pytest.mark.parametrize(("degree", "largest"), [(2, 2.4e-4), (3, 2.6e-5)])
 def test_a_graded_start_has_the_error_of_a_known_past(degree: int, largest: float) -> None:
-    """TR-14: error at N = 256, orders between N = 128 and 512 within 0.15; 2.84e-3 with rising degree, order 2."""
+    """Error at N = 256, orders between N = 128 and 512 within 0.15; 2.84e-3 with rising degree, order 2."""
     method = cs.Jacobi(degree)
     errors = [two_mass_error(method, count) for count in (128, 256, 512)]
     assert errors[1] <= largest

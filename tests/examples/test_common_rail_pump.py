@@ -69,8 +69,9 @@ def test_a_revolution_ends_where_it_began() -> None:
     assert np.abs(end - begin)[rest] / size == pytest.approx(np.zeros(len(rest)), abs=1e-6)
 
 
+@pytest.mark.covers("AP-18", "AP-17")
 def test_flows_of_a_revolution() -> None:
-    """AP-18 and AP-17: milligrams fed, injected, limited and leaked; 46 % of the stroke volume; nothing is lost."""
+    """Milligrams fed, injected, limited and leaked; 46 % of the stroke volume; nothing is lost."""
     course = revolution()
     flows = 1e6 * (course.x[-1] - course.x[0])[10 + LIQUID.index("fed") :]
     assert flows == pytest.approx([267.72, 146.68, 120.99, 0.052], rel=1e-3, abs=6e-4)
@@ -80,6 +81,7 @@ def test_flows_of_a_revolution() -> None:
     assert abs(lost) < 1e-11 * stored(course.x[0])
 
 
+@pytest.mark.covers("AP-19")
 def test_pressures() -> None:
     """AP-19."""
     found = revolution().pressures
@@ -89,8 +91,9 @@ def test_pressures() -> None:
     assert found["rail"].mean() == pytest.approx(181.91 * MPA, rel=2e-3)
 
 
+@pytest.mark.covers("AP-20")
 def test_cylinders_fill_in_part() -> None:
-    """AP-20: a delayed steep rise, the plateau at rail pressure, decompression after top dead centre."""
+    """A delayed steep rise, the plateau at rail pressure, decompression after top dead centre."""
     course = revolution()
     p, angle = course.pressures["cylinders"][:-1, 0], np.degrees(course.x[:-1, 2])
     rising = (p[:-1] < 10 * MPA) & (p[1:] >= 10 * MPA)
@@ -102,21 +105,24 @@ def test_cylinders_fill_in_part() -> None:
     assert np.ptp(course.x[:, 4]) == pytest.approx(6.879e-3, rel=5e-3)
 
 
+@pytest.mark.covers("AP-21")
 def test_torque_and_speed() -> None:
-    """AP-21: the liquid drives the shaft after top dead centre."""
+    """The liquid drives the shaft after top dead centre."""
     found = torque(revolution())
     assert (found.min(), found.max(), found.mean()) == pytest.approx((-3.17, 20.64, 9.04), rel=3e-3)
     speed = revolution().x[:, 3]
     assert (speed.min(), speed.max()) == pytest.approx((180.94, 198.43), rel=3e-3)
 
 
+@pytest.mark.covers("AP-22")
 def test_resonance_of_the_coupled_machine() -> None:
-    """AP-22, first line: order 15 of speed and port pressure; each side alone is in a slow test."""
+    """First line: order 15 of speed and port pressure; each side alone is in a slow test."""
     course = revolution()
     assert order(course.x[:, 3]) == pytest.approx(6.33, rel=0.02)
     assert order(course.pressures["port"]) == pytest.approx(3.50 * MPA, rel=0.02)
 
 
+@pytest.mark.covers("AP-16")
 def test_the_reference_against_another_integrator() -> None:
     """One millisecond by SciPy's Radau on the equations of the two subsystems: AP-16 in another way."""
     system = split(x0=running())
@@ -133,16 +139,18 @@ def test_the_reference_against_another_integrator() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("AP-16")
 def test_the_reference_is_converged() -> None:
-    """AP-16: internal steps of 1e-7 and 5e-8 s, over 34 ms."""
+    """Internal steps of 1e-7 and 5e-8 s, over 34 ms."""
     coarse, fine = (undivided(t_end=0.034, x0=running(), step=h).signals() for h in (1e-7, 5e-8))
     shares = [(coarse[name] - fine[name]) / np.ptp(fine[name], axis=0) for name in fine]
     assert float(np.sqrt(np.mean(np.square(shares)))) < 1e-8
 
 
 @pytest.mark.slow
+@pytest.mark.covers("AP-17")
 def test_steady_operation_is_reached_from_rest() -> None:
-    """AP-17: twelve revolutions from the start data to the kept state, and 25.5 g of liquid balanced to 1e-11."""
+    """Twelve revolutions from the start data to the kept state, and 25.5 g of liquid balanced to 1e-11."""
     course = revolutions(12)
     end = course.x[-1].copy()
     end[[0, 2]] -= 24 * np.pi
@@ -154,8 +162,9 @@ def test_steady_operation_is_reached_from_rest() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("AP-22")
 def test_neither_side_alone_shows_the_resonance() -> None:
-    """AP-22: hydraulics with ideal strokes are 29 % low, the multibody side with a table of forces is 56 % high."""
+    """Hydraulics with ideal strokes are 29 % low, the multibody side with a table of forces is 56 % high."""
     found = resonance()
     assert found["coupled"] == pytest.approx((6.33, 3.50 * MPA), rel=0.02)
     assert found["hydraulics alone"][1] == pytest.approx(2.47 * MPA, rel=0.02)
@@ -171,8 +180,9 @@ def test_neither_side_alone_shows_the_resonance() -> None:
         ({"line_length": 0.3}, 7.07, 0.60),
     ],
 )
+@pytest.mark.covers("AP-23")
 def test_detuning(change: dict, speed: float, port: float | None) -> None:
-    """AP-23: another gear drive takes the resonance out of the speed, a shorter line out of the pressure."""
+    """Another gear drive takes the resonance out of the speed, a shorter line out of the pressure."""
     part = "hydraulics" if "line_length" in change else "drive"
     pump = replace(PUMP, **{part: getattr(PUMP, part)._replace(**change)})
     course = last(revolutions(14, pump))
@@ -202,8 +212,9 @@ def reference(t_end: float) -> Course:
 
 
 @pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), ("GS", 2, 10)])
+@pytest.mark.covers("AP-24")
 def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
-    """AP-24 in part: one entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""
+    """One entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""
     run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
     expected = TABLE[kind, degree][H]
     assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected
@@ -211,8 +222,9 @@ def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "degree"), TABLE)
+@pytest.mark.covers("AP-24")
 def test_all_errors_of_explicit_coupling(kind: str, degree: int) -> None:
-    """AP-24: the whole table, within a factor of 1.5."""
+    """The whole table, within a factor of 1.5."""
     for H, expected in TABLE[kind, degree].items():
         run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
         assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected, H

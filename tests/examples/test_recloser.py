@@ -23,8 +23,9 @@ def motion(action: int = CLOSE) -> Motion:
 @pytest.mark.parametrize(
     ("action", "force", "flux", "pressed"), [(CLOSE, -498.27, 1.44993e-3, 0.0), (OPEN, 3837.8, 6.5885e-3, 1966.0)]
 )
+@pytest.mark.covers("AP-33")
 def test_both_ends_are_held_without_current(action: int, force: float, flux: float, pressed: float) -> None:
-    """AP-33: magnetic force, flux and contact force of the open and the closed position of rest."""
+    """Magnetic force, flux and contact force of the open and the closed position of rest."""
     recloser = Recloser(action=action)
     found, z = recloser.rest()
     assert found[0] == pytest.approx(flux, rel=1e-3)
@@ -34,14 +35,16 @@ def test_both_ends_are_held_without_current(action: int, force: float, flux: flo
 
 
 @pytest.mark.parametrize("action", [CLOSE, OPEN])
+@pytest.mark.covers("AP-33", "SC-44")
 def test_both_ends_are_stable(action: int) -> None:
-    """AP-33, SC-44: nobody energises a coil, and nothing moves for 20 ms."""
+    """Nobody energises a coil, and nothing moves for 20 ms."""
     still = undivided(Recloser(action=action), t_end=20e-3, energised=(), interval=1e-4)
     assert np.abs(still.x - still.x[0]).max() < 1e-9
 
 
+@pytest.mark.covers("AP-34")
 def test_closing() -> None:
-    """AP-34: departure, touch, end stop, current, bounces, and the force in the end."""
+    """Departure, touch, end stop, current, bounces, and the force in the end."""
     course = motion()
     travel, speed = course.travel()
     gap, approach = course.approach()
@@ -55,8 +58,9 @@ def test_closing() -> None:
     assert thinned.contact()[-1] == pytest.approx(1969, rel=3e-3)
 
 
+@pytest.mark.covers("AP-35")
 def test_opening() -> None:
-    """AP-35: contacts part, the armature arrives at its stop and jumps back a little."""
+    """Contacts part, the armature arrives at its stop and jumps back a little."""
     course = motion(OPEN)
     travel, speed = course.travel()
     parts, ends = int((course.approach()[0] > 0).argmax()), int((travel < 0).argmax())
@@ -108,8 +112,9 @@ def closing(degree: int, H: float) -> cs.Result:
 
 
 @pytest.mark.parametrize(("degree", "H"), [(1, 500), (2, 200)])
+@pytest.mark.covers("AP-36", "SC-44")
 def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
-    """AP-36, SC-44 in part: with the impact the error is several times that before it; within a factor of two."""
+    """With the impact the error is several times that before it; within a factor of two."""
     whole, before = TABLE[degree][H]
     found = closing(degree, H * 1e-6)
     assert whole / 2 < error(found) < 2 * whole
@@ -118,6 +123,7 @@ def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("degree", TABLE)
+@pytest.mark.covers("AP-36", "SC-44")
 def test_all_errors_of_explicit_coupling(degree: int) -> None:
     """AP-36, SC-44."""
     for H, (whole, before) in TABLE[degree].items():
@@ -129,8 +135,9 @@ def test_all_errors_of_explicit_coupling(degree: int) -> None:
 # -- three poles -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("AP-38")
 def test_three_field_solvers_in_parallel_give_the_same_bits() -> None:
-    """AP-38: threads change nothing but the time."""
+    """Threads change nothing but the time."""
     runs = [
         cs.simulate(split(Recloser(3)), t_end=5e-3, method=cs.Jacobi(1), step=1e-4, workers=n, compiled=False)
         for n in (1, 3)
@@ -146,8 +153,9 @@ def openings(course: Motion, pole: int) -> tuple[float, float]:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("AP-37")
 def test_three_poles_on_a_frame() -> None:
-    """AP-37: when each touches and bounces, and what the others do to pole 1 and armature 3."""
+    """When each touches and bounces, and what the others do to pole 1 and armature 3."""
     together = undivided(Recloser(3), interval=1e-6)
     found = np.array([openings(together, pole) for pole in range(3)])
     assert found[:, 0] == pytest.approx([33.63e-3, 40.44e-3, 47.11e-3], rel=5e-3)
@@ -159,8 +167,9 @@ def test_three_poles_on_a_frame() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("AP-37")
 def test_a_light_frame_lets_the_third_armature_move_early() -> None:
-    """AP-37: 0.97 ms early, and pole 1 feels it."""
+    """0.97 ms early, and pole 1 feels it."""
     m = Mechanism(frame=3.0, ground_stiffness=5e5, ground_damping=5e2, neighbour_stiffness=2e8, neighbour_damping=5e3)
     light = Recloser(3, mechanism=m)
     together, alone = undivided(light, interval=1e-6), undivided(light, interval=1e-6, energised=(0,))
@@ -172,8 +181,9 @@ def test_a_light_frame_lets_the_third_armature_move_early() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("SC-44")
 def test_a_rigid_frame_keeps_the_poles_apart() -> None:
-    """SC-44: heavy and stiff to the ground, pole 1 does the same alone and in company."""
+    """Heavy and stiff to the ground, pole 1 does the same alone and in company."""
     m = replace_frame(frame=1e6, ground_stiffness=1e11, neighbour_stiffness=0.0, neighbour_damping=0.0)
     rigid = Recloser(3, mechanism=m)
     both = [undivided(rigid, interval=1e-5, energised=on) for on in ((0, 1, 2), (0,))]

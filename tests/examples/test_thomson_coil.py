@@ -29,8 +29,9 @@ def latched() -> Flight:
     return undivided(COIL, t_end=3e-3, latched=True)
 
 
+@pytest.mark.covers("AP-27", "SC-41")
 def test_inductances_and_resistances() -> None:
-    """AP-27, SC-41: the ring model, and an inductance matrix that stores energy whatever the currents are."""
+    """The ring model, and an inductance matrix that stores energy whatever the currents are."""
     assert COIL.coil_inductance == pytest.approx(3.9165e-6, rel=1e-3)
     assert COIL.coil_resistance == pytest.approx(2.652e-3, rel=1e-3)
     assert np.linalg.eigvalsh(COIL.plate_inductance)[0] == pytest.approx(3.18e-9, rel=1e-2)
@@ -58,8 +59,9 @@ def test_the_table_is_as_good_as_the_formula() -> None:
         assert (near[1] - near[0]) / 2e-7 == pytest.approx(of.mutual(z)[1], rel=1e-5)
 
 
+@pytest.mark.covers("AP-28")
 def test_free_flight() -> None:
-    """AP-28: diode, peak current and force, speed and distance after a millisecond, the hottest ring."""
+    """Diode, peak current and force, speed and distance after a millisecond, the hottest ring."""
     flight = free_flight()
     t = np.linspace(0, 1e-3, 1001)
     found = flight.signals(t)
@@ -87,8 +89,9 @@ def test_the_reference_against_another_integrator() -> None:
     assert ours[[of.I0, of.U, -2, -1]] == pytest.approx(found[[of.I0, of.U, -2, -1]], rel=1e-8)
 
 
+@pytest.mark.covers("SC-41")
 def test_energy_is_kept() -> None:
-    """SC-41: capacitor and field lose what becomes heat and motion, at every moment and in sum."""
+    """Capacitor and field lose what becomes heat and motion, at every moment and in sum."""
     of, flight = Field(COIL), free_flight()
     for t in (2e-5, 1e-4, 4e-4, 1e-3):
         x = flight.states(t)[0]
@@ -100,8 +103,9 @@ def test_energy_is_kept() -> None:
         assert power / (2 * h) == pytest.approx(-of.force(t, x[:-2], x[-2:]) * x[-1], rel=1e-6, abs=1e-3)
 
 
+@pytest.mark.covers("AP-30")
 def test_latch_and_end_stop() -> None:
-    """AP-30: the impact, the deepest point, the rebound."""
+    """The impact, the deepest point, the rebound."""
     t = np.linspace(0, 3e-3, 30001)
     found = latched().signals(t)
     touch = int((found["z"] > COIL.travel).argmax())
@@ -129,15 +133,17 @@ TABLE = {
 
 
 @pytest.mark.parametrize(("degree", "H"), [(0, 50), (1, 50), (1, 25), (2, 25)])
+@pytest.mark.covers("AP-29", "SC-42")
 def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
-    """AP-29, SC-42 in part; the whole table is a slow test."""
+    """The whole table is a slow test."""
     assert error(coupled(degree, H * 1e-6), free_flight()) == pytest.approx(TABLE[degree][H], rel=0.3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("degree", TABLE)
+@pytest.mark.covers("AP-29", "SC-42")
 def test_all_errors_of_explicit_coupling(degree: int) -> None:
-    """AP-29, SC-42: every entry within 30 %; everything is stable, and degrees 3 and 4 end at order 3."""
+    """Every entry within 30 %; everything is stable, and degrees 3 and 4 end at order 3."""
     for H, expected in TABLE[degree].items():
         found = error(coupled(degree, H * 1e-6, h=1e-7), free_flight())
         assert found == pytest.approx(expected, rel=0.3), H
@@ -153,8 +159,9 @@ IMPACT = {
     ("degree", "H"),
     [(1, 10), *(pytest.param(k, H, marks=pytest.mark.slow) for k in IMPACT for H in IMPACT[k] if (k, H) != (1, 10))],
 )
+@pytest.mark.covers("AP-31")
 def test_the_impact_costs_accuracy_and_not_stability(degree: int, H: float) -> None:
-    """AP-31: it is inside the mechanical side; errors before it and over all, within a factor of 1.5."""
+    """It is inside the mechanical side; errors before it and over all, within a factor of 1.5."""
     found = coupled(degree, H * 1e-6, latch=True, h=5e-7 if H > 2 else 1e-7)
     before, over = IMPACT[degree][H]
     assert before / 1.5 < error(found, latched(), until=1.761e-3) < 1.5 * before

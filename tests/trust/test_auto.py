@@ -31,20 +31,23 @@ def test_a_tolerance_is_enough():
     assert np.array_equal(again["one.h"], result["one.h"])  # what was chosen is all there is to it
 
 
+@pytest.mark.covers("TR-11")
 @pytest.mark.parametrize("name", ["lu_FD", "rc_chain"])  # smooth, and stiff
-def test_the_tolerance_is_met(name):  # TR-11
+def test_the_tolerance_is_met(name):
     ratio, _, chosen = automatic(CASES[name], CASES[name].build(), 1e-4)
     assert ratio <= 1.0, chosen
 
 
-def test_networks_that_nothing_was_tuned_on():  # TR-11
+@pytest.mark.covers("TR-11")
+def test_networks_that_nothing_was_tuned_on():
     case = random_networks(SEEDS[0], 1)[0]
     ratio, _, chosen = automatic(case, case.build(), 1e-3)
     assert ratio <= 1.0, chosen
 
 
+@pytest.mark.covers("TR-11")
 @pytest.mark.slow
-def test_the_tolerance_is_met_on_the_zoo():  # TR-11
+def test_the_tolerance_is_met_on_the_zoo():
     left_out = ("lorenz_long", "van_der_pol", "rotor", "four_bar", "pendulum_rigid")  # docs/validation/auto.md
     names = [name for name in CASES if name not in left_out]
     ratios = [automatic(CASES[name], CASES[name].build(), rtol)[0] for name in names for rtol in TOLERANCES]
@@ -52,29 +55,33 @@ def test_the_tolerance_is_met_on_the_zoo():  # TR-11
     assert max(ratios) <= 2.0
 
 
+@pytest.mark.covers("TR-11")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_tolerance_is_met_on_networks(seed):  # TR-11
+def test_the_tolerance_is_met_on_networks(seed):
     ratios = [automatic(case, case.build(), rtol)[0] for case in random_networks(seed, 12) for rtol in (1e-3, 1e-5)]
     assert sum(ratio <= 1.0 for ratio in ratios) >= len(ratios) - 1
 
 
+@pytest.mark.covers("TR-13")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_WAY)
-def test_without_rollback(name):  # TR-13
+def test_without_rollback(name):
     for rtol in (1e-3, 1e-4):
         ratio, _, chosen = automatic(CASES[name], hide(CASES[name].build(), rollback=False), rtol)
         assert ratio <= 1.0, chosen
 
 
-def test_without_rollback_the_method_is_explicit():  # TR-13, and the sentence says why
+@pytest.mark.covers("TR-13")
+def test_without_rollback_the_method_is_explicit():  # and the sentence says why
     result = cs.simulate(hide(tanks(), rollback=False), t_end=5.0, rtol=1e-3)
     assert CASES["tanks"].error(result) <= 1e-3
     assert result.method == cs.GaussSeidel(3)
     assert "needs rollback" in result.meta["choice"]
 
 
-def test_a_missed_impact_is_in_doubt():  # TR-04
+@pytest.mark.covers("TR-04")
+def test_a_missed_impact_is_in_doubt():
     """Macro steps of 0.4 s jump over an impact: no trace of it in the signals, but the pilot has seen it."""
     method, system = cs.SemiImplicit(2), CASES["contact"].build()
     pilots = Pilots(system, 0.0, 4.0)
