@@ -210,17 +210,7 @@ def test_a_compiled_run_leaves_nothing_behind():
     assert counts[3] - counts[1] < 20
 
 
-# -- damaged files -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [3539, 4269])
-def test_damaged_states_are_refused_in_a_sentence(tmp_path, n):
-    """A history without values, and ports that have become an array."""
-    from campaigns.fuzz import TARGETS, verdict
-
-    target = TARGETS["saved states"](tmp_path)
-    found, text = verdict(lambda: target(n, tmp_path))
-    assert found == "refused", text
+# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.Implicit(1)], ids=["explicit", "implicit"])

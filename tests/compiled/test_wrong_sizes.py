@@ -49,6 +49,7 @@ def pair(rhs, output, integrator):
     return system
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("rhs", "output", "integrator", "sentence"),
@@ -69,7 +70,7 @@ def test_another_number_of_values_is_noticed(rhs, output, integrator, sentence, 
     assert (found.value.result.stats.compiled_steps > 0) == compiled
 
 
-@pytest.mark.parametrize("integrator", ["rodas4", "LSODA"])
+@pytest.mark.parametrize("integrator", [pytest.param("rodas4", marks=pytest.mark.slow), "LSODA"])
 def test_other_integrators_notice_a_shorter_slope(integrator):
     """A single number would be taken for the slope of every state."""
     with pytest.raises(cs.SubsystemError, match=r"rhs (did not return one number per state|returned shape \(1,\))"):

@@ -211,7 +211,7 @@ def reference(t_end: float) -> Course:
     return undivided(t_end=t_end, x0=running(), interval=5e-7)
 
 
-@pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), ("GS", 2, 10)])
+@pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), pytest.param("GS", 2, 10, marks=pytest.mark.slow)])
 @pytest.mark.covers("AP-24")
 def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
     """One entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""

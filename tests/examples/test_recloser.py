@@ -135,6 +135,7 @@ def test_all_errors_of_explicit_coupling(degree: int) -> None:
 # -- three poles -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-38")
 def test_three_field_solvers_in_parallel_give_the_same_bits() -> None:
     """Threads change nothing but the time."""

@@ -94,7 +94,6 @@ def test_several_methods_by_name():
         ({"name": "jacobi", "degre": 1}, "method 'jacobi' has no option 'degre'; did you mean 'degree'?"),
         ({"name": "implicit", "corrector": "iqnils"}, "there is no corrector 'iqnils'; did you mean 'iqn-ils'?"),
         (cs.Jacobi, "method must be a coupling method such as Jacobi(degree=1), a name such as 'jacobi', or a table"),
-        (None, "method must be a coupling method such as Jacobi(degree=1), a name such as 'jacobi', or a table"),
     ],
     ids=str,
 )

@@ -89,6 +89,7 @@ def test_wrong_rollback_is_named(wrong, mass):
         run(pair(mass(0.0), mass(1.0, wrong)), compiled=mass is Called)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_rollback_is_named_by_check(wrong):
     advice = cs.check(pair(Mass(0.0), Mass(1.0, wrong)), cs.SemiImplicit(degree=0), step=0.1)

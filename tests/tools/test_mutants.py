@@ -84,6 +84,7 @@ def tree(tmp_path):
     return root
 
 
+@pytest.mark.slow
 def test_mistakes_are_noticed_survive_or_never_end(tree, tmp_path):
     """In copies of a tree, which itself is left as it is."""
     room = mutants.Room("room", ("*.py",), ("test_area.py",))

@@ -9,7 +9,7 @@ from cosolve.jit import compiled
 
 
 class LuGre(NamedTuple):
-    """The LuGre model (Canudas de Wit et al. (1995)): bristles of deflection `z` between two surfaces.
+    """The LuGre model (Canudas et al. (1995)): bristles of deflection `z` between two surfaces.
 
     `F = s0 z + s1 z' + s2 v`, `z' = v - s0 |v| z / g(v)`, `g = Fc + (Fs - Fc) exp(-(v / vs)^2)`. The deflection is a
     state of whoever uses it. `load` multiplies both levels of friction: a normal force that varies.

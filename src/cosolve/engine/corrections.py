@@ -8,6 +8,8 @@ is too little, and the run says so. Residuals are measured against the largest s
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from cosolve.basics.arrays import Vector
@@ -29,10 +31,10 @@ _NEVER = 1 << 62
 class Corrections:
     """The books of a run about its corrections; `note` is the sentence about them, if there is anything to say."""
 
-    def __init__(self, plan: Plan) -> None:
-        #: no residual up to this needs to be looked at row by row
-        self.quiet = LEAST * float(plan.z_nominal.min(initial=1.0))
-        self.examinations = EXAMINATIONS
+    def __init__(self, plan: Plan, relaxed: bool = False) -> None:
+        #: no residual up to this needs to be looked at row by row; relaxed corrections leave some on purpose
+        self.quiet = inf if relaxed else LEAST * float(plan.z_nominal.min(initial=1.0))
+        self.examinations = 0 if relaxed else EXAMINATIONS
         self.streak = 0  # steps in a row that have left a large residual
         self.note = ""
         self._labels = plan.z_labels
@@ -40,7 +42,7 @@ class Corrections:
     @property
     def level(self) -> float:
         """The size from which on machine code has to look at a residual."""
-        return LEAST if self.examinations else LARGE
+        return LEAST if self.examinations else max(LARGE, self.quiet)
 
     @property
     def patience(self) -> int:

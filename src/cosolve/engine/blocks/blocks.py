@@ -156,7 +156,8 @@ def _growth(plan: Plan, run: BlockRun, live: Vector) -> Vector:
     for row in run.start_z:
         begun = np.maximum(begun, np.abs(row))
     rest = len(largest) - len(begun)
-    growth: Vector = largest / np.concatenate([begun, np.full(rest, begun[-1])])
+    begun = np.concatenate([begun, np.full(rest, begun[-1])])
+    growth: Vector = np.divide(largest, begun, out=np.zeros_like(largest), where=begun > 0.0)
     return growth
 
 

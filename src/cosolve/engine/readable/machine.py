@@ -87,7 +87,8 @@ class Machine:
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
         #: whether rollback is relied on, and still to be tried out
         self._unproven = watched and self._repeats and script.local == "converged"
-        self._watched, self.corrections = watched, Corrections(plan)
+        relaxed = self._treatment is not None and self._treatment.relaxation != 1.0
+        self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
         self._begin_books()
