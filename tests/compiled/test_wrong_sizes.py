@@ -49,7 +49,7 @@ def pair(rhs, output, integrator):
     return system
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("rhs", "output", "integrator", "sentence"),

@@ -122,6 +122,7 @@ def test_resonance_of_the_coupled_machine() -> None:
     assert order(course.pressures["port"]) == pytest.approx(3.50 * MPA, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-16")
 def test_the_reference_against_another_integrator() -> None:
     """One millisecond by SciPy's Radau on the equations of the two subsystems: AP-16 in another way."""
@@ -211,7 +212,14 @@ def reference(t_end: float) -> Course:
     return undivided(t_end=t_end, x0=running(), interval=5e-7)
 
 
-@pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), pytest.param("GS", 2, 10, marks=pytest.mark.slow)])
+def test_the_two_sides_together_follow_the_undivided_machine() -> None:
+    """Half a millisecond of `Jacobi(1)` with steps of 10 us."""
+    run = coupled(cs.Jacobi(1), 1e-5, running(), t_end=5e-4, startup=cs.RisingDegree())
+    assert error(run, reference(5e-4)) < 5e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "degree", "H"), [("J", 1, 10), ("GS", 2, 10)])
 @pytest.mark.covers("AP-24")
 def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
     """One entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""
