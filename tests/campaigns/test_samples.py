@@ -79,7 +79,7 @@ def test_load_and_threads():
         assert outcome.good, outcome.table()
 
 
-@pytest.mark.skipif(not protocol.available(), reason=protocol.MISSING)
+@pytest.mark.skipif(not protocol.available(), reason="the models need SPIN, which is not installed")
 @pytest.mark.parametrize(
     ("model", "size", "rule"), [("exchange", "STEPS=2", "FLAG_LATE"), ("channel", "ROUNDS=1", "NO_NAP")]
 )

@@ -213,9 +213,10 @@ def reference(t_end: float) -> Course:
 
 
 def test_the_two_sides_together_follow_the_undivided_machine() -> None:
-    """Half a millisecond of `Jacobi(1)` with steps of 10 us."""
+    """Half a millisecond of `Jacobi(1)` with steps of 10 us; the first step holds its signals, and costs most of it."""
     run = coupled(cs.Jacobi(1), 1e-5, running(), t_end=5e-4, startup=cs.RisingDegree())
-    assert error(run, reference(5e-4)) < 5e-4
+    for name, exact in undivided(t_end=5e-4, x0=running()).signals().items():
+        assert np.abs(run[name] - exact).max() < 1e-2 * np.abs(exact).max(), name
 
 
 @pytest.mark.slow
