@@ -369,6 +369,19 @@ def test_the_command_line(tmp_path):
     assert wrong.exit_code != 0
 
 
+def test_a_limit_of_steps_is_no_fault_of_a_method(tmp_path):
+    """The run ends at the limit with what it has, in its file too, and can be resumed; nothing else is tried."""
+    file = tmp_path / "r.h5"
+    options = {"t_end": 5.0, "rtol": 1e-4, "save": file, "state_every": 5, "max_steps": 12}
+    with pytest.raises(cs.StepSizeError, match="max_steps = 12") as caught:
+        cs.simulate(tanks(), **options)
+    assert len(caught.value.result.t) == len(cs.load_result(file).t) == 13
+    whole = cs.simulate(tanks(), t_end=5.0, rtol=1e-4)
+    resumed = cs.resume(file, tanks(), max_steps=10_000)
+    assert np.array_equal(resumed["one.h"], whole["one.h"])
+    assert "not compared with its pilot" in resumed.stats.doubt
+
+
 def test_pilots_are_quiet():
     """Explicit coupling of a stiff system warns of growing values; in a pilot that is no news."""
     with warnings.catch_warnings():

@@ -51,14 +51,16 @@ class _Chosen:
 
     def result(self) -> Result:
         """Run until the tolerance is met, or nobody can say; another method where the chosen one fails."""
-        chooser, failure = self._chooser, None
+        chooser, most = self._chooser, self._options["max_steps"]
         if chooser.choice.pilot is None or chooser.step is not None:
-            return self._run(chooser.choice, Foregone(chooser.choice.doubt), self._options["max_steps"])
+            return self._run(chooser.choice, Foregone(chooser.choice.doubt), most)
         while True:
             try:
                 return self._agreed(chooser.choice)
             except SimulationError as error:
-                failure = failure or error
+                if most is not None and error.result is not None and error.result.stats.steps >= most:
+                    raise  # the limit that was given; no method is to blame
+                failure = error  # the newest, whose rows are in the file
                 chooser.search.give_up(chooser.choice, str(error))
             try:
                 chooser.choice = chooser.search.choice()
