@@ -2,7 +2,7 @@
 
     python examples/common_rail_pump/run.py [--out DIR] [--long]
 
-What is printed and drawn (`DIR` is `build/common_rail_pump` unless given; about half a minute on one core):
+What is printed and drawn (`DIR` is `build/common_rail_pump` unless given; about a minute on one core):
 
 - a table: error against the undivided machine, crossings and time of Jacobi and Gauss-Seidel over one revolution;
 - `revolution.png`: strokes, cylinder pressures, pressures of port and rail, torque and speed over one revolution;
@@ -31,7 +31,7 @@ import cosolve as cs
 from examples.common_rail_pump.model import Course, Pump, running, undivided
 from examples.common_rail_pump.study import coupled, error, last, order, resonance, revolutions, torque
 
-STEPS = (10e-6, 5e-6, 2e-6)
+STEPS = (10e-6, 5e-6)
 METHODS = (cs.Jacobi(0), cs.Jacobi(1), cs.Jacobi(2), cs.GaussSeidel(1), cs.GaussSeidel(2))
 T_END = 0.034
 

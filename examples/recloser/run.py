@@ -2,7 +2,7 @@
 
     python examples/recloser/run.py [--out DIR]
 
-What is printed and drawn (`DIR` is `build/recloser` unless given; under a minute on one core):
+What is printed and drawn (`DIR` is `build/recloser` unless given; about a minute on one core):
 
 - a table: error against the undivided machine, crossings and time of Jacobi over the macro step, for the whole closing
   and before the contacts touch;

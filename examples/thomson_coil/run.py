@@ -2,7 +2,7 @@
 
     python examples/thomson_coil/run.py [--out DIR] [--long]
 
-What is printed and drawn (`DIR` is `build/thomson_coil` unless given; half a minute on one core):
+What is printed and drawn (`DIR` is `build/thomson_coil` unless given; about a minute on one core):
 
 - a table: error against the undivided machine, crossings and time of Jacobi for degrees 0 to 3 and of the implicit
   method, over the macro step, in free flight (`--long`: down to 1 us, some minutes);
