@@ -7,7 +7,6 @@ from collections import Counter
 
 from campaigns.faults.cases import Case, every
 from campaigns.faults.judge import BAD, GOOD, NOT_TRIED, judged
-from campaigns.faults.known import reason
 from campaigns.page import Outcome
 from campaigns.watched import Verdict, verdicts
 
@@ -26,7 +25,7 @@ def run(quick: bool = False) -> Outcome:
     found: list[tuple[Case, Verdict]] = []
     for case, verdict in verdicts(judged, cases, LIMIT):
         found.append((case, verdict))
-        if verdict[0] in BAD and reason(case) is None:
+        if verdict[0] in BAD:
             print(f"{verdict[0]}: {case}: {verdict[1]}", flush=True)
         if sys.stderr.isatty():
             print(f"\r{len(found)} of {len(cases)}", end="", file=sys.stderr)
@@ -36,17 +35,12 @@ def run(quick: bool = False) -> Outcome:
 def summed_up(found: list[tuple[Case, Verdict]]) -> Outcome:
     """Counts by kind, and the findings in words."""
     counts: dict[str, Counter[str]] = {}
-    known: Counter[str] = Counter()
     bad: list[str] = []
     for case, (outcome, text) in found:
-        why = reason(case)
-        if outcome in BAD and why is not None:
-            known[why] += 1
-            outcome = "known"
-        elif outcome in BAD:
+        if outcome in BAD:
             bad.append(f"**{outcome}**: {case}: {text}")
         counts.setdefault(case.kind, Counter())[outcome] += 1
-    columns = [*GOOD, "known", *BAD]
+    columns = [*GOOD, *BAD]
     rows: list[list[object]] = []
     for kind, of in [*counts.items(), ("all", sum(counts.values(), Counter()))]:
         rows.append([kind, of.total() - of[NOT_TRIED], *(of[column] or "" for column in columns)])
@@ -56,7 +50,6 @@ def summed_up(found: list[tuple[Case, Verdict]]) -> Outcome:
         f"{tried} forced failures, {engines[True]} of them in the compiled engine, under "
         f"{len({case.method for case, v in found if v[0] != NOT_TRIED})} methods and correctors; "
         f"{len(found) - tried} combinations are refused by the package itself before anything happens.",
-        *(f"known: {why} ({count} cases)" for why, count in known.items()),
         *bad[:40],
     ]
     return Outcome(["kind", "tried", *columns], rows, notes, not bad)
