@@ -143,9 +143,43 @@ def test_wrong_jacobian_is_named(factor):
 
 
 @pytest.mark.parametrize("wrong", ["nothing", "half", "hidden"])
-def test_wrong_rollback_is_named_where_an_iteration_fails(wrong):
-    with pytest.raises(cs.ConvergenceError, match=r"did not converge .*; 'two' does not come back to its saved state"):
-        run(pair(Mass(0.0), Mass(1.0, wrong)), cs.Implicit(degree=0))
+@pytest.mark.parametrize("corrector", [cs.Newton(), cs.Aitken()], ids=repr)
+def test_wrong_rollback_is_named_in_iterations(wrong, corrector):
+    with pytest.raises(cs.SimulationError, match=r"'two' does not come back to its saved state"):
+        run(pair(Mass(0.0), Mass(1.0, wrong)), cs.Implicit(degree=0, corrector=corrector))
+
+
+class Later(Called):
+    """Saves what it should until t = 1, and from then on somewhere else: at `elsewhere`, always the same."""
+
+    elsewhere = np.zeros(2)
+
+    def advance(self, t0, t1, u):
+        self.t = t1
+        return super().advance(t0, t1, u)
+
+    def save(self):
+        return self.elsewhere if getattr(self, "t", 0.0) > 0.95 else super().save()
+
+
+@pytest.mark.parametrize(
+    ("method", "compiled"),
+    [
+        (cs.SemiImplicit(degree=0), False),
+        (cs.SemiImplicit(degree=0), True),
+        (cs.Implicit(degree=0), False),
+        (cs.Implicit(degree=0), True),
+        (cs.Implicit(degree=0, corrector=cs.Aitken()), False),
+    ],
+)
+def test_rollback_that_goes_wrong_later_is_named_in_that_step(method, compiled):
+    """Every later crossing of the step begins at the same wrong state: only the first one tells."""
+    with pytest.raises(cs.SubsystemError, match=r"'two' does not come back .* the step from t = 1 ") as caught:
+        run(pair(Mass(0.0) if not compiled else Called(0.0), Later(1.0)), method, compiled=compiled)
+    right = run(pair(Mass(0.0), Mass(1.0)), method)
+    rows = len(caught.value.result.t)
+    assert rows == 11
+    assert np.array_equal(caught.value.result["two.x"], right["two.x"][:rows])
 
 
 def test_wrong_jacobian_is_named_where_an_iteration_fails():

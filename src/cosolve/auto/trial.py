@@ -17,7 +17,7 @@ from cosolve.method import Method
 from cosolve.stepsize import Adaptive
 
 SAFETY = 1.8  # between the tolerance and the error that a run is aimed at
-DRIFT = 0.1  # c grows where rtol falls, about like this power of it
+DRIFT = 0.05  # c grows where rtol falls, about like this power of it
 CONTROLLED = 0.6  # where estimates usually stand, in units of rtol: below, max_step kept steps short
 FLOOR = 2e-9  # no estimate of an error counts as less, the accuracy of subsystems
 EXPENSIVE = 1e-3  # seconds: below, the time of a crossing says more about the machine than about the subsystem

@@ -1,8 +1,9 @@
 """What a single correction may leave of the interface residual, and what follows when it leaves more.
 
-One Newton step takes away nearly all of the residual of a step, all of it in linear systems. Where a good part stays,
-the subsystems are tried out (`readable/self_check.py`), a few times in a run. A kink leaves much in a step or two, and
-the next steps are good again; where much stays step after step, the equations have no solution there, or one correction
+One Newton step takes away nearly all of the residual of a step, all of it in linear systems. Where a part stays, the
+subsystems are tried out (`readable/self_check.py`), a few times in a run; so they are where the first of several
+corrections leaves much, or, made without a Jacobian, makes it worse. A kink leaves much in a step or two, and the
+next steps are good again; where much stays step after step, the equations have no solution there, or one correction
 is too little, and the run says so. Residuals are measured against the largest size of their variables so far.
 """
 
@@ -16,8 +17,11 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import StabilityWarning, warn
 from cosolve.interface.plan import Plan
 
-#: The share of the residual that a correction may leave, and the size below which nothing is looked at.
-LEFT, LEAST = 0.1, 1e-6
+#: Shares of the residual that a correction may leave before the subsystems are tried out, and before that is much.
+LITTLE, MUCH = 1e-3, 0.1
+
+#: The size below which no residual is looked at.
+LEAST = 1e-6
 
 #: A residual of this size is large; so many steps in a row that leave a large one are too many.
 LARGE, PATIENCE = 0.05, 4
@@ -37,12 +41,19 @@ class Corrections:
         self.examinations = 0 if relaxed else EXAMINATIONS
         self.streak = 0  # steps in a row that have left a large residual
         self.note = ""
+        #: start, length and first residual of a step that machine code has taken back: it comes once more
+        self.expected: tuple[float, float, Vector] | None = None
         self._labels = plan.z_labels
 
     @property
     def level(self) -> float:
         """The size from which on machine code has to look at a residual."""
         return LEAST if self.examinations else max(LARGE, self.quiet)
+
+    @property
+    def share(self) -> float:
+        """The share of the residual from which on it has to."""
+        return LITTLE if self.examinations else MUCH
 
     @property
     def patience(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from ctypes import c_double
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,18 @@ from cosolve.basics.wording import failed_while
 from cosolve.engine.chunk import Chunk, Room
 from cosolve.engine.native.laws import law_addresses
 from cosolve.engine.native.wiring import (
+    COUNTERS,
     HANDED_OVER,
     JACOBIANS,
+    LENGTH,
     NORM_COUNT,
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
     STREAK,
+    T0,
+    TROUBLED,
+    UNCORRECTED,
     Wiring,
     obstacle,
     wire,
@@ -151,6 +157,8 @@ class Chunks:
         history = core.history
         if self.reason is not None or len(history.values) <= core.method.depth or windows.done:
             return None
+        if core.corrections.expected is not None:  # a step that was taken back
+            return None
         if isinstance(windows, Controlled):
             return self._timed(self._controlled, windows)
         assert isinstance(windows, Uniform)
@@ -270,7 +278,7 @@ class Chunks:
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
-        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level)
+        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level, SHARE=corrections.share)
         self.wiring.put(STREAK=corrections.streak, PATIENCE=corrections.patience)
         return plain
 
@@ -347,6 +355,10 @@ class Chunks:
         """A chunk is over; give up when chunk after chunk takes no step, unless somebody only has to look at them."""
         words = self.wiring.plan
         self.core.corrections.streak = int(words[STREAK])
+        if words[TROUBLED] and words[COUNTERS] >= JACOBIANS:
+            began = np.array((c_double * self.core.plan.n_z).from_address(int(words[UNCORRECTED])))
+            t0, H = words.view(np.float64)[[T0, LENGTH]]
+            self.core.corrections.expected = float(t0), float(H), began
         failed = failed and not words[HANDED_OVER]
         self._failures = self._failures + 1 if failed else 0
         if self._failures >= _FAILURES:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cosolve.engine.corrections import LEFT as MAY_STAY
+from cosolve.engine.corrections import MUCH
 from cosolve.engine.measure import DIVERGED, LOST
 from cosolve.engine.native.interface import factorise, jacobian, norm_of, output_partials, solve
 from cosolve.engine.native.parts import (
@@ -83,6 +83,7 @@ from cosolve.engine.native.wiring import (
     RENEWED_NOW,
     RESIDUAL,
     SCRATCH,
+    SHARE,
     SIGNAL,
     SIZES,
     START,
@@ -330,7 +331,8 @@ def minus(m, a, b):
 def solved(m, r):
     """`dz` with `G dz = r`; `G` is made anew as often as the corrector wants, unless it is always the same."""
     dz = take(m, word_at(m, N_Z))
-    put_word_at(m, UNCORRECTED, r)
+    if word_at(m, COUNTERS) < NORM_COUNT:
+        put_word_at(m, UNCORRECTED, r)
     if not troubled(m):
         if word_at(m, EVERY) != 0 or not has(m, RENEWED_NOW):
             put_word_at(m, COUNTERS, word_at(m, COUNTERS) + JACOBIANS)
@@ -369,6 +371,7 @@ def met(m, z, r, tol, max_iterations, accept_unconverged):
     norm = norm_of(m, z, r)
     if count == 0:
         put_double_at(m, FIRST_NORM, norm)
+        put_word_at(m, UNCORRECTED, r)
     before = double_at(m, LAST_NORM)
     if filled < word_at(m, CAPACITY):
         put_double_at(word_at(m, NORMS), filled, norm)
@@ -384,6 +387,10 @@ def met(m, z, r, tol, max_iterations, accept_unconverged):
     hopeless = count + 1 > max_iterations or not norm < DIVERGED * max(double_at(m, FIRST_NORM), 1.0)
     if hopeless or (count > 0 and norm > 0.5 * before):
         trouble(m)
+        return True
+    looked_at = count == 1 and counters % NORM_COUNT >= JACOBIANS and word_at(m, PATIENCE) == 1
+    if looked_at and norm > max(MUCH * before, double_at(m, LEVEL)):
+        _hand_over(m)
         return True
     return False
 
@@ -445,12 +452,18 @@ def _judge_correction(m, r):
         unit = 1.0 if word_at(plain, q) != 0 else max(double_at(sizes, q), max(abs(end), abs(end - over)))
         began = max(began, abs(double_at(before, q)) / unit)
         left = max(left, abs(over) / unit)
-    streak = 0 if left <= max(MAY_STAY * began, double_at(m, LEVEL)) else word_at(m, STREAK) + 1
+    streak = 0 if left <= max(double_at(m, SHARE) * began, double_at(m, LEVEL)) else word_at(m, STREAK) + 1
     if streak < word_at(m, PATIENCE):
         put_word_at(m, STREAK, streak)
-    elif not troubled(m):  # the readable engine finds out why, and counts this step
-        put_word_at(m, HANDED_OVER, 1)
-        trouble(m)
+    elif not troubled(m):
+        _hand_over(m)
+
+
+@bare
+def _hand_over(m):
+    """The readable engine finds out why so much is left, and counts this step."""
+    put_word_at(m, HANDED_OVER, 1)
+    trouble(m)
 
 
 #: What this engine gives a meaning; correctors that it knows are added for each method.

@@ -102,15 +102,16 @@ _LARGEST = 64
     FIRST_NORM,  # a double
     LAST_NORM,  # a double
     RESIDUAL,  # a double
-    # the single correction (`engine/corrections.py`)
-    UNCORRECTED,  # the residual that it began with
+    # corrections (`engine/corrections.py`)
+    UNCORRECTED,  # the residual that the step began with
+    SHARE,  # a double: of that, what may stay
     QUIET,  # a double: no residual up to this is looked at
     LEVEL,  # a double: what counts as too much, relative to sizes
     STREAK,  # steps in a row that have left more
     PATIENCE,  # so many are handed over
     HANDED_OVER,  # 1: the step was, and nothing else was wrong
     MACHINE_WORDS,
-) = range(79)
+) = range(80)
 
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64

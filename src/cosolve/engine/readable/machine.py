@@ -12,11 +12,18 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
-from cosolve.engine.corrections import LARGE, LEAST, LEFT, Corrections
+from cosolve.engine.corrections import LARGE, LEAST, LITTLE, MUCH, Corrections
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
-from cosolve.engine.readable.self_check import Crossing, NoWayBack, examine, prove_rollback, uncounted
+from cosolve.engine.readable.self_check import (
+    Crossing,
+    NoWayBack,
+    examine,
+    prove_rollback,
+    refuse_another_beginning,
+    uncounted,
+)
 from cosolve.engine.readable.serial import Serial
 from cosolve.engine.readable.trial import Trial
 from cosolve.errors import ConvergenceError, SimulationError
@@ -126,6 +133,9 @@ class Machine:
         if self._unproven and self._opened is not None and not self.crew.endings:
             prove_rollback(self.trial, self._opened)
             self._unproven = False
+        expected, self.corrections.expected = self.corrections.expected, None
+        if expected is not None and self._opened is not None and expected[:2] == (limit.t0, limit.H):
+            refuse_another_beginning(self.plan, self._opened, self.window, expected[2])
         window = self.window
         if self._predicted is None:
             self.extrapolated(self.script.guess)
@@ -326,6 +336,8 @@ class Machine:
         lost = count > 1 and measure.lost(z)
         if norms[-1] <= tol and not lost:
             return True
+        if count == 2 and self._watched and self.corrections.examinations:
+            self._look_at_first(norms)
         stuck = count > 1 and norms[-1] > 0.5 * norms[-2]
         if stuck and not lost and self._is_rounding(plan, r, z, tol, inside):
             return True
@@ -341,6 +353,15 @@ class Machine:
             self._given_up, self._again, self._first = failure, True, len(norms)
             self._renewals += 1
         return False
+
+    def _look_at_first(self, norms: list[float]) -> None:
+        """Where the first of several corrections has done little, look whether somebody does not come back."""
+        corrector, corrections = self.script.corrector, self.corrections
+        if corrector is None or self.script.local != "converged" or self._opened is None:
+            return
+        if norms[-1] > max((MUCH if corrector.uses_jacobian else 1.0) * norms[-2], LEAST):
+            corrections.examinations -= 1
+            examine(self.trial, self._opened, jacobians=False)
 
     def corrected(self, z: Vector, r: Vector) -> Vector:
         equations, corrector = self.equations, self._correctors[self._problem]
@@ -430,14 +451,14 @@ class Machine:
         """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
         corrections, unit = self.corrections, self.measure.unit(self.z, r)
         began, left = (float((np.abs(v) / unit).max()) for v in (before, r))
-        if left > max(LEFT * began, LEAST) and corrections.examinations and self._opened is not None:
+        if left > max(LITTLE * began, LEAST) and corrections.examinations and self._opened is not None:
             corrections.examinations -= 1
             found = examine(self.trial, self._opened)
             self._unproven = False
             if found:
                 corrections.examinations = 0
                 corrections.say(found)
-        if corrections.count(left > max(LEFT * began, LARGE)):
+        if corrections.count(left > max(MUCH * began, LARGE)):
             corrections.say_unsolved(self.method.label, self.window.t1, r, unit)
 
     def _blame(self, failure: ConvergenceError) -> None:

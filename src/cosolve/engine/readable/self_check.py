@@ -2,9 +2,12 @@
 
 A subsystem that comes back to its saved state gives the same outputs when it crosses a step once more with the inputs
 of before. What it is compared with is the first crossing of the step, which nobody had to go back for. Methods that
-repeat steps have this tried out in the first step of a run. Where a correction leaves a good part of the residual (a
-kink does that too, `engine/corrections.py`), it is tried out again, and Jacobians that subsystems and laws
-give are compared with differences. These crossings are not counted, and afterwards everybody stands where they were.
+repeat steps have this tried out in the first step of a run. Where a correction leaves a part of the residual (a kink
+does that too, `engine/corrections.py`), it is tried out again, and Jacobians that subsystems and laws give are compared
+with differences. These crossings are not counted, and afterwards everybody stands where they were.
+
+Machine code that finds so much left takes the step back first. Somebody who does not come back begins at a wrong state
+then, again and again the same; but the residual that the step begins with is another one.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
-    from cosolve.interface.plan import Block
+    from cosolve.interface.plan import Block, Plan
     from cosolve.method.step import Window
 
 #: Outputs of repeated crossings differ by this, relatively, and Jacobians by that, before anything is said.
@@ -35,6 +38,8 @@ _ROUNDING = 1e-12
 _LARGER = 3.0
 #: Increments of the differences of laws, and columns that are differenced of one, evenly spread.
 _LAW_INCREMENT, _COLUMNS = 1e-6, 64
+
+_MUST = "save() must return a copy of everything that advance() changes, and restore() must take all of it back"
 
 
 class Crossing(NamedTuple):
@@ -105,12 +110,31 @@ def refuse_other_outputs(crew: Crew, i: int, window: Window, first: Vector, agai
         raise _no_way_back(crew, i, window, f"{one[k]:.9g} for '{label}'", f"{two[k]:.9g}")
 
 
+def refuse_another_beginning(plan: Plan, first: Crossing, window: Window, expected: Vector) -> None:
+    """Raise when the first crossing of a step leaves another residual than it did before the step was taken back."""
+    r = plan.residual(first.z, first.y)
+    size = np.maximum(np.abs(r), np.abs(expected))
+    off = np.abs(r - expected) - _SAME * np.maximum(size, np.abs(first.z))
+    if not (off > 0.0).any():
+        return
+    k = int(np.argmax(off))
+    asked = np.concatenate([columns[rows == k] for rows, columns, _ in plan.partials(first.z, first.y)[1]])
+    givers = [i for i in range(plan.n_subsystems) if np.isin(np.arange(plan.n_y)[plan.y_slices[i]], asked).any()]
+    foreign = [i for i in givers if not type(plan.subsystems[i]).__module__.startswith("cosolve.")]
+    names = [plan.names[i] for i in foreign or givers or range(plan.n_subsystems)]
+    raise NoWayBack(
+        f"{' or '.join(map(repr, names))} does not come back to its saved state: the step from t = {window.t0:.9g} "
+        f"left a residual of {expected[k]:.9g} for '{plan.z_labels[k]}', then {r[k]:.9g} with the same inputs; {_MUST}",
+        time=window.t0,
+        subsystem=names[0],
+    )
+
+
 def _no_way_back(crew: Crew, i: int, window: Window, one: str, two: str) -> NoWayBack:
     name = crew.plan.names[i]
     return NoWayBack(
         f"'{name}' does not come back to its saved state: the step from t = {window.t0:.9g} gave {one}, then {two} "
-        "with the same inputs; save() must return a copy of everything that advance() changes, and restore() must take "
-        "all of it back",
+        f"with the same inputs; {_MUST}",
         time=window.t0,
         subsystem=name,
     )
