@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from examples.two_mass.model import SCHMOLL, force_displacement, lu, split
+from tests.trust.zoo import CASES
 
 import cosolve as cs
 
@@ -123,3 +124,16 @@ def test_a_limit_is_a_whole_number(most) -> None:
 def test_weights_are_known_by_name() -> None:
     with pytest.raises(cs.SetupError, match="weights must be 'largest' or 'newest'"):
         cs.Adaptive(weights="all")
+
+
+@pytest.mark.parametrize(
+    ("name", "rtol"), [("two_mass_rigid", 1e-3), pytest.param("pendulum_rigid", 2.7e-6, marks=pytest.mark.slow)]
+)
+def test_joints_take_no_steps_in_which_multipliers_drown_in_rounding(name: str, rtol: float) -> None:
+    """A drift over the square of the step: below some length every shorter attempt has a larger estimate."""
+    case = CASES[name]
+    control = cs.Adaptive(rtol=rtol, first_step=1e-3 * case.t_end, max_step=case.t_end / 40)
+    result = cs.simulate(case.build(), t_end=case.t_end, method=cs.SemiImplicit(degree=2), step=control)
+    assert result.stats.steps < 500
+    assert result.H.min() > 1e-6
+    assert case.error(result) < rtol

@@ -229,6 +229,10 @@ def _judged(
             notes[name] = "below the accuracy of the subsystems"
         worst = max(worst, float(bar.max() / largest) if largest else 0.0)
         bars[name] = bar
+    if method.degree == 0 and not method.explicit:
+        for name, why in _unsteady(bars, reasons).items():
+            reasons[name] = why
+            del bars[name]
     first = next(iter(reasons), None)
     return ErrorBar(
         track.t,
@@ -243,6 +247,17 @@ def _judged(
         counted(spent[1]),
         sure,
     )
+
+
+def _unsteady(bars: Mapping[str, Vector], reasons: Mapping[str, str]) -> dict[str, str]:
+    """Why outputs beside one without a bar have none either, where signals are constant and corrected.
+
+    The error of a stiff part falls more slowly with the step than that of the signals then, for a while, and a shadow
+    does not see that.
+    """
+    lost = {name.partition(".")[0]: name for name in reasons}
+    beside = {name: lost[name.partition(".")[0]] for name in bars if name.partition(".")[0] in lost}
+    return {name: f"signals are constant, and '{other}' is not resolved" for name, other in beside.items()}
 
 
 def _by_name(names: Sequence[str], counts: npt.NDArray[np.int64]) -> dict[str, int]:
