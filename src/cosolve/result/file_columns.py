@@ -99,7 +99,11 @@ def open_result(path: Path) -> h5py.File:
         raise OutputFileError(f"'{shown(path)}' is no path: {getattr(error, 'strerror', None) or error}") from None
     if not exists:
         raise OutputFileError(f"there is no result file '{path}'; check the path")
-    if path.is_dir() or not h5py.is_hdf5(path):
+    try:
+        readable = not path.is_dir() and h5py.is_hdf5(path)
+    except OSError as failure:  # no plain file
+        raise OutputFileError(f"'{path}' cannot be read: {reason(failure)}") from None
+    if not readable:
         what = "a folder" if path.is_dir() else "not an HDF5 file"
         hint = "; read CSV with pandas.read_csv" if path.suffix.lower() == ".csv" else ""
         raise OutputFileError(f"'{path}' is {what}; load reads the .h5 files that cosolve writes{hint}")
