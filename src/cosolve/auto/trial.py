@@ -84,7 +84,7 @@ class Trial:
         >>> import cosolve as cs
         >>> pilot = Trial(cs.GaussSeidel(3), cs.Adaptive(rtol=1e-2), error=0.01, level=0.6)
         >>> f"{pilot.rtol(1e-4):.1e}"
-        '3.3e-05'
+        '4.3e-05'
         """
         assert isinstance(self.step, Adaptive)
         effective, excess = self.step.rtol * min(1.0, self.level / CONTROLLED), self.excess(tolerance)
