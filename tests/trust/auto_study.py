@@ -79,8 +79,8 @@ def oracle(case: Case) -> dict[float, tuple[float, str]]:
     return best
 
 
-def prices(names: Sequence[str]) -> None:
-    """What automatic runs cost compared with the oracle."""
+def prices(names: Sequence[str]) -> dict[float, list[float]]:
+    """What automatic runs cost compared with the oracle, by tolerance."""
     ratios: dict[float, list[float]] = {rtol: [] for rtol in TOLERANCES}
     for name in names:
         best = oracle(CASES[name])
@@ -93,6 +93,7 @@ def prices(names: Sequence[str]) -> None:
         sys.stdout.flush()
     for rtol, values in ratios.items():
         print(f"{rtol:g}: median {np.median(values):.2f}, largest {max(values):.2f}, of {len(values)}")
+    return ratios
 
 
 def main(words: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ of them. Another grid does. So the run is compared with its pilot, at the pilot'
 from __future__ import annotations
 
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,19 @@ class Witness:
         if len(self._rows_t) > 2 * _SIDE:
             self._interpolate(float(self._rows_t[-_SIDE]))
             self._rows_t, self._rows_y = self._rows_t[-2 * _SIDE :].copy(), self._rows_y[-2 * _SIDE :].copy()
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """All that it holds, as arrays and numbers."""
+        held = {"t": self._t, "y": self._y, "size": self.size, "values": self.values, "unsure": self._unsure}
+        return held | {"done": self._done, "rows_t": self._rows_t, "rows_y": self._rows_y}
+
+    @seen.setter
+    def seen(self, held: dict[str, Any]) -> None:
+        width = self._y.shape[1]
+        self.values, self._unsure = (np.array(held[name]).reshape(self._y.shape) for name in ("values", "unsure"))
+        self._done = int(held["done"])
+        self._rows_t, self._rows_y = np.array(held["rows_t"]), np.array(held["rows_y"]).reshape(-1, width)
 
     def _interpolate(self, until: float) -> None:
         """The run at the times asked for, and how far what is left of a time and what is right of it disagree."""

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from cosolve.auto import Choice, Trial, sentences
-from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS, Witness
+from cosolve.auto import Choice, Trial
+from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS
 from cosolve.auto.trial import SAFETY
-from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import AccuracyWarning, SetupError, SimulationError, warn
 from cosolve.interface import System
 from cosolve.method.named import MethodLike
 from cosolve.result import ErrorBar, Result
 from cosolve.run.books import Foregone, Judge
 from cosolve.run.choose import USUAL, Chooser, tolerance
+from cosolve.run.compared import Compared
 from cosolve.run.error_bar import error_bar
 from cosolve.run.pilots import crossings
 from cosolve.run.simulate import keep_error_bar, run_given
@@ -89,30 +89,19 @@ class _Chosen:
         raise AssertionError("the last run is returned, whatever it is like")
 
     def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:
-        options = self._options | {"max_steps": max_steps, "error_bar": False}
+        wanted = self._options["error_bar"]
+        options = self._options | {"max_steps": max_steps, "error_bar": False, "bar_later": wanted}
         result = run_given(self._system, choice.method, choice.step, choice=choice.sentence, judge=judge, **options)
         result.choice, doubt = choice, result.stats.doubt
         if doubt and isinstance(judge, Compared) and not judge.last:
             return result
         if doubt:
             warn(doubt, AccuracyWarning)
-        wanted = self._options["error_bar"]
         if wanted:  # a shadow alone is not believed any more where there is doubt
             unknown = ErrorBar(result.t, reason=doubt) if doubt else None
             bar = unknown or error_bar(self._system, result, sure=wanted == "sure")
             keep_error_bar(result, bar, self._options["save"])
         return result
-
-
-class Compared(Witness):
-    """A run compared with another one, which it may move by so much; `last` says that nothing comes after it."""
-
-    def __init__(self, t: Vector, y: Matrix, size: Vector, allowed: float = 0.0) -> None:
-        super().__init__(t, y, size)
-        self.allowed, self.last = allowed, False
-
-    def doubt(self) -> str:
-        return "" if self.moved <= self.allowed else sentences.doubt(self.moved, self.allowed, self.last)
 
 
 def _enough(pilot: Trial, step: Adaptive) -> int:

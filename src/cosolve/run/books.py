@@ -30,6 +30,10 @@ class Judge(Protocol):
     def doubt(self) -> str:
         """Why the result may not be what was asked for; empty where nothing speaks against it."""
 
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What another judge needs to go on in its place."""
+
 
 class Foregone:
     """A judge who knows before the run what there is to say."""
@@ -42,6 +46,10 @@ class Foregone:
 
     def doubt(self) -> str:
         return self._doubt
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return {"foregone": self._doubt}
 
 
 class Books:
@@ -62,7 +70,7 @@ class Books:
         self._thinning = Thinning(recorder, every) if every > 1 else None
         self._every, self._residual = every, 0.0
         self._judge = judge
-        if judge is not None:
+        if judge is not None and saved is None:
             judge.see(np.array([core.t]), core.y[np.newaxis])
         if saved is None:
             recorder.append(Row(core.t, selection.y(core.y), selection.z(core.recorded(core.z))))
@@ -77,6 +85,7 @@ class Books:
             "still": self._still.memory,
             "thinning": None if self._thinning is None else self._thinning.memory,
             "residual": self._residual,
+            "judge": None if self._judge is None else self._judge.memory,
         }
 
     @memory.setter

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from cosolve.basics.checks import as_path, refuse_no_function, whole
 from cosolve.engine.readable.loops import first_loop
-from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
+from cosolve.errors import AccuracyWarning, EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
@@ -170,10 +170,12 @@ def run_given(
     state_every: int | str | Keep | None = None,
     choice: str | None = None,
     judge: Judge | None = None,
+    bar_later: bool | Literal["sure"] = False,
 ) -> Result:
     """A run whose method and step are known; the other arguments are those of `simulate`.
 
-    `choice` says how they were found, `judge` sees all macro points.
+    `choice` says how they were found, `judge` sees all macro points. `bar_later` is an error bar that the caller makes,
+    and a run that is resumed by itself.
     """
     whole("simulate", "every", every)
     if max_steps is not None:
@@ -203,7 +205,7 @@ def run_given(
         settings = {"t_start": t_first, "t_end": t_end, "step": repr(step), "startup": repr(startup), "every": every}
         settings |= {"record": None if record is None else list(record), "max_steps": max_steps, "workers": workers}
         settings |= {"compiled": compiled, "stop_at_events": stop_at_events, "method": repr(method)}
-        settings |= {"error_bar": error_bar}
+        settings |= {"error_bar": error_bar or bar_later}
         keeper = Keeper(Path(save), keep, settings)
     try:
         recorder = make_recorder(selection, plan.names, save, meta)
@@ -274,11 +276,29 @@ def continue_run(
     meta = load(path).meta
     run = _Run(core, recorder, selection, given["every"], max_steps, progress, compiled, timing, keeper, kept)
     if "choice" in meta:
-        run.judge = Foregone(
-            "a resumed run is not compared with its pilot: whether it meets its tolerance is not known"
-        )
+        run.judge = _same_judge(kept)
     result = run.result(given["t_start"], kept.snapshot, meta, None)
+    doubt = result.stats.doubt
+    if doubt and "choice" in meta:
+        warn(doubt, AccuracyWarning)
+        if given["error_bar"]:
+            keep_error_bar(result, ErrorBar(result.t, reason=doubt), path)
+        return result
     return _with_error_bar(result, system, given["error_bar"], path)
+
+
+def _same_judge(kept: KeptRun) -> Judge:
+    """The judge of an automatic run; states from before these were kept have none."""
+    from cosolve.run.compared import Compared
+
+    held = kept.run["books"].get("judge")
+    if held is None:
+        return Foregone("a resumed run is not compared with its pilot: whether it meets its tolerance is not known")
+    if "foregone" in held:
+        return Foregone(held["foregone"])
+    found: list[Judge] = []
+    kept.restored(lambda: found.append(Compared.going_on(held)))
+    return found[0]
 
 
 def _timing(pace: float | Pace | None, compiled: bool | None) -> Pace | None:
