@@ -221,12 +221,22 @@ STRUCTURE = description(
 
 
 def structures(home: Path) -> Target:
-    ports: dict[str, Any] = {"a": ([], ["y"]), "b": (["u", "w"], ["y"]), "sub/c": (["u"], ["y"])}
-    (home / "box.fmu").touch()
+    read_file = read_structure(home)
 
     def read(n: int, home: Path) -> None:
         file = home / "system.ssd"
         file.write_text(mutated.mutant(STRUCTURE, n, mutated.xml) if n else STRUCTURE, encoding="utf-8")
+        read_file(file)
+
+    return read
+
+
+def read_structure(home: Path) -> Callable[[Path], None]:
+    """Reads a structure whose components are boxes, some of them with nasty names."""
+    ports: dict[str, Any] = {"a": ([], ["y"]), "b": (["u", "w"], ["y"]), "sub/c": (["u"], ["y"])}
+    (home / "box.fmu").touch()
+
+    def read(file: Path) -> None:
         boxes = Boxes({**{name: ([], ["y"]) for name in mutated.NASTY}, **ports})
         cs.read_ssp(file, component=_known(boxes))
 
@@ -324,12 +334,8 @@ def system_files(home: Path) -> Target:
 
 def states(home: Path) -> Target:
     """Half of them without a digest, as older versions wrote them: a fault is seen where it does not fit, or not."""
-    runs = [stepper(case) for case in ("adaptive", "anderson", "free running")]
-    wholes = []
-    for running in runs:
-        for _ in range(3):
-            running.step()
-        wholes.append(running.save_file(home / "good.state").read_bytes())
+    runs = runs_with_states()
+    wholes = [running.save_file(home / "good.state").read_bytes() for running in runs]
 
     def read(n: int, home: Path) -> None:
         k, random, file = n % len(runs), Random(f"state {n}"), home / "bad.state"
@@ -339,6 +345,15 @@ def states(home: Path) -> Target:
         runs[k].restore_file(file)
 
     return read
+
+
+def runs_with_states() -> list[cs.Stepper]:
+    """Runs of several kinds after some steps."""
+    runs = [stepper(case) for case in ("adaptive", "anderson", "free running")]
+    for running in runs:
+        for _ in range(3):
+            running.step()
+    return runs
 
 
 def _spoilt(random: Random, whole: bytes, digest: bool) -> bytes:
