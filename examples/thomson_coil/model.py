@@ -129,7 +129,7 @@ def _loop_matrix(radii: np.ndarray, heights: np.ndarray, width: float, height: f
 # -- the electromagnetic side ---------------------------------------------------------------------------------
 
 
-class Field:
+class Rings:
     """States: currents `I0`, `Ip`, voltage `U`, temperatures `Tc`, `Tp`, heat `Q` of the lead, the capacitor `on`."""
 
     def __init__(self, p: ThomsonCoil) -> None:
@@ -224,20 +224,20 @@ def electromagnetics(
     >>> [port for port in coil.inputs], [port for port in coil.outputs]
     (['z', 'v'], ['F'])
     """
-    field_of = Field(ThomsonCoil() if p is None else p)
+    rings = Rings(ThomsonCoil() if p is None else p)
 
     def switch(t: float, x: np.ndarray, u: np.ndarray, changed: np.ndarray) -> np.ndarray:
         if changed[0] < 0:
-            x[field_of.U] = x[field_of.on] = 0.0
+            x[rings.U] = x[rings.on] = 0.0
         return x
 
     return cs.HybridOde(
-        field_of.slope,
-        field_of.force,
-        x0=field_of.x0,
+        rings.slope,
+        rings.force,
+        x0=rings.x0,
         inputs=["z", "v"],
         outputs=["F"],
-        indicators=lambda t, x, u: x[field_of.U] if x[field_of.on] else 1.0,
+        indicators=lambda t, x, u: x[rings.U] if x[rings.on] else 1.0,
         jump=switch,
         integrator=integrator,
         internal_step=internal_step if integrator.startswith("ode") else None,
@@ -253,11 +253,11 @@ def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched
     >>> [port for port in mechanics().outputs]
     ['z', 'v']
     """
-    constants = _holding(ThomsonCoil() if p is None else p, latched)
+    constants = holding(ThomsonCoil() if p is None else p, latched)
 
     @njit
     def rhs(t, x, u):
-        return np.array([x[1], _acceleration(x[0], x[1], u[0], *constants)])
+        return np.array([x[1], acceleration(x[0], x[1], u[0], *constants)])
 
     @njit
     def output(t, x, u):
@@ -268,14 +268,14 @@ def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched
     )
 
 
-def _holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
+def holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
     """Constants of the mechanical side; in free flight there is neither latch nor stop."""
     stiffness, damping, exponent = p.stop
     return p.mass, latched * p.latch, p.period, p.travel, latched * stiffness, damping, exponent
 
 
 @njit(cache=True)
-def _acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
+def acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
     force = F - latch * sin(2 * pi * z / period)
     force += hunt_crossley(-z, -v, stiffness, damping, exponent)
     return (force - hunt_crossley(z - travel, v, stiffness, damping, exponent)) / mass
@@ -291,7 +291,12 @@ def split(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bo
     ('plate.z', 'plate.v', 'em.F')
     """
     p = ThomsonCoil() if p is None else p
-    system = cs.System({"em": electromagnetics(p, internal_step), "plate": mechanics(p, internal_step, latched)})
+    return connected(electromagnetics(p, internal_step), mechanics(p, internal_step, latched))
+
+
+def connected(em: cs.Subsystem, plate: cs.Subsystem) -> cs.System:
+    """Any electromagnetic side with any mechanical one."""
+    system = cs.System({"em": em, "plate": plate})
     system.connect("plate.z", "em.z")
     system.connect("plate.v", "em.v")
     system.connect("em.F", "plate.F")
@@ -320,7 +325,7 @@ class Flight:
 
     def signals(self, t: np.ndarray) -> dict[str, np.ndarray]:
         """`z`, `v`, `F` and the coil current `I`."""
-        of, x = Field(self.parameters), self.states(t)
+        of, x = Rings(self.parameters), self.states(t)
         force = np.array([of.force(0.0, row[:-2], row[-2:]) for row in x])
         return {"z": x[:, -2], "v": x[:, -1], "F": force, "I": x[:, 0]}
 
@@ -333,8 +338,8 @@ def undivided(
     Every `keep`-th point is kept. The diode takes over where a shortened step ends with an empty capacitor.
     """
     p = ThomsonCoil() if p is None else p
-    of = Field(p)
-    machine = (*of.table, p.table[0], p.table[2], of.constants, _holding(p, latched))
+    of = Rings(p)
+    machine = (*of.table, p.table[0], p.table[2], of.constants, holding(p, latched))
     x = np.concatenate([of.x0, [0.0, 0.0]])
     count = round(t_end / step / keep)
     t, rows, slopes = _march(x, 0.0, t_end / count / keep, keep, count, of.U, machine)
@@ -351,14 +356,14 @@ def undivided(
 
 @njit(cache=True)
 def _together(x, machine):
-    values, slopes, first, spacing, constants, holding = machine
+    values, slopes, first, spacing, constants, held = machine
     z, v = x[-2], x[-1]
     M, slope = _hermite(z - first, spacing, values, slopes)
     found = np.empty_like(x)
     found[:-2] = _rates(x[:-2], v, M, slope, *constants)
     n = len(M)
     found[-2] = v
-    found[-1] = _acceleration(z, v, x[0] * np.dot(slope, x[1 : n + 1]), *holding)
+    found[-1] = acceleration(z, v, x[0] * np.dot(slope, x[1 : n + 1]), *held)
     return found
 
 

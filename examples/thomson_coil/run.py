@@ -28,7 +28,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # 48 rings: threads would on
 import numpy as np
 
 import cosolve as cs
-from examples.thomson_coil.model import Field, Flight, ThomsonCoil, split, undivided
+from examples.thomson_coil.model import Flight, Rings, ThomsonCoil, split, undivided
 
 STEPS = (100e-6, 50e-6, 25e-6, 12.5e-6)
 LONG_STEPS = (*STEPS, 6.25e-6, 2e-6, 1e-6)
@@ -94,7 +94,7 @@ def draw_section(path: Path, instants: tuple[float, ...] = (20e-6, 100e-6, 300e-
     from matplotlib.patches import Rectangle
 
     p = ThomsonCoil()
-    of, rows = Field(p), undivided(p).states(np.array(instants))
+    of, rows = Rings(p), undivided(p).states(np.array(instants))
     radii, heights, width, height = p.ring_places
     densities = [np.concatenate([[x[of.I0] / (p.wire[0] * p.wire[1])], x[of.Ip] / (width * height)]) for x in rows]
     largest = max(np.abs(one).max() for one in densities) * 1e-6

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from examples.thomson_coil.model import Field, Flight, ThomsonCoil, split, undivided
+from examples.thomson_coil.model import Flight, Rings, ThomsonCoil, split, undivided
 from examples.thomson_coil.run import error
 from scipy.integrate import solve_ivp
 
@@ -51,7 +51,7 @@ def test_flat_rings_would_explode() -> None:
 
 def test_the_table_is_as_good_as_the_formula() -> None:
     """Between its points, and its slope is the slope of what it interpolates: otherwise energy would leak."""
-    of = Field(COIL)
+    of = Rings(COIL)
     for z in (1.2345e-3, 7.7777e-3):
         for found, exact in zip(of.mutual(z), COIL.mutual(z), strict=True):
             assert found == pytest.approx(exact[0], rel=1e-8)
@@ -73,12 +73,12 @@ def test_free_flight() -> None:
     assert found["v"][-1] == pytest.approx(2.96262, rel=1e-3)
     assert found["z"][-1] == pytest.approx(2.63112e-3, rel=1e-3)
     assert found["F"][-1] == pytest.approx(-4.7, rel=1e-2)
-    assert flight.states(1e-3)[0, Field(COIL).Tp].max() == pytest.approx(0.39, abs=0.005)
+    assert flight.states(1e-3)[0, Rings(COIL).Tp].max() == pytest.approx(0.39, abs=0.005)
 
 
 def test_the_reference_against_another_integrator() -> None:
     """Up to 0.1 ms, before the diode: SciPy's DOP853 on the same equations."""
-    of = Field(COIL)
+    of = Rings(COIL)
 
     def rhs(t, x):
         F = of.force(t, x[:-2], x[-2:])
@@ -92,7 +92,7 @@ def test_the_reference_against_another_integrator() -> None:
 @pytest.mark.covers("SC-41")
 def test_energy_is_kept() -> None:
     """Capacitor and field lose what becomes heat and motion, at every moment and in sum."""
-    of, flight = Field(COIL), free_flight()
+    of, flight = Rings(COIL), free_flight()
     for t in (2e-5, 1e-4, 4e-4, 1e-3):
         x = flight.states(t)[0]
         stored = of.energies(x[:-2], x[-2])
