@@ -25,7 +25,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 import cosolve as cs
 
-hunt_crossley = cs.elements.hunt_crossley
+# compiled functions call them by these names
+hunt_crossley, capacitor_rate = cs.elements.hunt_crossley, cs.elements.capacitor_rate
+tabulated_inductance, transformer_rates = cs.elements.tabulated_inductance, cs.elements.transformer_rates
+warm_resistance = cs.elements.warm_resistance
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class ThomsonCoil:
     @cached_property
     def coil_inductance(self) -> float:
         """Of all turns in series, without the lead."""
-        return float(_loop_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
+        return float(cs.elements.inductance_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
 
     @cached_property
     def coil_resistance(self) -> float:
@@ -89,7 +92,7 @@ class ThomsonCoil:
     def plate_inductance(self) -> np.ndarray:
         """Of the rings among each other."""
         radii, heights, width, height = self.ring_places
-        return _loop_matrix(radii, heights, width, height)
+        return cs.elements.inductance_matrix(radii, heights, width, height)
 
     @cached_property
     def plate_resistance(self) -> np.ndarray:
@@ -114,16 +117,6 @@ class ThomsonCoil:
         """How much of the coil's field the plate would hold back if it had no resistance: 1 is all."""
         M = self.mutual(z)[0][0]
         return float(np.sqrt(M @ np.linalg.solve(self.plate_inductance, M) / self.coil_inductance))
-
-
-def _loop_matrix(radii: np.ndarray, heights: np.ndarray, width: float, height: float) -> np.ndarray:
-    n = len(radii)
-    L = np.empty((n, n))
-    for i in range(n):
-        others = np.arange(n) != i
-        L[i, others] = cs.elements.mutual_inductance(radii[i], radii[others], heights[i] - heights[others])
-        L[i, i] = cs.elements.self_inductance(radii[i], width, height)
-    return L
 
 
 # -- the electromagnetic side ---------------------------------------------------------------------------------
@@ -163,7 +156,7 @@ class Rings:
                 f"the plate is at z = {1e3 * z:.4g} mm, but inductances are tabulated from {1e3 * first:g} to "
                 f"{1e3 * last:g} mm; widen ThomsonCoil.table, or end the run before"
             )
-        return _hermite(z - first, spacing, *self.table)
+        return tabulated_inductance(z - first, spacing, *self.table)
 
     def slope(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         M, slope = self.mutual(u[0])
@@ -185,30 +178,14 @@ class Rings:
 
 
 @njit(cache=True)
-def _hermite(away, spacing, values, slopes):
-    """The cubic through values and slopes of a table, and its derivative."""
-    k = int(away / spacing)
-    s = away / spacing - k
-    r = 1.0 - s
-    a, b = r * r * (1.0 + 2.0 * s), s * s * (1.0 + 2.0 * r)
-    value = a * values[k] + b * values[k + 1] + spacing * s * r * (r * slopes[k] - s * slopes[k + 1])
-    rise = 6.0 * s * r / spacing
-    slope = rise * (values[k + 1] - values[k]) + r * (1.0 - 3.0 * s) * slopes[k] + s * (3.0 * s - 2.0) * slopes[k + 1]
-    return value, slope
-
-
-@njit(cache=True)
 def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat, copper, aluminium):
     n = len(Rp)
     I0, Ip, U, Tc, Tp, on = x[0], x[1 : n + 1], x[n + 1], x[n + 2], x[n + 3 : 2 * n + 3], x[2 * n + 4]
-    Rc, Rp = Rc * (1.0 + copper * Tc), Rp * (1.0 + aluminium * Tp)
+    Rc, Rp = warm_resistance(Rc, copper, Tc), warm_resistance(Rp, aluminium, Tp)
     coil = on * U - (Rc + Rl) * I0 - speed * np.dot(slope, Ip)
-    plate = inverse @ (-Rp * Ip - speed * slope * I0)
-    shield = inverse @ M
     found = np.zeros_like(x)
-    found[0] = (coil - np.dot(M, plate)) / (L - np.dot(M, shield))
-    found[1 : n + 1] = plate - shield * found[0]
-    found[n + 1] = -on * I0 / C
+    found[0], found[1 : n + 1] = transformer_rates(coil, -Rp * Ip - speed * slope * I0, M, L, inverse)
+    found[n + 1] = capacitor_rate(I0, C, on)
     found[n + 2] = Rc * I0 * I0 / coil_heat
     found[n + 3 : 2 * n + 3] = Rp * Ip * Ip / plate_heat
     found[2 * n + 3] = Rl * I0 * I0
@@ -358,7 +335,7 @@ def undivided(
 def _together(x, machine):
     values, slopes, first, spacing, constants, held = machine
     z, v = x[-2], x[-1]
-    M, slope = _hermite(z - first, spacing, values, slopes)
+    M, slope = tabulated_inductance(z - first, spacing, values, slopes)
     found = np.empty_like(x)
     found[:-2] = _rates(x[:-2], v, M, slope, *constants)
     n = len(M)
