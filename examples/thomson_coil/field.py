@@ -11,7 +11,7 @@ never appears. How the mesh follows the plate, and what makes it fast: `finite_e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import pi
@@ -192,7 +192,10 @@ class FieldOfCoil(cs.Subsystem):
 
 
 def electromagnetics(
-    p: ThomsonCoil | None = None, internal_step: float = 2e-6, mesh: Mesh | None = None, finer: float = 1.0
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    internal_step: float = 2e-6,
+    mesh: Mesh | None = None,
+    finer: float = 1.0,
 ) -> FieldOfCoil:
     """Circuit and field, in place of `model.electromagnetics`; `finer=2` halves the elements.
 
@@ -200,17 +203,20 @@ def electromagnetics(
     >>> coil.inputs, coil.outputs
     (['z', 'v'], ['F'])
     """
-    return FieldOfCoil(ThomsonCoil() if p is None else p, (mesh or Mesh()).finer(finer), internal_step)
+    return FieldOfCoil(ThomsonCoil.of(p), (mesh or Mesh()).finer(finer), internal_step)
 
 
 # -- together -----------------------------------------------------------------------------------------------------
 
 
 def split(
-    p: ThomsonCoil | None = None, internal_step: float = 2e-6, latched: bool = False, finer: float = 1.0
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    internal_step: float = 2e-6,
+    latched: bool = False,
+    finer: float = 1.0,
 ) -> cs.System:
     """Field and mechanics, with the connections of `model.split`."""
-    p = ThomsonCoil() if p is None else p
+    p = ThomsonCoil.of(p)
     return connected(electromagnetics(p, internal_step, finer=finer), mechanics(p, 5e-7, latched))
 
 
@@ -232,7 +238,7 @@ class Flight:
 
 
 def undivided(
-    p: ThomsonCoil | None = None,
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
     t_end: float = 1e-3,
     latched: bool = False,
     step: float = 2.5e-6,
@@ -242,7 +248,7 @@ def undivided(
 
     Stages of a step are found together: distances give forces, forces give distances, until none moves any more.
     """
-    p = ThomsonCoil() if p is None else p
+    p = ThomsonCoil.of(p)
     machine, held = Machine(p, Mesh().finer(finer)), holding(p, latched)
 
     def take(x: np.ndarray, h: float) -> np.ndarray:

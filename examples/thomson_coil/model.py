@@ -15,9 +15,11 @@ The device is of the class of Peng et al. (2016), 2 mF at 360 V for 3.1 mm in 2 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from math import pi, sin
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -65,6 +67,42 @@ class ThomsonCoil:
     stop: tuple[float, float, float] = (5e8, 0.6, 1.5)
     #: the inductances are tabulated from here to there
     table: tuple[float, float, float] = field(default=(-1e-3, 15e-3, 10e-6))
+
+    def __post_init__(self) -> None:
+        inner, outer, thickness = self.plate
+        lengths = {"gap": self.gap, "wire": min(self.wire), "turns": min(self.turns), "plate": min(inner, thickness)}
+        amounts = {"capacitance": self.capacitance, "voltage": self.voltage, "mass": self.mass, "lead": min(self.lead)}
+        for name, value in {**lengths, **amounts, "period": self.period, "travel": self.travel}.items():
+            if not 0 < value < np.inf:
+                raise cs.SetupError(f"ThomsonCoil: {name} = {getattr(self, name)!r} must be above zero (SI units)")
+        if not outer > inner:
+            raise cs.SetupError(f"ThomsonCoil: plate = {self.plate!r} must be inner radius, outer radius, thickness")
+        if not np.all(np.diff(self.turns) > self.wire[0]):
+            raise cs.SetupError(
+                f"ThomsonCoil: turns overlap; their radii must grow by more than {self.wire[0]:g} m each"
+            )
+        first, last, spacing = self.table
+        if not (first < 0 < last and 0 < spacing < last and first > -self.gap - self.wire[1] / 2):
+            raise cs.SetupError(
+                f"ThomsonCoil: table = {self.table!r} must begin below 0 and above the coil's middle, end above 0, and "
+                "have a spacing"
+            )
+
+    @classmethod
+    def of(cls, p: ThomsonCoil | Mapping[str, Any] | None) -> ThomsonCoil:
+        """As it is, from the parameters that differ (in a system file: `p = {voltage = 250.0}`), or as it stands here.
+
+        >>> ThomsonCoil.of({"voltage": 250.0}).voltage
+        250.0
+        """
+        if isinstance(p, ThomsonCoil):
+            return p
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in (p or {}).items()}
+        names = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in names:
+                raise cs.SetupError(f"ThomsonCoil has no parameter '{name}'; there are {', '.join(names)}")
+        return cls(**given)
 
     # -- inductances and resistances ---------------------------------------------------------------------
 
@@ -193,7 +231,7 @@ def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat,
 
 
 def electromagnetics(
-    p: ThomsonCoil | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
+    p: ThomsonCoil | Mapping[str, Any] | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
 ) -> cs.HybridOde:
     """The circuit and the conductors: distance and speed of the plate in, force on it out.
 
@@ -201,7 +239,7 @@ def electromagnetics(
     >>> [port for port in coil.inputs], [port for port in coil.outputs]
     (['z', 'v'], ['F'])
     """
-    rings = Rings(ThomsonCoil() if p is None else p)
+    rings = Rings(ThomsonCoil.of(p))
 
     def switch(t: float, x: np.ndarray, u: np.ndarray, changed: np.ndarray) -> np.ndarray:
         if changed[0] < 0:
@@ -224,13 +262,22 @@ def electromagnetics(
 # -- the mechanical side ------------------------------------------------------------------------------------------
 
 
-def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.Ode:
+def mechanics(
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    internal_step: float = 1e-7,
+    latched: bool = False,
+    opens_by: float | None = None,
+) -> cs.Ode:
     """The mass that moves, in free flight or with latch and stops: force in, distance and speed out.
+
+    With `opens_by` the run ends with a sentence at the first macro point from that time on where the plate is not
+    beyond the ridge of the latch: it has not been thrown over it, or it has come back.
 
     >>> [port for port in mechanics().outputs]
     ['z', 'v']
     """
-    constants = holding(ThomsonCoil() if p is None else p, latched)
+    p = ThomsonCoil.of(p)
+    constants = holding(p, latched)
 
     @njit
     def rhs(t, x, u):
@@ -240,9 +287,47 @@ def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched
     def output(t, x, u):
         return x
 
-    return cs.Ode(
+    kind: Any = cs.Ode if opens_by is None else partial(Watched, ridge=p.period / 2, opens_by=opens_by)
+    return kind(
         rhs, output, x0=[0.0, 0.0], inputs=["F"], outputs=["z", "v"], integrator="ode4", internal_step=internal_step
     )
+
+
+class Watched(cs.Ode):
+    """A plate that has to be beyond `ridge`, in m, from the time `opens_by` on."""
+
+    native = None  # crossings are looked at one by one
+
+    def __init__(self, *arguments: Any, ridge: float, opens_by: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.ridge, self.opens_by, self.highest = ridge, opens_by, 0.0
+
+    def start(self, t0: float) -> Any:
+        self.highest = 0.0
+        return super().start(t0)
+
+    def advance(self, t0: float, t1: float, u: Any) -> Any:
+        found = super().advance(t0, t1, u)
+        z = float(self.x[0])
+        self.highest = max(self.highest, z)
+        if t1 >= self.opens_by and z < self.ridge:
+            furthest = f"{1e3 * self.highest:.4g} mm"
+            if self.highest < self.ridge:
+                what = f"it came no further than {furthest}; a higher voltage would throw it over"
+            else:
+                what = f"it was at {furthest} and came back; a lower voltage or a softer stop would keep it"
+            raise cs.SubsystemError(
+                f"at {1e3 * t1:.4g} ms the plate is at z = {1e3 * z:.4g} mm, and the latch holds it open beyond "
+                f"{1e3 * self.ridge:g} mm only: {what}"
+            )
+        return found
+
+    def save(self) -> Any:
+        return super().save(), self.highest
+
+    def restore(self, state: Any) -> None:
+        before, self.highest = state
+        super().restore(before)
 
 
 def holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
@@ -261,13 +346,15 @@ def acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, expon
 # -- together -----------------------------------------------------------------------------------------------------
 
 
-def split(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.System:
+def split(
+    p: ThomsonCoil | Mapping[str, Any] | None = None, internal_step: float = 1e-7, latched: bool = False
+) -> cs.System:
     """Both sides and the three signals between them.
 
     >>> split().plan().z_labels
     ('plate.z', 'plate.v', 'em.F')
     """
-    p = ThomsonCoil() if p is None else p
+    p = ThomsonCoil.of(p)
     return connected(electromagnetics(p, internal_step), mechanics(p, internal_step, latched))
 
 
@@ -308,13 +395,17 @@ class Flight:
 
 
 def undivided(
-    p: ThomsonCoil | None = None, t_end: float = 1e-3, latched: bool = False, step: float = 1e-7, keep: int = 5
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    t_end: float = 1e-3,
+    latched: bool = False,
+    step: float = 1e-7,
+    keep: int = 5,
 ) -> Flight:
     """Both sides in one system of equations, by the classical Runge-Kutta method: no part of the coupling engine.
 
     Every `keep`-th point is kept. The diode takes over where a shortened step ends with an empty capacitor.
     """
-    p = ThomsonCoil() if p is None else p
+    p = ThomsonCoil.of(p)
     of = Rings(p)
     machine = (*of.table, p.table[0], p.table[2], of.constants, holding(p, latched))
     x = np.concatenate([of.x0, [0.0, 0.0]])

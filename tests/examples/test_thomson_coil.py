@@ -10,7 +10,16 @@ from functools import cache
 
 import numpy as np
 import pytest
-from examples.thomson_coil.model import Flight, Rings, ThomsonCoil, split, undivided
+from examples.thomson_coil.model import (
+    Flight,
+    Rings,
+    ThomsonCoil,
+    connected,
+    electromagnetics,
+    mechanics,
+    split,
+    undivided,
+)
 from examples.thomson_coil.run import error
 from scipy.integrate import solve_ivp
 
@@ -184,3 +193,49 @@ def test_a_plate_that_leaves_the_table_is_named() -> None:
         cs.simulate(system, t_end=1e-3, method=cs.Jacobi(1), step=25e-6)
     assert caught.value.subsystem == "em"
     assert caught.value.result["plate.z"][-1] > 0.9e-3
+
+
+@pytest.mark.parametrize(
+    ("changed", "until", "sentence"),
+    [
+        ({"voltage": 150.0}, 1.5e-3, r"'plate' .* at 1\.5 ms .* no further than [01]\.\d+ mm; a higher voltage"),
+        ({"stop": (5e8, 0.0, 1.5)}, 2.8e-3, r"'plate' .* beyond 2 mm only: it was at 4\.\d+ mm and came back"),
+    ],
+)
+def test_a_latch_that_does_not_open_or_does_not_hold_is_named(changed: dict, until: float, sentence: str) -> None:
+    """Too little voltage, and a stop without damping: one sentence with time and part, and what there was is kept."""
+    p = ThomsonCoil.of(changed)
+    plate = mechanics(p, internal_step=1e-6, latched=True, opens_by=until)
+    system = connected(electromagnetics(p, internal_step=1e-6), plate)
+    with pytest.raises(cs.SubsystemError, match=sentence) as caught:
+        cs.simulate(system, t_end=4e-3, method=cs.Jacobi(1), step=20e-6)
+    assert caught.value.subsystem == "plate"
+    assert caught.value.result.t[-1] == pytest.approx(caught.value.time)
+    assert caught.value.time >= until - 21e-6
+
+
+def test_a_latch_that_opens_in_time_changes_no_bit() -> None:
+    """Being watched alters nothing."""
+    runs = []
+    for by in (None, 2e-3):
+        system = cs.System({"plate": mechanics(COIL, internal_step=1e-6, latched=True, opens_by=by)})
+        system.set("plate.F", 500.0)
+        runs.append(cs.simulate(system, t_end=2.1e-3, method=cs.Jacobi(0), step=1e-4))
+    assert runs[0]["plate.z"][-1] > 2e-3
+    assert np.array_equal(runs[0]["plate.z"], runs[1]["plate.z"])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"voltage": -1.0}, "voltage = -1.0 must be above zero"),
+        ({"gap": 0.0}, "gap = 0.0 must be above zero"),
+        ({"plate": [0.045, 0.005, 3e-3]}, "plate = .* inner radius, outer radius"),
+        ({"turns": [0.010, 0.011]}, "turns overlap"),
+        ({"table": [0.0, 1e-3, 1e-5]}, "table = .* begin below 0"),
+        ({"tension": 3.0}, "no parameter 'tension'; there are copper, "),
+    ],
+)
+def test_bad_parameters_are_named(given: dict, sentence: str) -> None:
+    with pytest.raises(cs.SetupError, match=sentence):
+        ThomsonCoil.of(given)
