@@ -143,6 +143,13 @@ class Machine:
     def force(self, x: np.ndarray, z: float) -> float:
         return self.of.force(self.stretch(z), x[self.psi])
 
+    def densities(self, x: np.ndarray) -> np.ndarray:
+        """Current density in the middle of each element of the plate, in A/m2; positive is as in the coil."""
+        radius = np.sqrt(self.of.middles[0])
+        rate = x[self.rate][self.of.nodes].mean(axis=1)
+        found: np.ndarray = -self.p.aluminium.conductivity * self.metal(x)[0] * rate / radius
+        return found
+
     def energies(self, x: np.ndarray, z: float) -> dict[str, float]:
         """In the capacitor, in the field (with the lead's), and turned into heat so far, in J."""
         return {

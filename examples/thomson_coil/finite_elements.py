@@ -186,6 +186,9 @@ class Matrices:
         self.volumes = pi * part.dx.sum(axis=1)  # 2 pi r dr dz = pi ds dz
         self.heat_capacity = heat * self.volumes
         self.plate_nodes = np.unique(self.nodes)
+        corners = basis.mesh.p[:, basis.mesh.t[:, elements]]
+        #: of the plate's elements, in the coordinates of the mesh: middles, and lower and upper corners
+        self.middles, self.corners = corners.mean(axis=1), (corners.min(axis=1), corners.max(axis=1))
 
     # -- what the integrator asks for ------------------------------------------------------------------------------
 
@@ -222,6 +225,15 @@ class Matrices:
     def everywhere(self, psi: np.ndarray, current: float) -> np.ndarray:
         """The flux at all inner nodes, from that on the strip and the current of the coil."""
         return np.concatenate([self.lower.inside(psi, current), psi, self.upper.inside(psi, current)])
+
+    def picture(self, psi: np.ndarray, current: float, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The whole mesh with the plate at `z`: radii, heights, and the flux at all nodes, a row for each height."""
+        heights = self.z.copy()
+        heights[self.band] *= 1.0 + z / self.p.gap
+        heights[self.band.stop :] += z
+        flux = np.zeros((len(heights), len(self.r)))
+        flux[1:-1, 1:-1] = self.everywhere(psi, current).reshape(-1, self.across)
+        return self.r, heights, flux
 
     @cached_property
     def coil_inductance(self) -> float:
