@@ -11,10 +11,12 @@ never appears. How the mesh follows the plate, and what makes it fast: `finite_e
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import pi
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,11 @@ from scipy.interpolate import CubicSpline
 from scipy.linalg import solveh_banded
 
 import cosolve as cs
+
+if __package__ in (None, ""):  # from field.toml: a file by itself
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.thomson_coil.finite_elements import Matrices, Mesh
-from examples.thomson_coil.model import ThomsonCoil, acceleration, connected, holding, mechanics
+from examples.thomson_coil.model import FORCE, MOTION, ThomsonCoil, acceleration, connected, holding, mechanics
 
 #: how far the plate has gone after a part of a step, from 0 to 1
 Distance = Callable[[float], float]
@@ -166,7 +171,7 @@ class FieldOfCoil(cs.Subsystem):
     The speed is there so that rings and field fit the same connections: here it acts through `z(t)` alone.
     """
 
-    inputs, outputs = ["z", "v"], ["F"]
+    inputs, outputs = MOTION, FORCE
 
     def __init__(self, p: ThomsonCoil, mesh: Mesh, internal_step: float) -> None:
         if not 0 < internal_step < np.inf:
@@ -207,7 +212,7 @@ def electromagnetics(
     """Circuit and field, in place of `model.electromagnetics`; `finer=2` halves the elements.
 
     >>> coil = electromagnetics()
-    >>> coil.inputs, coil.outputs
+    >>> [port.name for port in coil.inputs], [port.name for port in coil.outputs]
     (['z', 'v'], ['F'])
     """
     return FieldOfCoil(ThomsonCoil.of(p), (mesh or Mesh()).finer(finer), internal_step)

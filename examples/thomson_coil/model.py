@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property, partial
+from functools import cached_property
 from math import pi, sin
 from typing import Any
 
@@ -27,6 +27,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 import cosolve as cs
 
+# Machine code on disk knows its module by name: loaded by a system file this one is plain `model`, and keeps none.
+_compiled = njit(cache=bool(__package__))
 # compiled functions call them by these names
 hunt_crossley, capacitor_rate = cs.elements.hunt_crossley, cs.elements.capacitor_rate
 tabulated_inductance, transformer_rates = cs.elements.tabulated_inductance, cs.elements.transformer_rates
@@ -215,7 +217,7 @@ class Rings:
         }
 
 
-@njit(cache=True)
+@_compiled
 def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat, copper, aluminium):
     n = len(Rp)
     I0, Ip, U, Tc, Tp, on = x[0], x[1 : n + 1], x[n + 1], x[n + 2], x[n + 3 : 2 * n + 3], x[2 * n + 4]
@@ -230,13 +232,17 @@ def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat,
     return found
 
 
+#: what passes between the two sides, with units for plots, reports and whoever connects something else
+MOTION, FORCE = [cs.Port("z", unit="m"), cs.Port("v", unit="m/s")], [cs.Port("F", unit="N")]
+
+
 def electromagnetics(
     p: ThomsonCoil | Mapping[str, Any] | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
 ) -> cs.HybridOde:
     """The circuit and the conductors: distance and speed of the plate in, force on it out.
 
     >>> coil = electromagnetics()
-    >>> [port for port in coil.inputs], [port for port in coil.outputs]
+    >>> [port.name for port in coil.inputs], [port.name for port in coil.outputs]
     (['z', 'v'], ['F'])
     """
     rings = Rings(ThomsonCoil.of(p))
@@ -250,8 +256,8 @@ def electromagnetics(
         rings.slope,
         rings.force,
         x0=rings.x0,
-        inputs=["z", "v"],
-        outputs=["F"],
+        inputs=MOTION,
+        outputs=FORCE,
         indicators=lambda t, x, u: x[rings.U] if x[rings.on] else 1.0,
         jump=switch,
         integrator=integrator,
@@ -273,7 +279,7 @@ def mechanics(
     With `opens_by` the run ends with a sentence at the first macro point from that time on where the plate is not
     beyond the ridge of the latch: it has not been thrown over it, or it has come back.
 
-    >>> [port for port in mechanics().outputs]
+    >>> [port.name for port in mechanics().outputs]
     ['z', 'v']
     """
     p = ThomsonCoil.of(p)
@@ -287,13 +293,15 @@ def mechanics(
     def output(t, x, u):
         return x
 
-    kind: Any = cs.Ode if opens_by is None else partial(Watched, ridge=p.period / 2, opens_by=opens_by)
-    return kind(
-        rhs, output, x0=[0.0, 0.0], inputs=["F"], outputs=["z", "v"], integrator="ode4", internal_step=internal_step
-    )
+    ports = {"x0": [0.0, 0.0], "inputs": FORCE, "outputs": MOTION}
+    how: dict[str, Any] = {**ports, "integrator": "ode4", "internal_step": internal_step}
+    if opens_by is None:
+        return cs.Ode(rhs, output, **how)
+    # plain functions: to compile them would take longer than such a run
+    return LatchedPlate(rhs.py_func, output.py_func, ridge=p.period / 2, opens_by=opens_by, **how)
 
 
-class Watched(cs.Ode):
+class LatchedPlate(cs.Ode):
     """A plate that has to be beyond `ridge`, in m, from the time `opens_by` on."""
 
     native = None  # crossings are looked at one by one
@@ -336,7 +344,7 @@ def holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
     return p.mass, latched * p.latch, p.period, p.travel, latched * stiffness, damping, exponent
 
 
-@njit(cache=True)
+@_compiled
 def acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
     force = F - latch * sin(2 * pi * z / period)
     force += hunt_crossley(-z, -v, stiffness, damping, exponent)
@@ -422,7 +430,7 @@ def undivided(
     return Flight(p, *(np.concatenate([a[:-1], b]) for a, b in zip((t, rows, slopes), after, strict=True)), diode)
 
 
-@njit(cache=True)
+@_compiled
 def _together(x, machine):
     values, slopes, first, spacing, constants, held = machine
     z, v = x[-2], x[-1]
@@ -435,7 +443,7 @@ def _together(x, machine):
     return found
 
 
-@njit(cache=True)
+@_compiled
 def _runge_kutta(x, h, machine):
     k1 = _together(x, machine)
     k2 = _together(x + 0.5 * h * k1, machine)
@@ -444,7 +452,7 @@ def _runge_kutta(x, h, machine):
     return x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
-@njit(cache=True)
+@_compiled
 def _march(x, t, h, keep, count, U, machine):
     """Steps of length `h`, up to `count * keep` of them or until the capacitor is empty."""
     times, rows, slopes = np.empty(count + 2), np.empty((count + 2, len(x))), np.empty((count + 2, len(x)))
