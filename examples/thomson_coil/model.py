@@ -15,9 +15,11 @@ The device is of the class of Peng et al. (2016), 2 mF at 360 V for 3.1 mm in 2 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import pi, sin
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -25,7 +27,12 @@ from scipy.linalg import cho_factor, cho_solve
 
 import cosolve as cs
 
-hunt_crossley = cs.elements.hunt_crossley
+# Machine code on disk knows its module by name: loaded by a system file this one is plain `model`, and keeps none.
+_compiled = njit(cache=bool(__package__))
+# compiled functions call them by these names
+hunt_crossley, capacitor_rate = cs.elements.hunt_crossley, cs.elements.capacitor_rate
+tabulated_inductance, transformer_rates = cs.elements.tabulated_inductance, cs.elements.transformer_rates
+warm_resistance = cs.elements.warm_resistance
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,42 @@ class ThomsonCoil:
     #: the inductances are tabulated from here to there
     table: tuple[float, float, float] = field(default=(-1e-3, 15e-3, 10e-6))
 
+    def __post_init__(self) -> None:
+        inner, outer, thickness = self.plate
+        lengths = {"gap": self.gap, "wire": min(self.wire), "turns": min(self.turns), "plate": min(inner, thickness)}
+        amounts = {"capacitance": self.capacitance, "voltage": self.voltage, "mass": self.mass, "lead": min(self.lead)}
+        for name, value in {**lengths, **amounts, "period": self.period, "travel": self.travel}.items():
+            if not 0 < value < np.inf:
+                raise cs.SetupError(f"ThomsonCoil: {name} = {getattr(self, name)!r} must be above zero (SI units)")
+        if not outer > inner:
+            raise cs.SetupError(f"ThomsonCoil: plate = {self.plate!r} must be inner radius, outer radius, thickness")
+        if not np.all(np.diff(self.turns) > self.wire[0]):
+            raise cs.SetupError(
+                f"ThomsonCoil: turns overlap; their radii must grow by more than {self.wire[0]:g} m each"
+            )
+        first, last, spacing = self.table
+        if not (first < 0 < last and 0 < spacing < last and first > -self.gap - self.wire[1] / 2):
+            raise cs.SetupError(
+                f"ThomsonCoil: table = {self.table!r} must begin below 0 and above the coil's middle, end above 0, and "
+                "have a spacing"
+            )
+
+    @classmethod
+    def of(cls, p: ThomsonCoil | Mapping[str, Any] | None) -> ThomsonCoil:
+        """As it is, from the parameters that differ (in a system file: `p = {voltage = 250.0}`), or as it stands here.
+
+        >>> ThomsonCoil.of({"voltage": 250.0}).voltage
+        250.0
+        """
+        if isinstance(p, ThomsonCoil):
+            return p
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in (p or {}).items()}
+        names = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in names:
+                raise cs.SetupError(f"ThomsonCoil has no parameter '{name}'; there are {', '.join(names)}")
+        return cls(**given)
+
     # -- inductances and resistances ---------------------------------------------------------------------
 
     @cached_property
@@ -77,7 +120,7 @@ class ThomsonCoil:
     @cached_property
     def coil_inductance(self) -> float:
         """Of all turns in series, without the lead."""
-        return float(_loop_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
+        return float(cs.elements.inductance_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
 
     @cached_property
     def coil_resistance(self) -> float:
@@ -89,7 +132,7 @@ class ThomsonCoil:
     def plate_inductance(self) -> np.ndarray:
         """Of the rings among each other."""
         radii, heights, width, height = self.ring_places
-        return _loop_matrix(radii, heights, width, height)
+        return cs.elements.inductance_matrix(radii, heights, width, height)
 
     @cached_property
     def plate_resistance(self) -> np.ndarray:
@@ -116,20 +159,10 @@ class ThomsonCoil:
         return float(np.sqrt(M @ np.linalg.solve(self.plate_inductance, M) / self.coil_inductance))
 
 
-def _loop_matrix(radii: np.ndarray, heights: np.ndarray, width: float, height: float) -> np.ndarray:
-    n = len(radii)
-    L = np.empty((n, n))
-    for i in range(n):
-        others = np.arange(n) != i
-        L[i, others] = cs.elements.mutual_inductance(radii[i], radii[others], heights[i] - heights[others])
-        L[i, i] = cs.elements.self_inductance(radii[i], width, height)
-    return L
-
-
 # -- the electromagnetic side ---------------------------------------------------------------------------------
 
 
-class Field:
+class Rings:
     """States: currents `I0`, `Ip`, voltage `U`, temperatures `Tc`, `Tp`, heat `Q` of the lead, the capacitor `on`."""
 
     def __init__(self, p: ThomsonCoil) -> None:
@@ -163,7 +196,7 @@ class Field:
                 f"the plate is at z = {1e3 * z:.4g} mm, but inductances are tabulated from {1e3 * first:g} to "
                 f"{1e3 * last:g} mm; widen ThomsonCoil.table, or end the run before"
             )
-        return _hermite(z - first, spacing, *self.table)
+        return tabulated_inductance(z - first, spacing, *self.table)
 
     def slope(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         M, slope = self.mutual(u[0])
@@ -184,60 +217,48 @@ class Field:
         }
 
 
-@njit(cache=True)
-def _hermite(away, spacing, values, slopes):
-    """The cubic through values and slopes of a table, and its derivative."""
-    k = int(away / spacing)
-    s = away / spacing - k
-    r = 1.0 - s
-    a, b = r * r * (1.0 + 2.0 * s), s * s * (1.0 + 2.0 * r)
-    value = a * values[k] + b * values[k + 1] + spacing * s * r * (r * slopes[k] - s * slopes[k + 1])
-    rise = 6.0 * s * r / spacing
-    slope = rise * (values[k + 1] - values[k]) + r * (1.0 - 3.0 * s) * slopes[k] + s * (3.0 * s - 2.0) * slopes[k + 1]
-    return value, slope
-
-
-@njit(cache=True)
+@_compiled
 def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat, copper, aluminium):
     n = len(Rp)
     I0, Ip, U, Tc, Tp, on = x[0], x[1 : n + 1], x[n + 1], x[n + 2], x[n + 3 : 2 * n + 3], x[2 * n + 4]
-    Rc, Rp = Rc * (1.0 + copper * Tc), Rp * (1.0 + aluminium * Tp)
+    Rc, Rp = warm_resistance(Rc, copper, Tc), warm_resistance(Rp, aluminium, Tp)
     coil = on * U - (Rc + Rl) * I0 - speed * np.dot(slope, Ip)
-    plate = inverse @ (-Rp * Ip - speed * slope * I0)
-    shield = inverse @ M
     found = np.zeros_like(x)
-    found[0] = (coil - np.dot(M, plate)) / (L - np.dot(M, shield))
-    found[1 : n + 1] = plate - shield * found[0]
-    found[n + 1] = -on * I0 / C
+    found[0], found[1 : n + 1] = transformer_rates(coil, -Rp * Ip - speed * slope * I0, M, L, inverse)
+    found[n + 1] = capacitor_rate(I0, C, on)
     found[n + 2] = Rc * I0 * I0 / coil_heat
     found[n + 3 : 2 * n + 3] = Rp * Ip * Ip / plate_heat
     found[2 * n + 3] = Rl * I0 * I0
     return found
 
 
+#: what passes between the two sides, with units for plots, reports and whoever connects something else
+MOTION, FORCE = [cs.Port("z", unit="m"), cs.Port("v", unit="m/s")], [cs.Port("F", unit="N")]
+
+
 def electromagnetics(
-    p: ThomsonCoil | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
+    p: ThomsonCoil | Mapping[str, Any] | None = None, internal_step: float = 1e-7, integrator: str = "ode4"
 ) -> cs.HybridOde:
     """The circuit and the conductors: distance and speed of the plate in, force on it out.
 
     >>> coil = electromagnetics()
-    >>> [port for port in coil.inputs], [port for port in coil.outputs]
+    >>> [port.name for port in coil.inputs], [port.name for port in coil.outputs]
     (['z', 'v'], ['F'])
     """
-    field_of = Field(ThomsonCoil() if p is None else p)
+    rings = Rings(ThomsonCoil.of(p))
 
     def switch(t: float, x: np.ndarray, u: np.ndarray, changed: np.ndarray) -> np.ndarray:
         if changed[0] < 0:
-            x[field_of.U] = x[field_of.on] = 0.0
+            x[rings.U] = x[rings.on] = 0.0
         return x
 
     return cs.HybridOde(
-        field_of.slope,
-        field_of.force,
-        x0=field_of.x0,
-        inputs=["z", "v"],
-        outputs=["F"],
-        indicators=lambda t, x, u: x[field_of.U] if x[field_of.on] else 1.0,
+        rings.slope,
+        rings.force,
+        x0=rings.x0,
+        inputs=MOTION,
+        outputs=FORCE,
+        indicators=lambda t, x, u: x[rings.U] if x[rings.on] else 1.0,
         jump=switch,
         integrator=integrator,
         internal_step=internal_step if integrator.startswith("ode") else None,
@@ -247,35 +268,84 @@ def electromagnetics(
 # -- the mechanical side ------------------------------------------------------------------------------------------
 
 
-def mechanics(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.Ode:
+def mechanics(
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    internal_step: float = 1e-7,
+    latched: bool = False,
+    opens_by: float | None = None,
+) -> cs.Ode:
     """The mass that moves, in free flight or with latch and stops: force in, distance and speed out.
 
-    >>> [port for port in mechanics().outputs]
+    With `opens_by` the run ends with a sentence at the first macro point from that time on where the plate is not
+    beyond the ridge of the latch: it has not been thrown over it, or it has come back.
+
+    >>> [port.name for port in mechanics().outputs]
     ['z', 'v']
     """
-    constants = _holding(ThomsonCoil() if p is None else p, latched)
+    p = ThomsonCoil.of(p)
+    constants = holding(p, latched)
 
     @njit
     def rhs(t, x, u):
-        return np.array([x[1], _acceleration(x[0], x[1], u[0], *constants)])
+        return np.array([x[1], acceleration(x[0], x[1], u[0], *constants)])
 
     @njit
     def output(t, x, u):
         return x
 
-    return cs.Ode(
-        rhs, output, x0=[0.0, 0.0], inputs=["F"], outputs=["z", "v"], integrator="ode4", internal_step=internal_step
-    )
+    ports = {"x0": [0.0, 0.0], "inputs": FORCE, "outputs": MOTION}
+    how: dict[str, Any] = {**ports, "integrator": "ode4", "internal_step": internal_step}
+    if opens_by is None:
+        return cs.Ode(rhs, output, **how)
+    # plain functions: to compile them would take longer than such a run
+    return LatchedPlate(rhs.py_func, output.py_func, ridge=p.period / 2, opens_by=opens_by, **how)
 
 
-def _holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
+class LatchedPlate(cs.Ode):
+    """A plate that has to be beyond `ridge`, in m, from the time `opens_by` on."""
+
+    native = None  # crossings are looked at one by one
+
+    def __init__(self, *arguments: Any, ridge: float, opens_by: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.ridge, self.opens_by, self.highest = ridge, opens_by, 0.0
+
+    def start(self, t0: float) -> Any:
+        self.highest = 0.0
+        return super().start(t0)
+
+    def advance(self, t0: float, t1: float, u: Any) -> Any:
+        found = super().advance(t0, t1, u)
+        z = float(self.x[0])
+        self.highest = max(self.highest, z)
+        if t1 >= self.opens_by and z < self.ridge:
+            furthest = f"{1e3 * self.highest:.4g} mm"
+            if self.highest < self.ridge:
+                what = f"it came no further than {furthest}; a higher voltage would throw it over"
+            else:
+                what = f"it was at {furthest} and came back; a lower voltage or a softer stop would keep it"
+            raise cs.SubsystemError(
+                f"at {1e3 * t1:.4g} ms the plate is at z = {1e3 * z:.4g} mm, and the latch holds it open beyond "
+                f"{1e3 * self.ridge:g} mm only: {what}"
+            )
+        return found
+
+    def save(self) -> Any:
+        return super().save(), self.highest
+
+    def restore(self, state: Any) -> None:
+        before, self.highest = state
+        super().restore(before)
+
+
+def holding(p: ThomsonCoil, latched: bool) -> tuple[float, ...]:
     """Constants of the mechanical side; in free flight there is neither latch nor stop."""
     stiffness, damping, exponent = p.stop
     return p.mass, latched * p.latch, p.period, p.travel, latched * stiffness, damping, exponent
 
 
-@njit(cache=True)
-def _acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
+@_compiled
+def acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, exponent):
     force = F - latch * sin(2 * pi * z / period)
     force += hunt_crossley(-z, -v, stiffness, damping, exponent)
     return (force - hunt_crossley(z - travel, v, stiffness, damping, exponent)) / mass
@@ -284,14 +354,21 @@ def _acceleration(z, v, F, mass, latch, period, travel, stiffness, damping, expo
 # -- together -----------------------------------------------------------------------------------------------------
 
 
-def split(p: ThomsonCoil | None = None, internal_step: float = 1e-7, latched: bool = False) -> cs.System:
+def split(
+    p: ThomsonCoil | Mapping[str, Any] | None = None, internal_step: float = 1e-7, latched: bool = False
+) -> cs.System:
     """Both sides and the three signals between them.
 
     >>> split().plan().z_labels
     ('plate.z', 'plate.v', 'em.F')
     """
-    p = ThomsonCoil() if p is None else p
-    system = cs.System({"em": electromagnetics(p, internal_step), "plate": mechanics(p, internal_step, latched)})
+    p = ThomsonCoil.of(p)
+    return connected(electromagnetics(p, internal_step), mechanics(p, internal_step, latched))
+
+
+def connected(em: cs.Subsystem, plate: cs.Subsystem) -> cs.System:
+    """Any electromagnetic side with any mechanical one."""
+    system = cs.System({"em": em, "plate": plate})
     system.connect("plate.z", "em.z")
     system.connect("plate.v", "em.v")
     system.connect("em.F", "plate.F")
@@ -320,21 +397,25 @@ class Flight:
 
     def signals(self, t: np.ndarray) -> dict[str, np.ndarray]:
         """`z`, `v`, `F` and the coil current `I`."""
-        of, x = Field(self.parameters), self.states(t)
+        of, x = Rings(self.parameters), self.states(t)
         force = np.array([of.force(0.0, row[:-2], row[-2:]) for row in x])
         return {"z": x[:, -2], "v": x[:, -1], "F": force, "I": x[:, 0]}
 
 
 def undivided(
-    p: ThomsonCoil | None = None, t_end: float = 1e-3, latched: bool = False, step: float = 1e-7, keep: int = 5
+    p: ThomsonCoil | Mapping[str, Any] | None = None,
+    t_end: float = 1e-3,
+    latched: bool = False,
+    step: float = 1e-7,
+    keep: int = 5,
 ) -> Flight:
     """Both sides in one system of equations, by the classical Runge-Kutta method: no part of the coupling engine.
 
     Every `keep`-th point is kept. The diode takes over where a shortened step ends with an empty capacitor.
     """
-    p = ThomsonCoil() if p is None else p
-    of = Field(p)
-    machine = (*of.table, p.table[0], p.table[2], of.constants, _holding(p, latched))
+    p = ThomsonCoil.of(p)
+    of = Rings(p)
+    machine = (*of.table, p.table[0], p.table[2], of.constants, holding(p, latched))
     x = np.concatenate([of.x0, [0.0, 0.0]])
     count = round(t_end / step / keep)
     t, rows, slopes = _march(x, 0.0, t_end / count / keep, keep, count, of.U, machine)
@@ -349,20 +430,20 @@ def undivided(
     return Flight(p, *(np.concatenate([a[:-1], b]) for a, b in zip((t, rows, slopes), after, strict=True)), diode)
 
 
-@njit(cache=True)
+@_compiled
 def _together(x, machine):
-    values, slopes, first, spacing, constants, holding = machine
+    values, slopes, first, spacing, constants, held = machine
     z, v = x[-2], x[-1]
-    M, slope = _hermite(z - first, spacing, values, slopes)
+    M, slope = tabulated_inductance(z - first, spacing, values, slopes)
     found = np.empty_like(x)
     found[:-2] = _rates(x[:-2], v, M, slope, *constants)
     n = len(M)
     found[-2] = v
-    found[-1] = _acceleration(z, v, x[0] * np.dot(slope, x[1 : n + 1]), *holding)
+    found[-1] = acceleration(z, v, x[0] * np.dot(slope, x[1 : n + 1]), *held)
     return found
 
 
-@njit(cache=True)
+@_compiled
 def _runge_kutta(x, h, machine):
     k1 = _together(x, machine)
     k2 = _together(x + 0.5 * h * k1, machine)
@@ -371,7 +452,7 @@ def _runge_kutta(x, h, machine):
     return x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
-@njit(cache=True)
+@_compiled
 def _march(x, t, h, keep, count, U, machine):
     """Steps of length `h`, up to `count * keep` of them or until the capacitor is empty."""
     times, rows, slopes = np.empty(count + 2), np.empty((count + 2, len(x))), np.empty((count + 2, len(x)))

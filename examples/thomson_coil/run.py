@@ -1,13 +1,16 @@
 """A Thomson coil throws a plate off: circuit and eddy currents against latch and end stop, method by method.
 
-    python examples/thomson_coil/run.py [--out DIR] [--long]
+    python examples/thomson_coil/run.py [rings | field] [--finer F] [--long] [--out DIR]
 
-What is printed and drawn (`DIR` is `build/thomson_coil` unless given; about a minute on one core):
+`rings` cuts the plate into rings with inductances between them, `field` solves for the magnetic field by finite
+elements (needs `pip install cosolve[fem]`; taken where that is installed). What is printed and drawn (`DIR` is
+`build/thomson_coil` unless given; less than a minute on one core):
 
-- a table: error against the undivided machine, crossings and time of Jacobi for degrees 0 to 3 and of the implicit
-  method, over the macro step, in free flight (`--long`: down to 1 us, some minutes);
+- a table: macro step, crossings of the electromagnetic side, error against the undivided machine and time, for several
+  methods in free flight (`--long`: down to 1 us, some minutes);
+- `section.png`: coil and plate in section at four instants, with their currents and the lines of flux;
+- `motion.gif`: the same in motion, with latch and end stop;
 - `motion.png`: current, force, speed and distance, in free flight and with latch and end stop;
-- `section.png`: coil and plate in section at four instants, with the currents that flow against each other;
 - `errors.png`: the table as lines.
 
 The same machine from a file: cosolve run examples/thomson_coil/system.toml
@@ -18,25 +21,30 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # 48 rings: threads would only wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads would only wait for each other
 
 import numpy as np
 
 import cosolve as cs
-from examples.thomson_coil.model import Field, Flight, ThomsonCoil, split, undivided
+from examples.thomson_coil import field, model, pictures
 
-STEPS = (100e-6, 50e-6, 25e-6, 12.5e-6)
-LONG_STEPS = (*STEPS, 6.25e-6, 2e-6, 1e-6)
-METHODS = (cs.Jacobi(0), cs.Jacobi(1), cs.Jacobi(2), cs.Jacobi(3), cs.SemiImplicit(2))
+STEPS = (100e-6, 25e-6, 5e-6)
+LONG_STEPS = (100e-6, 50e-6, 25e-6, 12.5e-6, 5e-6, 2e-6, 1e-6)
+METHODS = (*(cs.Jacobi(degree) for degree in range(4)), cs.GaussSeidel(1), cs.GaussSeidel(2), cs.SemiImplicit(2))
 SIGNALS = {"plate.z": "z", "plate.v": "v", "em.F": "F"}
+T_END = 1e-3
 
 
-def error(result: cs.Result, reference: Flight, until: float = np.inf) -> float:
+def error(result: cs.Result, reference: model.Flight | field.Flight, until: float = np.inf) -> float:
     """Root mean square over signals and macro points, each signal relative to its range."""
     seen = result.t <= until
     exact = reference.signals(result.t[seen])
@@ -44,114 +52,98 @@ def error(result: cs.Result, reference: Flight, until: float = np.inf) -> float:
     return float(np.sqrt(np.mean(np.square(shares))))
 
 
-def study(steps: tuple[float, ...], internal_step: float = 5e-7) -> dict[str, list[tuple[float, int, float]]]:
-    """Error, crossings of the electromagnetic side and seconds, for each method and macro step in free flight."""
-    reference, found = undivided(), {}
-    for method in METHODS:
-        rows = []
-        for H in steps:
-            begin = perf_counter()
-            result = cs.simulate(split(internal_step=internal_step), t_end=1e-3, method=method, step=H)
-            rows.append((error(result, reference), result.stats.calls["em"], perf_counter() - begin))
-        found[method.label] = rows
-        print(f"  {method.label:<16}" + "".join(f"{e:>10.1e} {n:>5} {s:>5.1f} s" for e, n, s in rows))
-    return found
+@dataclass(frozen=True)
+class Row:
+    """One run: `work` is how often the electromagnetic side, which takes the time, has crossed all of it."""
 
+    method: str
+    step: float
+    calls: int
+    work: float
+    error: float
+    seconds: float
 
-def draw_motion(path: Path) -> None:
-    """Free flight and the latched machine beside each other."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(4, 2, figsize=(9, 9), sharex="col", layout="constrained")
-    for column, (latched, t_end) in enumerate(((False, 1e-3), (True, 3e-3))):
-        reference = undivided(t_end=t_end, latched=latched)
-        system = split(internal_step=5e-7, latched=latched)
-        result = cs.simulate(system, t_end=t_end, method=cs.Jacobi(2), step=5e-6)
-        t = np.linspace(0, t_end, 1500)
-        exact = reference.signals(t)
-        rows = (("I", "", 1e-3, "coil current [kA]"), ("F", "em.F", 1e-3, "force [kN]"))
-        rows += (("v", "plate.v", 1.0, "speed [m/s]"), ("z", "plate.z", 1e3, "distance [mm]"))
-        for ax, (of, name, unit, label) in zip(axes[:, column], rows, strict=True):
-            ax.plot(1e3 * t, unit * exact[of], color="0.75", lw=4, label="undivided")
-            if name:
-                ax.plot(1e3 * result.t, unit * result[name], lw=1.2, label="Jacobi(2), H = 5 us")
-            ax.axvline(1e3 * reference.diode, color="C3", lw=0.8, ls=":")
-            ax.grid(alpha=0.3)
-            ax.set_ylabel(label if column == 0 else "")
-        axes[0, column].set_title("free flight" if not latched else "with latch and end stop")
-        axes[0, column].annotate(
-            "the diode\ntakes over", (1e3 * reference.diode, 3.6), (0.25 if not latched else 0.5, 3.6), color="C3"
+    def __str__(self) -> str:
+        numbers = (
+            f"{1e6 * self.step:>8.3g} {self.calls:>10} {self.work:>6.1f} {self.error:>10.1e} {self.seconds:>7.1f} s"
         )
-        axes[-1, column].set_xlabel("t [ms]")
-    axes[1, 0].legend()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        return f"  {self.method:<18}{numbers}"
 
 
-def draw_section(path: Path, instants: tuple[float, ...] = (20e-6, 100e-6, 300e-6, 900e-6)) -> None:
-    """Current density in coil and plate, seen from the side; the axis is at the left."""
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Rectangle
-
-    p = ThomsonCoil()
-    of, rows = Field(p), undivided(p).states(np.array(instants))
-    radii, heights, width, height = p.ring_places
-    densities = [np.concatenate([[x[of.I0] / (p.wire[0] * p.wire[1])], x[of.Ip] / (width * height)]) for x in rows]
-    largest = max(np.abs(one).max() for one in densities) * 1e-6
-    colours = plt.get_cmap("RdBu_r")
-    figure, axes = plt.subplots(len(instants), 1, figsize=(8, 7), sharex=True, layout="constrained")
-    for ax, t, x, density in zip(axes, instants, rows, densities, strict=True):
-        z = x[-2]
-        boxes = [(r - p.wire[0] / 2, -p.wire[1], *p.wire, density[0]) for r in p.turns]
-        boxes += [
-            (r - width / 2, p.gap + z + h - height / 2, width, height, d)
-            for r, h, d in zip(radii, heights, density[1:], strict=True)
-        ]
-        for left, bottom, w, h, value in boxes:
-            colour = colours(0.5 + 0.5e-6 * value / largest)
-            ax.add_patch(
-                Rectangle((1e3 * left, 1e3 * bottom), 1e3 * w, 1e3 * h, facecolor=colour, edgecolor="0.6", lw=0.3)
-            )
-        ax.set(xlim=(0, 50), ylim=(-5, 8), aspect="equal", ylabel="mm")
-        said = (
-            f"{1e6 * t:.0f} us: {1e-3 * x[0]:.2f} kA in the coil, {of.force(t, x[:-2], x[-2:]):.0f} N, {1e3 * z:.2f} mm"
-        )
-        ax.set_title(said, fontsize=9, loc="left")
-    axes[-1].set_xlabel("radius [mm]")
-    scale = plt.cm.ScalarMappable(plt.Normalize(-largest, largest), colours)
-    figure.colorbar(scale, ax=axes, label="current density [A/mm²]; red: as in the coil, blue: against it")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+HEAD = f"  {'':<18}{'H in us':>8} {'crossings':>10} {'work':>6} {'error':>10} {'time':>9}"
 
 
-def draw_errors(found: dict[str, list[tuple[float, int, float]]], steps: tuple[float, ...], path: Path) -> None:
-    import matplotlib.pyplot as plt
+def without_coupling(em: cs.Subsystem, step: float = 5e-6) -> dict[str, np.ndarray]:
+    """First the electromagnetic side with a plate that is held, then the mechanical side with the force of that run."""
+    system = cs.System({"em": em})
+    system.set("em.z", 0.0)
+    system.set("em.v", 0.0)
+    found = cs.simulate(system, t_end=T_END, method=cs.Jacobi(0), step=step)
+    t, F = found.t, found["em.F"]
+    v = np.concatenate([[0.0], np.cumsum(np.diff(t) * (F[1:] + F[:-1]) / 2)]) / model.ThomsonCoil().mass
+    z = np.concatenate([[0.0], np.cumsum(np.diff(t) * (v[1:] + v[:-1]) / 2)])
+    return {"t": t, "F": F, "v": v, "z": z, "I": np.full_like(t, np.nan)}
 
-    figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
-    for label, rows in found.items():
-        ax.loglog([1e6 * H for H in steps], [row[0] for row in rows], "o-", label=label)
-    ax.set(xlabel="macro step [us]", ylabel="error against the undivided machine", title="Thomson coil in free flight")
-    ax.grid(alpha=0.3, which="both")
-    ax.legend()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+
+def study(build: Any, reference: model.Flight | field.Flight, steps: tuple[float, ...]) -> Iterator[Row]:
+    """Free flight with each method and macro step, and with what `rtol` chooses."""
+    system = build()
+    cs.simulate(system, t_end=1e-4, method=cs.Jacobi(0), step=1e-4)  # what is compiled is compiled now
+    for method, H in [*((method, H) for method in METHODS for H in steps), (None, 0.0)]:
+        begin = perf_counter()
+        how: dict[str, Any] = {"method": method, "step": H} if method else {"rtol": 1e-4}
+        result = cs.simulate(system, t_end=T_END, **how)
+        seconds, calls = perf_counter() - begin, result.stats.calls["em"]
+        mean = T_END / (len(result.t) - 1)
+        name = method.label if method else "rtol = 1e-4"
+        yield Row(name, H or mean, calls, calls * mean / T_END, error(result, reference), seconds)
+    print(f"  (chosen by rtol: {result.meta['choice'].partition(' for ')[0]})")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table, draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", choices=("rings", "field"))
+    parser.add_argument("--finer", type=float, default=1.0, help="2 halves the finite elements")
     parser.add_argument("--out", type=Path, default=Path("build/thomson_coil"))
-    parser.add_argument("--long", action="store_true", help="macro steps down to 1 us, internal steps of 0.1 us")
+    parser.add_argument("--long", action="store_true", help="macro steps down to 1 us, and shorter internal steps")
     options = parser.parse_args(arguments)
+    chosen = options.model or ("field" if find_spec("skfem") else "rings")
     options.out.mkdir(parents=True, exist_ok=True)
-    steps = LONG_STEPS if options.long else STEPS
-    print("free flight: error, crossings of the electromagnetic side, time\n")
-    print(f"  {'H in us':<16}" + "".join(f"{1e6 * H:>10g}{'':>14}" for H in steps))
-    found = study(steps, 1e-7 if options.long else 5e-7)
-    draw_errors(found, steps, options.out / "errors.png")
-    draw_motion(options.out / "motion.png")
-    draw_section(options.out / "section.png")
-    print(f"\npictures in {options.out}: section.png first")
+    finer = {"finer": options.finer} if chosen == "field" else {}
+    of: Any = field if chosen == "field" else model
+    internal = (1e-6 if options.long else 5e-6) if chosen == "field" else (1e-7 if options.long else 5e-7)
+
+    try:
+        reference = of.undivided(**finer)
+    except cs.SetupError as missing:
+        sys.exit(str(missing))
+    print(f"free flight of 1 ms, the electromagnetic side as {chosen}; internal steps of {1e6 * internal:g} us\n")
+    print(HEAD)
+    rows = []
+    for row in study(
+        lambda: of.split(internal_step=internal, **finer), reference, LONG_STEPS if options.long else STEPS
+    ):
+        print(row, flush=True)
+        rows.append(row)
+    pictures.draw_errors(rows, f"Thomson coil in free flight, {chosen}", options.out / "errors.png")
+
+    held = without_coupling(of.electromagnetics(internal_step=internal, **finer))
+    exact = reference.signals(np.array([T_END]))
+    print(f"\nwithout coupling the plate would leave with {held['v'][-1]:.2f} m/s instead of {exact['v'][0]:.2f} m/s")
+    pictures.draw_sections(reference, options.out / "section.png")
+    thrown = of.undivided(t_end=3e-3, latched=True, **finer, **({"step": 5e-6} if finer else {}))
+    pictures.animate(thrown, options.out / "motion.gif")
+    columns = []
+    for title, flight, latched, t_end in (
+        ("free flight", reference, False, T_END),
+        ("with latch and end stop", thrown, True, 3e-3),
+    ):
+        system = of.split(internal_step=internal, latched=latched, **finer)
+        result = cs.simulate(system, t_end=t_end, method=cs.GaussSeidel(2), step=5e-6)
+        columns.append((title, flight, result))
+    pictures.draw_motion(columns, held, options.out / "motion.png")
+    print(f"\npictures in {options.out}: section.png and motion.gif first")
 
 
 if __name__ == "__main__":

@@ -119,6 +119,52 @@ def test_growing_model_is_not_blamed_on_the_coupling():
     assert "growing-system" in advice.codes()
 
 
+def test_growth_on_the_way_is_not_blamed_on_the_coupling():
+    """x' = 1000, y' = x y from x = 0: the longer the step, the faster y grows on it, with any coupling."""
+    drive = cs.Ode(lambda t, x, u: [1000.0], lambda t, x, u: x, x0=[0.0], inputs=["y"], outputs=["x"])
+    grown = cs.Ode(lambda t, y, u: [u[0] * y[0]], lambda t, y, u: y, x0=[1.0], inputs=["x"], outputs=["y"])
+    system = cs.System({"drive": drive, "grown": grown})
+    system.connect("drive.x", "grown.x")
+    system.connect("grown.y", "drive.y")
+    advice = cs.check(system, cs.SemiImplicit(1), 0.01)
+    assert advice.ok
+    assert advice.radius == pytest.approx(np.exp(1000 * 0.01**2 / 2), rel=1e-3)
+    assert "growing-system" in advice.codes()
+
+
+def test_what_the_coupling_makes_grow_is_blamed_on_it():
+    """The same test on a nonlinear system that is at rest: x' = y - sin(x), fed back with a delay of one step."""
+    one = lambda: cs.Ode(  # noqa: E731
+        lambda t, x, u: [-30.0 * u[0] - np.sin(x[0])], lambda t, x, u: x, x0=[0.0], inputs=["u"], outputs=["x"]
+    )
+    two = cs.Static(lambda t, u: u, inputs=["u"], outputs=["x"])
+    system = cs.System({"one": one(), "two": two})
+    system.connect("one.x", "two.u")
+    system.connect("two.x", "one.u")
+    advice = cs.check(system, cs.Jacobi(0), 0.1)
+    assert not advice.ok
+    assert "growing-system" not in advice.codes()
+
+
+def test_a_limit_within_a_range_takes_no_steps_far_beyond_it():
+    """A step of a million seconds, to see the slowest rate, would last for ever with fixed internal steps."""
+    lengths = []
+
+    class Tank(cs.Linear):
+        native = None
+
+        def advance(self, t0, t1, u):
+            lengths.append(t1 - t0)
+            return super().advance(t0, t1, u)
+
+    tank = lambda: Tank([[-1.0]], [[-0.5]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])  # noqa: E731
+    system = cs.System({"a": tank(), "b": tank()})
+    system.connect("a.x", "b.u")
+    system.connect("b.x", "a.u")
+    assert cs.critical_step(system, cs.Jacobi(0), step_range=(1e-3, 1e-2)) == np.inf
+    assert max(lengths) <= 1.0  # the fastest rate is 1.5 per second
+
+
 def test_dynamic_model_around_static_ones_is_recognised():
     dynamic = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1, 0], inputs=["f"], outputs=["x", "v"])
     film = cs.Static(lambda t, u: -u[0] - 0.1 * u[1], inputs=["x", "v"], outputs=["f"])

@@ -10,7 +10,16 @@ from functools import cache
 
 import numpy as np
 import pytest
-from examples.thomson_coil.model import Field, Flight, ThomsonCoil, split, undivided
+from examples.thomson_coil.model import (
+    Flight,
+    Rings,
+    ThomsonCoil,
+    connected,
+    electromagnetics,
+    mechanics,
+    split,
+    undivided,
+)
 from examples.thomson_coil.run import error
 from scipy.integrate import solve_ivp
 
@@ -51,7 +60,7 @@ def test_flat_rings_would_explode() -> None:
 
 def test_the_table_is_as_good_as_the_formula() -> None:
     """Between its points, and its slope is the slope of what it interpolates: otherwise energy would leak."""
-    of = Field(COIL)
+    of = Rings(COIL)
     for z in (1.2345e-3, 7.7777e-3):
         for found, exact in zip(of.mutual(z), COIL.mutual(z), strict=True):
             assert found == pytest.approx(exact[0], rel=1e-8)
@@ -73,12 +82,12 @@ def test_free_flight() -> None:
     assert found["v"][-1] == pytest.approx(2.96262, rel=1e-3)
     assert found["z"][-1] == pytest.approx(2.63112e-3, rel=1e-3)
     assert found["F"][-1] == pytest.approx(-4.7, rel=1e-2)
-    assert flight.states(1e-3)[0, Field(COIL).Tp].max() == pytest.approx(0.39, abs=0.005)
+    assert flight.states(1e-3)[0, Rings(COIL).Tp].max() == pytest.approx(0.39, abs=0.005)
 
 
 def test_the_reference_against_another_integrator() -> None:
     """Up to 0.1 ms, before the diode: SciPy's DOP853 on the same equations."""
-    of = Field(COIL)
+    of = Rings(COIL)
 
     def rhs(t, x):
         F = of.force(t, x[:-2], x[-2:])
@@ -92,7 +101,7 @@ def test_the_reference_against_another_integrator() -> None:
 @pytest.mark.covers("SC-41")
 def test_energy_is_kept() -> None:
     """Capacitor and field lose what becomes heat and motion, at every moment and in sum."""
-    of, flight = Field(COIL), free_flight()
+    of, flight = Rings(COIL), free_flight()
     for t in (2e-5, 1e-4, 4e-4, 1e-3):
         x = flight.states(t)[0]
         stored = of.energies(x[:-2], x[-2])
@@ -184,3 +193,49 @@ def test_a_plate_that_leaves_the_table_is_named() -> None:
         cs.simulate(system, t_end=1e-3, method=cs.Jacobi(1), step=25e-6)
     assert caught.value.subsystem == "em"
     assert caught.value.result["plate.z"][-1] > 0.9e-3
+
+
+@pytest.mark.parametrize(
+    ("changed", "until", "sentence"),
+    [
+        ({"voltage": 150.0}, 1.5e-3, r"'plate' .* at 1\.5 ms .* no further than [01]\.\d+ mm; a higher voltage"),
+        ({"stop": (5e8, 0.0, 1.5)}, 2.8e-3, r"'plate' .* beyond 2 mm only: it was at 4\.\d+ mm and came back"),
+    ],
+)
+def test_a_latch_that_does_not_open_or_does_not_hold_is_named(changed: dict, until: float, sentence: str) -> None:
+    """Too little voltage, and a stop without damping: one sentence with time and part, and what there was is kept."""
+    p = ThomsonCoil.of(changed)
+    plate = mechanics(p, internal_step=1e-6, latched=True, opens_by=until)
+    system = connected(electromagnetics(p, internal_step=1e-6), plate)
+    with pytest.raises(cs.SubsystemError, match=sentence) as caught:
+        cs.simulate(system, t_end=4e-3, method=cs.Jacobi(1), step=20e-6)
+    assert caught.value.subsystem == "plate"
+    assert caught.value.result.t[-1] == pytest.approx(caught.value.time)
+    assert caught.value.time >= until - 21e-6
+
+
+def test_a_latch_that_opens_in_time_changes_no_bit() -> None:
+    """Being watched alters nothing."""
+    runs = []
+    for by in (None, 2e-3):
+        system = cs.System({"plate": mechanics(COIL, internal_step=1e-6, latched=True, opens_by=by)})
+        system.set("plate.F", 500.0)
+        runs.append(cs.simulate(system, t_end=2.1e-3, method=cs.Jacobi(0), step=1e-4))
+    assert runs[0]["plate.z"][-1] > 2e-3
+    assert np.array_equal(runs[0]["plate.z"], runs[1]["plate.z"])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"voltage": -1.0}, "voltage = -1.0 must be above zero"),
+        ({"gap": 0.0}, "gap = 0.0 must be above zero"),
+        ({"plate": [0.045, 0.005, 3e-3]}, "plate = .* inner radius, outer radius"),
+        ({"turns": [0.010, 0.011]}, "turns overlap"),
+        ({"table": [0.0, 1e-3, 1e-5]}, "table = .* begin below 0"),
+        ({"tension": 3.0}, "no parameter 'tension'; there are copper, "),
+    ],
+)
+def test_bad_parameters_are_named(given: dict, sentence: str) -> None:
+    with pytest.raises(cs.SetupError, match=sentence):
+        ThomsonCoil.of(given)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
-from cosolve.analysis.stability import critical_step, macro_map
+from cosolve.analysis.stability import critical_step, growth_of_model, macro_map
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
@@ -361,7 +361,10 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         return
     fine = macro_map(system, method, H / 100)  # growth of the model does not depend on the step, that of coupling does
-    if fine.unstable and np.log(fine.radius) / (H / 100) > 0.5 * np.log(here.radius) / H:
+    grows = fine.unstable and np.log(fine.radius) / (H / 100) > 0.5 * np.log(here.radius) / H
+    if not grows and not here.linear and fine.unstable:  # a piece of a motion: the same time in short steps
+        grows = 0.5 < np.log(max(growth_of_model(system, method, H, here), 1e-300)) / np.log(here.radius) < 2.0
+    if grows:
         advice.add(
             "warning",
             "growing-system",

@@ -120,6 +120,38 @@ def _map(
         raise SetupError(f"the macro step cannot be linearised: {error}") from error
 
 
+def growth_of_model(system: System, method: Method, H: float, here: MacroMap, parts: int = 100) -> float:
+    """What the growing mode of `here` is multiplied by where `parts` short steps cross the same time.
+
+    A map at a state that is no equilibrium describes a piece of a motion, and what grows on it may be the motion
+    itself: then short steps show the same growth over the same time, whereas they tame what the coupling has made.
+    """
+    values, vectors = np.linalg.eig(here.matrix)
+    others = np.argsort(np.abs(values - 1.0))[here.neutral :]
+    mode = vectors[:, others[np.argmax(np.abs(values[others]))]]
+    try:
+        step = _Step(system.plan(), method, H / parts, 0.0, None)
+        n, n_z = step.n_states, step.plan.n_z
+        plane = np.stack([mode.real, mode.imag], axis=1)[: n + n_z]
+        scale = np.maximum(np.abs(step.point[: n + n_z]), 1.0)
+        plane = plane / (np.abs(plane) / scale[:, np.newaxis]).max()
+        push, moved = max(1e-5, step.noise**0.5), []
+        for direction in plane.T:
+            away = np.concatenate([direction[:n], np.tile(direction[n:], step.depth + 1)])
+            away *= push
+            ends = []
+            for vector in (step.point + away, step.point - away):
+                for k in range(parts):
+                    step.t = k * H / parts
+                    vector = step(vector)
+                ends.append(vector[:n])
+            moved.append((ends[0] - ends[1]) / (2.0 * push))
+    except (CosolveError, ArithmeticError, ValueError):
+        return 0.0
+    within = np.linalg.lstsq(plane[:n], np.stack(moved, axis=1), rcond=None)[0]
+    return float(np.abs(np.linalg.eigvals(within)).max())
+
+
 def spectral_radius(
     system: System,
     method: MethodLike,
@@ -179,7 +211,7 @@ def critical_step(
     method = as_method(method)
     if state is None and hides_state(system.plan()):
         return estimated_limit(trials_of(system, method), step_range)
-    slow_and_fast = _time_scales(system, method, state)
+    slow_and_fast = _time_scales(system, method, state, longest=np.inf if step_range is None else step_range[1])
     if slow_and_fast is None:  # nothing moves: an algebraic loop at most, whatever the step
         return 0.0 if macro_map(system, method, 1.0, state=state).unstable else np.inf
     slow, fast = slow_and_fast
@@ -312,16 +344,19 @@ def _is_affine(step: _Step, point: Vector, scale: Vector) -> bool:
 
 
 def _time_scales(
-    system: System, method: Method, state: Mapping[str, npt.ArrayLike] | None
+    system: System, method: Method, state: Mapping[str, npt.ArrayLike] | None, longest: float
 ) -> tuple[float, float] | None:
     """Smallest and largest angular frequency or rate of the coupled system, from maps at tiny steps.
 
     For `H -> 0` the eigenvalues of motions go to 1, those of stored values and of dead-beat modes stay elsewhere. The
     step is raised until the first motion leaves the neighbourhood of 1, which shows the fastest rate, and on until
-    none is left there, which shows the slowest.
+    none is left there, which shows the slowest. Beyond the `longest` step of interest only a rate that is still unknown
+    is looked for: a step of a second costs a model with internal steps of a microsecond a million of them.
     """
     slow, fast, count = np.inf, 0.0, -1
     for H in 10.0 ** np.arange(-12.0, 7.0):
+        if H > longest and fast:
+            break
         try:
             distance = np.sort(np.abs(macro_map(system, method, float(H), state=state).eigenvalues - 1.0))
         except SetupError:

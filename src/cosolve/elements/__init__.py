@@ -1,8 +1,16 @@
-"""Parts of many models, as functions to call from a right-hand side: contact, friction, hydraulics, current loops.
+"""Parts of many models, as functions for right-hand sides: contact, friction, hydraulics, circuits, current loops.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
 
+from cosolve.elements.circuits import (
+    capacitor_rate,
+    coil_rate,
+    diode_current,
+    tabulated_inductance,
+    transformer_rates,
+    warm_resistance,
+)
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
 from cosolve.elements.friction import LuGre, bristle_rate, stribeck
 from cosolve.elements.hydraulics import (
@@ -13,13 +21,23 @@ from cosolve.elements.hydraulics import (
     orifice_flow,
     sound_speed,
 )
-from cosolve.elements.loops import loop_resistance, mutual_inductance, mutual_inductance_slope, self_inductance
+from cosolve.elements.loops import (
+    inductance_matrix,
+    loop_resistance,
+    mutual_inductance,
+    mutual_inductance_slope,
+    self_inductance,
+)
 
 __all__ = [
     "Liquid",
     "LuGre",
     "bristle_rate",
+    "capacitor_rate",
+    "coil_rate",
+    "diode_current",
     "hunt_crossley",
+    "inductance_matrix",
     "line_acceleration",
     "liquid_density",
     "liquid_pressure",
@@ -32,4 +50,7 @@ __all__ = [
     "smooth_step",
     "sound_speed",
     "stribeck",
+    "tabulated_inductance",
+    "transformer_rates",
+    "warm_resistance",
 ]

@@ -11,7 +11,7 @@ from math import pi
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix, Vector
 
 MU_0 = 4e-7 * pi
 
@@ -67,6 +67,25 @@ def self_inductance(radius: npt.ArrayLike, width: npt.ArrayLike, height: npt.Arr
     mean = _MEAN_DISTANCE * (np.asarray(width, np.float64) + np.asarray(height, np.float64))
     found: Vector = MU_0 * radius * (np.log(8.0 * radius / mean) - 2.0)
     return found
+
+
+def inductance_matrix(radii: npt.ArrayLike, heights: npt.ArrayLike, width: float, height: float) -> Matrix:
+    """Of coaxial loops of one section among each other, given where they are along the axis.
+
+    Its sum over all entries is the inductance of the loops in series: a coil.
+
+    >>> L = inductance_matrix([0.010, 0.013], [0.0, 0.0], 2.4e-3, 4e-3)
+    >>> bool(L[0, 1] == L[1, 0] == mutual_inductance(0.010, 0.013, 0.0)), float(round(L.sum() * 1e9, 2))
+    (True, 104.46)
+    """
+    radii, heights = np.asarray(radii, np.float64), np.asarray(heights, np.float64)
+    n = len(radii)
+    L = np.empty((n, n))
+    for i in range(n):
+        others = np.arange(n) != i
+        L[i, others] = mutual_inductance(radii[i], radii[others], heights[i] - heights[others])
+        L[i, i] = self_inductance(radii[i], width, height)
+    return L
 
 
 def loop_resistance(radius: npt.ArrayLike, area: npt.ArrayLike, conductivity: float) -> Vector:
