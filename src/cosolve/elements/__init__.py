@@ -1,26 +1,38 @@
-"""Parts of many models, as functions to call from a right-hand side: contact, friction, hydraulics, current loops.
+"""Parts of many models, as functions to call from a right-hand side: contact, friction, hydraulics, magnets, loops.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
 
+from cosolve.elements.characteristics import WaveLine, characteristics_step
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
 from cosolve.elements.friction import LuGre, bristle_rate, stribeck
 from cosolve.elements.hydraulics import (
     Liquid,
+    gap_conductance,
+    limiting_flow,
     line_acceleration,
     liquid_density,
     liquid_pressure,
     orifice_flow,
     sound_speed,
+    valve_rate,
+    volume_pressure,
 )
 from cosolve.elements.loops import loop_resistance, mutual_inductance, mutual_inductance_slope, self_inductance
+from cosolve.elements.magnet_table import MagnetTable, linked_current, table_value
 
 __all__ = [
     "Liquid",
     "LuGre",
+    "MagnetTable",
+    "WaveLine",
     "bristle_rate",
+    "characteristics_step",
+    "gap_conductance",
     "hunt_crossley",
+    "limiting_flow",
     "line_acceleration",
+    "linked_current",
     "liquid_density",
     "liquid_pressure",
     "loop_resistance",
@@ -32,4 +44,7 @@ __all__ = [
     "smooth_step",
     "sound_speed",
     "stribeck",
+    "table_value",
+    "valve_rate",
+    "volume_pressure",
 ]
