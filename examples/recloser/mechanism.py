@@ -274,10 +274,11 @@ class BarMotion:
 
     def signals(self) -> dict[str, np.ndarray]:
         """What the sides exchange, by the names of a coupled run."""
-        u = self.x[:, [0, 2, 1, 3]]
-        rod, tube = self.bar_mechanism.chains
-        ends = np.array([_end_forces(row[4:], at, rod, tube) for row, at in zip(self.x, u, strict=True)])
-        return dict(zip(SIGNALS, np.column_stack([u, ends]).T, strict=True))
+        x, n, (rod, tube) = self.x, self.bar_mechanism.nodes, self.bar_mechanism.chains
+        first, second = 4, 4 + rod.elements  # the nodes next to a and to b
+        fa = rod.stiffness * (x[:, first] - x[:, 0]) + rod.damping * (x[:, first + n] - x[:, 2])
+        fb = tube.stiffness * (x[:, second] - x[:, 1]) + tube.damping * (x[:, second + n] - x[:, 3])
+        return dict(zip(SIGNALS, (x[:, 0], x[:, 2], x[:, 1], x[:, 3], fa, fb), strict=True))
 
     def contact(self) -> np.ndarray:
         """Force between the electrical contacts."""
