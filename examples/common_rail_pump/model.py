@@ -103,6 +103,15 @@ class Pump:
     hydraulics: Hydraulics = field(default_factory=Hydraulics)
     liquid: Liquid = field(default_factory=lambda: Liquid(826.0, 1.45e9, 9.5, 5e3, 5e4, 4e-3))
 
+    def __post_init__(self) -> None:
+        for name in ("feed_pressure", "rail_pressure", "back_pressure"):
+            given = getattr(self.hydraulics, name)
+            if not given > self.liquid.vapour_pressure:
+                raise cs.SetupError(
+                    f"common-rail pump: {name} = {given:g} Pa is not above the vapour pressure of "
+                    f"{self.liquid.vapour_pressure:g} Pa, where a liquid cavitates; pressures are absolute"
+                )
+
     @property
     def piston_area(self) -> float:
         return pi / 4 * self.hydraulics.bore**2
@@ -284,9 +293,10 @@ def _liquid_laws(h: Hydraulics, liquid: Liquid) -> tuple[Callable, Callable]:
 
     @njit
     def output(t, x, u):
-        found = np.empty(5)
+        found = np.empty(11)
         found[:3] = area * _cylinder_pressures(x, u, h, liquid)
         found[3], found[4] = pressure_of(x[4] / h.port, liquid), pressure_of(x[5] / h.rail, liquid)
+        found[5:] = x[17:23]
         return found
 
     return rhs, output
@@ -295,21 +305,26 @@ def _liquid_laws(h: Hydraulics, liquid: Liquid) -> tuple[Callable, Callable]:
 def hydraulics(
     pump: Pump | None = None, internal_step: float = 1e-7, x0: np.ndarray | None = None, warm: bool = False
 ) -> cs.Ode:
-    """Gallery to rail: positions and speeds of the pistons in, forces on them out; and the pressures of port and rail.
+    """Gallery to rail: positions and speeds of the pistons in, forces on them out.
 
-    `warm` begins with the state of `running`.
+    And the pressures of port and rail, and how far the valves are open. `warm` begins with the state of `running`.
 
     >>> [port.name for port in hydraulics().outputs]
-    ['force', 'pressure']
+    ['force', 'pressure', 'valves']
     """
     pump, x0 = Pump() if pump is None else pump, running()[10:] if warm else x0
+    if not pump.hydraulics.valve_lag > internal_step:
+        raise cs.SetupError(
+            f"common-rail pump: valves with a lag of {pump.hydraulics.valve_lag:g} s chatter in internal steps of "
+            f"{internal_step:g} s; give a shorter internal_step or a longer valve_lag"
+        )
     rhs, output = _liquid_laws(pump.hydraulics, pump.liquid)
     return cs.Ode(
         rhs,
         output,
         x0=pump.liquid0() if x0 is None else x0,
         inputs=[cs.Port("x", 3), cs.Port("v", 3)],
-        outputs=[cs.Port("force", 3), cs.Port("pressure", 2)],
+        outputs=[cs.Port("force", 3), cs.Port("pressure", 2), cs.Port("valves", 6)],
         integrator="ode4",
         internal_step=internal_step,
     )

@@ -85,3 +85,37 @@ def steps_over_angle(result: cs.Result, sectors: int = 40, settled: float = 1e-3
     inside = np.digitize(angle, begins) - 1
     means = [np.exp(np.log(H[inside == k]).mean()) if (inside == k).any() else np.nan for k in range(sectors)]
     return begins, np.array(means)
+
+
+def chatter(result: cs.Result, most: int = 3, band: float = 0.2) -> list[str]:
+    """A sentence for every valve that opens more often than `most` times in a revolution.
+
+    Only openings and closings by more than `band` of the full opening count. In a healthy run each valve opens once or
+    twice; where one chatters, the step is mostly too long for the coupling.
+    """
+    found = []
+    revolution = Pump().revolution
+    for i, name in enumerate(f"{kind} valve {k}" for kind in ("suction", "outlet") for k in (1, 2, 3)):
+        moments = result.t[_openings(result["hydraulics.valves"][:, i], band)]
+        for first, last in zip(moments, moments[most:], strict=False):
+            if last - first < revolution:
+                span = f"between t = {first:.4g} s and t = {last:.4g} s"
+                found.append(f"{name} chatters: it opens {most + 1} times {span}; take a shorter step")
+                break
+    return found
+
+
+def _openings(opening: np.ndarray, band: float) -> list[int]:
+    """Where a valve begins to open, by at least `band`, after it had closed by as much."""
+    found, opens, lowest, highest = [], False, opening[0], opening[0]
+    for k, now in enumerate(opening):
+        if opens:
+            highest = max(highest, now)
+            if now < highest - band:
+                opens, lowest = False, now
+        else:
+            lowest = min(lowest, now)
+            if now > lowest + band:
+                opens, highest = True, now
+                found.append(k)
+    return found

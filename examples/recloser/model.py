@@ -114,9 +114,13 @@ class Recloser:
             return 1e-3 * _motion_rates(x, forces, m, p)[5 * p :] * _masses(m, p)
 
         found, _, worked, said = fsolve(still, guess.ravel(), xtol=1e-14, full_output=True)
-        if worked != 1 and np.abs(still(found)).max() > 1e-9:
-            raise cs.SetupError(f"the recloser finds no position of rest: {said}")
         travel = found.reshape(p, 5)[:, 1] - found.reshape(p, 5)[:, 2]
+        if (worked != 1 and not np.abs(still(found)).max() < 1e-9) or np.abs(travel - guess[:, 1]).max() > 1e-3:
+            place, at = ("closed", "its far end") if self.closed else ("open", "the open stop")
+            raise cs.SetupError(
+                f"the recloser has no {place} position of rest: without current the armature does not stay at {at}; "
+                f"look at the springs and the magnet ({' '.join(said.split())})"
+            )
         return np.array([_rest_flux(r, self.magnet) for r in travel]), found
 
 
@@ -386,6 +390,27 @@ class Motion:
         travel, speed = self.travel()
         force = np.array([_force(f, r, self.recloser.magnet) for f, r in zip(self.flux(), travel, strict=True)])
         return {"mbs.r": travel, "mbs.w": speed, "em1.F": force}
+
+
+def not_latched(t: np.ndarray, travel: np.ndarray, recloser: Recloser, slack: float = 0.2e-3) -> list[str]:
+    """A sentence for every pole whose armature does not rest at the far end of its stroke in the end.
+
+    `travel` has a column for each pole, as `mbs.r` of a coupled run does.
+
+    >>> weak = Recloser(magnet=Magnet(closing_voltage=50.0))
+    >>> not_latched(np.array([0.0, 0.06]), np.array([[0.0], [1e-5]]), weak)[0]
+    'pole 1 has not closed at t = 0.06 s: its armature stands at 0.01 of 14 mm; give it more than 50 V or a later end'
+    """
+    m, found = recloser.magnet, []
+    end = 0.0 if recloser.closed else m.stroke
+    voltage, deed = (-m.opening_voltage, "opened") if recloser.closed else (m.closing_voltage, "closed")
+    for i, place in enumerate(travel.reshape(len(t), -1)[-1]):
+        if abs(place - end) > slack:
+            found.append(
+                f"pole {i + 1} has not {deed} at t = {t[-1]:g} s: its armature stands at {1e3 * place:.3g} of "
+                f"{1e3 * m.stroke:g} mm; give it more than {voltage:g} V or a later end"
+            )
+    return found
 
 
 def undivided(

@@ -25,6 +25,7 @@ from examples.common_rail_pump.model import (
     undivided,
 )
 from examples.common_rail_pump.study import (
+    chatter,
     coupled,
     error,
     last,
@@ -391,3 +392,56 @@ def test_with_a_rigid_drive_the_hydraulics_alone_are_right() -> None:
         assert np.abs(whole[place] - alone[place]).max() < 0.02 * np.ptp(alone[place]), place
     soft = undivided(t_end=t_end, x0=running()).pressures["port"]
     assert np.abs(soft - alone["port"]).max() > 0.1 * np.ptp(alone["port"])
+
+
+# -- what cannot be right --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["feed_pressure", "rail_pressure", "back_pressure"])
+def test_a_pressure_below_that_of_the_vapour_is_refused(name: str) -> None:
+    with pytest.raises(cs.SetupError, match=rf"{name} = -100000 Pa is not above the vapour pressure of 5000 Pa"):
+        replace(PUMP, hydraulics=PUMP.hydraulics._replace(**{name: -1e5}))
+
+
+def test_an_empty_pump_stays_at_the_vapour_pressure() -> None:
+    """Nothing is fed: pistons pull on empty cylinders, and no pressure is below the floor."""
+    dry = replace(PUMP, hydraulics=PUMP.hydraulics._replace(throttle=0.0))
+    course = undivided(dry, t_end=12e-3, x0=running())
+    lowest = min(values.min() for values in course.pressures.values())
+    assert 5e3 < lowest < 5.1e3
+
+
+def test_valves_faster_than_the_internal_steps_are_refused() -> None:
+    quick = replace(PUMP, hydraulics=PUMP.hydraulics._replace(valve_lag=2e-8))
+    with pytest.raises(cs.SetupError, match=r"valves with a lag of 2e-08 s chatter in internal steps of 1e-07 s"):
+        split(quick)
+
+
+def test_a_volume_too_small_for_the_internal_steps_is_named_with_its_time() -> None:
+    """A port of 0.1 mm3 makes the equations too stiff; what came before is kept."""
+    tiny = replace(PUMP, hydraulics=PUMP.hydraulics._replace(port=1e-10))
+    x0 = running()
+    x0[14] *= 1e-10 / PUMP.hydraulics.port
+    with pytest.raises(cs.NonFiniteError, match=r"'hydraulics' failed while crossing the step at t = ") as broken:
+        cs.simulate(split(tiny, x0=x0), t_end=1e-3, method=cs.Jacobi(1), step=1e-5, compiled=False)
+    assert broken.value.result is not None
+    assert len(broken.value.result.t) >= 1
+
+
+class Recorded(dict):
+    """What `chatter` reads of a result."""
+
+    def __init__(self, t: np.ndarray, valves: np.ndarray) -> None:
+        super().__init__({"hydraulics.valves": valves})
+        self.t = t
+
+
+def test_a_valve_that_chatters_is_named() -> None:
+    """Outlet valve 2 opens and shuts every 2 ms; a run of the pump has nothing to say."""
+    t = np.linspace(0, 0.02, 2001)
+    valves = np.zeros((2001, 6))
+    valves[:, 4] = 0.5 * (1 - np.cos(2 * np.pi * t / 2e-3))
+    (said,) = chatter(Recorded(t, valves))
+    assert said.startswith("outlet valve 2 chatters: it opens 4 times between t = 0.0003 s and t = 0.0063 s")
+    course = revolution()
+    assert chatter(Recorded(course.t, course.x[:, 27:33])) == []

@@ -8,7 +8,7 @@ other way.
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import nan, pi, sqrt
 from typing import NamedTuple
 
 from cosolve.elements.contact import smooth_positive, smooth_step
@@ -51,12 +51,15 @@ def liquid_pressure(density: float, liquid: Liquid) -> float:
 
 @compiled
 def liquid_density(pressure: float, liquid: Liquid) -> float:
-    """Density at a pressure above that of the vapour.
+    """Density at a pressure above that of the vapour; not a number where there is none, at or below it.
 
-    >>> round(liquid_density(1e5, Liquid(826.0, 1.45e9, 9.5, 5e3, 5e4, 4e-3)), 2)
-    826.05
+    >>> diesel = Liquid(826.0, 1.45e9, 9.5, 5e3, 5e4, 4e-3)
+    >>> round(liquid_density(1e5, diesel), 2), liquid_density(-1e5, diesel)
+    (826.05, nan)
     """
     q = pressure - liquid.vapour_pressure
+    if q <= 0.0:
+        return nan
     g = q - liquid.width * liquid.width / (4.0 * q)
     ratio: float = (1.0 + liquid.stiffening * g / liquid.modulus) ** (1.0 / liquid.stiffening)
     return liquid.density * ratio
