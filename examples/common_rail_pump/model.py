@@ -15,7 +15,9 @@ judgement of a passenger-car pump of 0.7 cm3 per revolution.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from math import cos, pi, sin, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +31,7 @@ Liquid = cs.elements.Liquid
 smooth_step, smooth_positive = cs.elements.smooth_step, cs.elements.smooth_positive
 pressure_of, density_of = cs.elements.liquid_pressure, cs.elements.liquid_density
 orifice, line_acceleration = cs.elements.orifice_flow, cs.elements.line_acceleration
+valve_rate, limiting_flow = cs.elements.valve_rate, cs.elements.limiting_flow
 
 SEGMENTS = 6
 
@@ -100,6 +103,15 @@ class Pump:
     hydraulics: Hydraulics = field(default_factory=Hydraulics)
     liquid: Liquid = field(default_factory=lambda: Liquid(826.0, 1.45e9, 9.5, 5e3, 5e4, 4e-3))
 
+    def __post_init__(self) -> None:
+        for name in ("feed_pressure", "rail_pressure", "back_pressure"):
+            given = getattr(self.hydraulics, name)
+            if not given > self.liquid.vapour_pressure:
+                raise cs.SetupError(
+                    f"common-rail pump: {name} = {given:g} Pa is not above the vapour pressure of "
+                    f"{self.liquid.vapour_pressure:g} Pa, where a liquid cavitates; pressures are absolute"
+                )
+
     @property
     def piston_area(self) -> float:
         return pi / 4 * self.hydraulics.bore**2
@@ -157,6 +169,21 @@ def _motion_rates(t, x, forces, d):
     return found
 
 
+@cache
+def _motion_laws(drive: Drive) -> tuple[Callable, Callable]:
+    """Rates and outputs, compiled once."""
+
+    @njit
+    def rhs(t, x, u):
+        return _motion_rates(t, x, u, drive)
+
+    @njit
+    def output(t, x, u):
+        return np.concatenate((x[4:10], x[:4]))
+
+    return rhs, output
+
+
 def mechanics(
     pump: Pump | None = None, internal_step: float = 1e-7, x0: np.ndarray | None = None, warm: bool = False
 ) -> cs.Ode:
@@ -168,16 +195,7 @@ def mechanics(
     ['x', 'v', 'shaft']
     """
     pump, x0 = Pump() if pump is None else pump, running()[:10] if warm else x0
-    drive = pump.drive
-
-    @njit
-    def rhs(t, x, u):
-        return _motion_rates(t, x, u, drive)
-
-    @njit
-    def output(t, x, u):
-        return np.concatenate((x[4:10], x[:4]))
-
+    rhs, output = _motion_laws(pump.drive)
     return cs.Ode(
         rhs,
         output,
@@ -226,8 +244,8 @@ def _liquid_rates(t, x, strokes, h, liquid):
         suction = _between(gallery, gallery_rho, p, rho, y_in * h.discharge * h.suction_area, 2e4)
         outlet = _between(p, rho, port, port_rho, y_out * h.discharge * h.outlet_area, 0.2e6)
         leak = h.leakage * (p - 0.1e6)
-        found[17 + i] = (smooth_step((gallery - p) / h.suction_opening) - y_in) / h.valve_lag
-        found[20 + i] = (smooth_step((p - port) / h.outlet_opening) - y_out) / h.valve_lag
+        found[17 + i] = valve_rate(y_in, gallery - p, h.suction_opening, h.valve_lag)
+        found[20 + i] = valve_rate(y_out, p - port, h.outlet_opening, h.valve_lag)
         found[0] -= suction
         found[1 + i] = suction - outlet - leak
         found[4] += outlet
@@ -249,7 +267,7 @@ def _liquid_rates(t, x, strokes, h, liquid):
 
     window = _window(t, h.speed, h.injection_time)
     injected = window * h.discharge * h.nozzle * sqrt(2 * rail_rho * max(rail - h.back_pressure, 0.0))
-    limited = h.limiting * smooth_positive(rail - h.rail_pressure, 0.1e6)
+    limited = limiting_flow(rail, h.rail_pressure, h.limiting, 0.1e6)
     found[5] = x[16] - injected - limited
     found[23], found[24], found[25], found[26] = fed, injected, limited, leaked
     return found
@@ -264,18 +282,10 @@ def _cylinder_pressures(x, strokes, h, liquid):
     return found
 
 
-def hydraulics(
-    pump: Pump | None = None, internal_step: float = 1e-7, x0: np.ndarray | None = None, warm: bool = False
-) -> cs.Ode:
-    """Gallery to rail: positions and speeds of the pistons in, forces on them out; and the pressures of port and rail.
-
-    `warm` begins with the state of `running`.
-
-    >>> [port.name for port in hydraulics().outputs]
-    ['force', 'pressure']
-    """
-    pump, x0 = Pump() if pump is None else pump, running()[10:] if warm else x0
-    h, liquid, area = pump.hydraulics, pump.liquid, pump.piston_area
+@cache
+def _liquid_laws(h: Hydraulics, liquid: Liquid) -> tuple[Callable, Callable]:
+    """Rates and outputs, compiled once."""
+    area = pi / 4 * h.bore**2
 
     @njit
     def rhs(t, x, u):
@@ -283,17 +293,38 @@ def hydraulics(
 
     @njit
     def output(t, x, u):
-        found = np.empty(5)
+        found = np.empty(11)
         found[:3] = area * _cylinder_pressures(x, u, h, liquid)
         found[3], found[4] = pressure_of(x[4] / h.port, liquid), pressure_of(x[5] / h.rail, liquid)
+        found[5:] = x[17:23]
         return found
 
+    return rhs, output
+
+
+def hydraulics(
+    pump: Pump | None = None, internal_step: float = 1e-7, x0: np.ndarray | None = None, warm: bool = False
+) -> cs.Ode:
+    """Gallery to rail: positions and speeds of the pistons in, forces on them out.
+
+    And the pressures of port and rail, and how far the valves are open. `warm` begins with the state of `running`.
+
+    >>> [port.name for port in hydraulics().outputs]
+    ['force', 'pressure', 'valves']
+    """
+    pump, x0 = Pump() if pump is None else pump, running()[10:] if warm else x0
+    if not pump.hydraulics.valve_lag > internal_step:
+        raise cs.SetupError(
+            f"common-rail pump: valves with a lag of {pump.hydraulics.valve_lag:g} s chatter in internal steps of "
+            f"{internal_step:g} s; give a shorter internal_step or a longer valve_lag"
+        )
+    rhs, output = _liquid_laws(pump.hydraulics, pump.liquid)
     return cs.Ode(
         rhs,
         output,
         x0=pump.liquid0() if x0 is None else x0,
         inputs=[cs.Port("x", 3), cs.Port("v", 3)],
-        outputs=[cs.Port("force", 3), cs.Port("pressure", 2)],
+        outputs=[cs.Port("force", 3), cs.Port("pressure", 2), cs.Port("valves", 6)],
         integrator="ode4",
         internal_step=internal_step,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 import cosolve as cs
 from examples.common_rail_pump.model import FORCES, STROKES, Course, Pump, split, undivided
@@ -57,10 +58,64 @@ def coupled(
 
 
 def error(result: cs.Result, reference: Course) -> float:
-    """Root mean square over the nine signals and all macro points, each signal relative to its range."""
+    """Root mean square over the nine signals and all macro points, each signal relative to its range.
+
+    Between the points of the reference, where steps are as long as they like, cubic curves stand for it.
+    """
     exact, shares = reference.signals(), []
-    places = np.rint((result.t - reference.t[0]) / (reference.t[1] - reference.t[0])).astype(int)
+    places = (result.t - reference.t[0]) / (reference.t[1] - reference.t[0])
+    nearest = np.rint(places).astype(int)
+    on_grid = np.abs(places - nearest).max() < 1e-3
     for name in SIGNALS:
-        rows = exact[name][places]
+        rows = exact[name][nearest] if on_grid else CubicSpline(reference.t, exact[name])(result.t)
         shares.append((result[name] - rows) / np.ptp(rows, axis=0))
     return float(np.sqrt(np.mean(np.square(shares))))
+
+
+def steps_over_angle(result: cs.Result, sectors: int = 40, settled: float = 1e-3) -> tuple[np.ndarray, np.ndarray]:
+    """Where in degrees each sector of a third of a turn begins, and the mean macro step there (of the logarithms).
+
+    The three cylinders do the same 120 degrees apart, so a third of a turn shows everything; steps before `settled` are
+    those of the start.
+    """
+    seen = result.t[:-1] >= settled
+    H = np.diff(result.t)[seen]
+    angle = np.degrees(result["mbs.shaft"][:-1, 2][seen]) % 120
+    begins = np.linspace(0, 120, sectors, endpoint=False)
+    inside = np.digitize(angle, begins) - 1
+    means = [np.exp(np.log(H[inside == k]).mean()) if (inside == k).any() else np.nan for k in range(sectors)]
+    return begins, np.array(means)
+
+
+def chatter(result: cs.Result, most: int = 3, band: float = 0.2) -> list[str]:
+    """A sentence for every valve that opens more often than `most` times in a revolution.
+
+    Only openings and closings by more than `band` of the full opening count. In a healthy run each valve opens once or
+    twice; where one chatters, the step is mostly too long for the coupling.
+    """
+    found = []
+    revolution = Pump().revolution
+    for i, name in enumerate(f"{kind} valve {k}" for kind in ("suction", "outlet") for k in (1, 2, 3)):
+        moments = result.t[_openings(result["hydraulics.valves"][:, i], band)]
+        for first, last in zip(moments, moments[most:], strict=False):
+            if last - first < revolution:
+                span = f"between t = {first:.4g} s and t = {last:.4g} s"
+                found.append(f"{name} chatters: it opens {most + 1} times {span}; take a shorter step")
+                break
+    return found
+
+
+def _openings(opening: np.ndarray, band: float) -> list[int]:
+    """Where a valve begins to open, by at least `band`, after it had closed by as much."""
+    found, opens, lowest, highest = [], False, opening[0], opening[0]
+    for k, now in enumerate(opening):
+        if opens:
+            highest = max(highest, now)
+            if now < highest - band:
+                opens, lowest = False, now
+        else:
+            lowest = min(lowest, now)
+            if now > lowest + band:
+                opens, highest = True, now
+                found.append(k)
+    return found

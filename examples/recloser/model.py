@@ -14,7 +14,9 @@ Travel and speed of each armature go one way, the magnetic force comes back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from math import pi
 from typing import NamedTuple
 
@@ -112,9 +114,13 @@ class Recloser:
             return 1e-3 * _motion_rates(x, forces, m, p)[5 * p :] * _masses(m, p)
 
         found, _, worked, said = fsolve(still, guess.ravel(), xtol=1e-14, full_output=True)
-        if worked != 1 and np.abs(still(found)).max() > 1e-9:
-            raise cs.SetupError(f"the recloser finds no position of rest: {said}")
         travel = found.reshape(p, 5)[:, 1] - found.reshape(p, 5)[:, 2]
+        if (worked != 1 and not np.abs(still(found)).max() < 1e-9) or np.abs(travel - guess[:, 1]).max() > 1e-3:
+            place, at = ("closed", "its far end") if self.closed else ("open", "the open stop")
+            raise cs.SetupError(
+                f"the recloser has no {place} position of rest: without current the armature does not stay at {at}; "
+                f"look at the springs and the magnet ({' '.join(said.split())})"
+            )
         return np.array([_rest_flux(r, self.magnet) for r in travel]), found
 
 
@@ -162,14 +168,9 @@ def _rest_flux(r: float, m: Magnet) -> float:
     return float(brentq(lambda flux: _circuit(flux, r, m)[2], 0.0, 10e-3, xtol=1e-18))
 
 
-def actuator(recloser: Recloser | None = None, pole: int = 0, internal_step: float = 1e-6) -> cs.Ode:
-    """The magnetic circuit and the coil of one pole: travel and speed of the armature in, force out; and flux, current.
-
-    >>> [port for port in actuator().outputs]
-    ['F', 'flux', 'current']
-    """
-    recloser = Recloser() if recloser is None else recloser
-    m, action, begin = recloser.magnet, recloser.action, recloser.delays[pole]
+@cache
+def _circuit_laws(m: Magnet, action: int, begin: float) -> tuple[Callable, Callable]:
+    """Rates and outputs of a pole, compiled once for poles that do the same."""
 
     @njit
     def rhs(t, x, u):
@@ -183,6 +184,18 @@ def actuator(recloser: Recloser | None = None, pole: int = 0, internal_step: flo
         )
         return np.array([_force(x[0], u[0], m), x[0], current if t >= begin and action != REST else 0.0])
 
+    return rhs, output
+
+
+def actuator(recloser: Recloser | None = None, pole: int = 0, internal_step: float = 1e-6) -> cs.Ode:
+    """The magnetic circuit and the coil of one pole: travel and speed of the armature in, force out; and flux, current.
+
+    >>> [port for port in actuator().outputs]
+    ['F', 'flux', 'current']
+    """
+    recloser = Recloser() if recloser is None else recloser
+    m = recloser.magnet
+    rhs, output = _circuit_laws(m, recloser.action, recloser.delays[pole])
     x0 = [recloser.rest()[0][pole], m.closing_voltage]
     return cs.Ode(
         rhs,
@@ -239,14 +252,9 @@ def _motion_rates(x, forces, m, n):
     return found
 
 
-def mechanics(recloser: Recloser | None = None, internal_step: float = 1e-6) -> cs.Ode:
-    """All poles on the frame: magnetic forces in, travel and speed of the armatures out; and the contact forces.
-
-    >>> [port.name for port in mechanics().outputs]
-    ['r', 'w', 'contact', 'gap']
-    """
-    recloser = Recloser() if recloser is None else recloser
-    m, n = recloser.mechanism, recloser.poles
+@cache
+def _motion_laws(m: Mechanism, n: int) -> tuple[Callable, Callable]:
+    """Rates and outputs of `n` poles, compiled once."""
 
     @njit
     def rhs(t, x, u):
@@ -262,6 +270,18 @@ def mechanics(recloser: Recloser | None = None, internal_step: float = 1e-6) -> 
             found[3 * n + i] = x[5 * i + 3] + m.gap - x[5 * i]
         return found
 
+    return rhs, output
+
+
+def mechanics(recloser: Recloser | None = None, internal_step: float = 1e-6) -> cs.Ode:
+    """All poles on the frame: magnetic forces in, travel and speed of the armatures out; and the contact forces.
+
+    >>> [port.name for port in mechanics().outputs]
+    ['r', 'w', 'contact', 'gap']
+    """
+    recloser = Recloser() if recloser is None else recloser
+    m, n = recloser.mechanism, recloser.poles
+    rhs, output = _motion_laws(m, n)
     return cs.Ode(
         rhs,
         output,
@@ -276,14 +296,15 @@ def mechanics(recloser: Recloser | None = None, internal_step: float = 1e-6) -> 
 # -- together ------------------------------------------------------------------------------------------------------
 
 
-def split(recloser: Recloser | None = None, internal_step: float = 1e-6) -> cs.System:
-    """The mechanical side and an electromagnetic one for each pole.
+def split(recloser: Recloser | None = None, internal_step: float = 1e-6, isolated: bool = False) -> cs.System:
+    """The mechanical side and an electromagnetic one for each pole; `isolated`, each of those in a process of its own.
 
     >>> split().plan().n_z
     3
     """
     recloser = Recloser() if recloser is None else recloser
-    sides = {f"em{i + 1}": actuator(recloser, i, internal_step) for i in range(recloser.poles)}
+    build = [partial(actuator, recloser, i, internal_step) for i in range(recloser.poles)]
+    sides = {f"em{i + 1}": cs.Isolated(one, timeout=600.0) if isolated else one() for i, one in enumerate(build)}
     system = cs.System({"mbs": mechanics(recloser, internal_step), **sides})
     for i, name in enumerate(sides):
         system.connect(f"mbs.r[{i}]", f"{name}.r")
@@ -369,6 +390,27 @@ class Motion:
         travel, speed = self.travel()
         force = np.array([_force(f, r, self.recloser.magnet) for f, r in zip(self.flux(), travel, strict=True)])
         return {"mbs.r": travel, "mbs.w": speed, "em1.F": force}
+
+
+def not_latched(t: np.ndarray, travel: np.ndarray, recloser: Recloser, slack: float = 0.2e-3) -> list[str]:
+    """A sentence for every pole whose armature does not rest at the far end of its stroke in the end.
+
+    `travel` has a column for each pole, as `mbs.r` of a coupled run does.
+
+    >>> weak = Recloser(magnet=Magnet(closing_voltage=50.0))
+    >>> not_latched(np.array([0.0, 0.06]), np.array([[0.0], [1e-5]]), weak)[0]
+    'pole 1 has not closed at t = 0.06 s: its armature stands at 0.01 of 14 mm; give it more than 50 V or a later end'
+    """
+    m, found = recloser.magnet, []
+    end = 0.0 if recloser.closed else m.stroke
+    voltage, deed = (-m.opening_voltage, "opened") if recloser.closed else (m.closing_voltage, "closed")
+    for i, place in enumerate(travel.reshape(len(t), -1)[-1]):
+        if abs(place - end) > slack:
+            found.append(
+                f"pole {i + 1} has not {deed} at t = {t[-1]:g} s: its armature stands at {1e3 * place:.3g} of "
+                f"{1e3 * m.stroke:g} mm; give it more than {voltage:g} V or a later end"
+            )
+    return found
 
 
 def undivided(

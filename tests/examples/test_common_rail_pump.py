@@ -6,13 +6,35 @@ Steady operation takes a dozen revolutions to reach; quick tests begin there (`r
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from examples.common_rail_pump.model import LIQUID, Course, Pump, density_of, running, split, undivided
-from examples.common_rail_pump.study import coupled, error, last, order, resonance, revolutions, torque
+from examples.common_rail_pump.model import (
+    COUPLED,
+    LIQUID,
+    STROKES,
+    Course,
+    Pump,
+    density_of,
+    running,
+    split,
+    undivided,
+)
+from examples.common_rail_pump.study import (
+    chatter,
+    coupled,
+    error,
+    last,
+    order,
+    resonance,
+    revolutions,
+    steps_over_angle,
+    torque,
+)
 from scipy.integrate import solve_ivp
 
 import cosolve as cs
@@ -163,7 +185,7 @@ def test_steady_operation_is_reached_from_rest() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.covers("AP-22")
+@pytest.mark.covers("AP-22", "SC-45")
 def test_neither_side_alone_shows_the_resonance() -> None:
     """Hydraulics with ideal strokes are 29 % low, the multibody side with a table of forces is 56 % high."""
     found = resonance()
@@ -237,3 +259,189 @@ def test_all_errors_of_explicit_coupling(kind: str, degree: int) -> None:
     for H, expected in TABLE[kind, degree].items():
         run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
         assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected, H
+
+
+# -- how long a step may be ------------------------------------------------------------------------------------------
+
+#: (longest step in us that stays bounded, a longer one that does not), by degree; an error below 3e-2 is bounded
+LIMITS = {
+    "J": {1: (25, 28), 2: (22, 25), 3: (16, 18), 4: (8, 10)},
+    "GS": {1: (60, 80), 2: (50, 60), 3: (40, 50), 4: (32, 40)},
+    "J exchanged": {1: (30, 40), 2: (20, 25), 3: (12, 14), 4: (5, 8)},
+}
+BOUNDED = 3e-2
+
+
+def bounded(kind: str, degree: int, H: float, t_end: float = 0.034, **options) -> bool:
+    """Whether a run with steps of `H` us gets to its end with an error that is one."""
+    kinds = {**METHODS, "J exchanged": partial(cs.Jacobi, outputs="exchanged")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cs.StabilityWarning)  # beyond the limit is where we want to go
+        try:
+            run = coupled(kinds[kind](degree), H * 1e-6, running(), t_end, startup=cs.RisingDegree(), **options)
+        except cs.SimulationError:
+            return False
+    return error(run, reference(t_end)) < BOUNDED
+
+
+@pytest.mark.parametrize(("kind", "degree", "below", "above"), [("J", 4, 7, 10), ("GS", 4, 32, 40)])
+@pytest.mark.covers("AP-25")
+def test_a_limit_from_both_sides(kind: str, degree: int, below: float, above: float) -> None:
+    """Degree 4 breaks soonest: 8 ms tell it. Gauss-Seidel bears four times the step of Jacobi."""
+    assert bounded(kind, degree, below, 8e-3, compiled=False)
+    assert not bounded(kind, degree, above, 8e-3, compiled=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "degree"), [(kind, degree) for kind, rows in LIMITS.items() for degree in rows])
+@pytest.mark.covers("AP-25")
+def test_all_limits(kind: str, degree: int) -> None:
+    """One revolution, both sides of every limit."""
+    below, above = LIMITS[kind][degree]
+    assert bounded(kind, degree, below)
+    assert not bounded(kind, degree, above)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("AP-25")
+def test_degree_0_is_bounded_and_useless() -> None:
+    """Steps of 200 us, and 2 % of error."""
+    found = error(coupled(cs.Jacobi(0), 200e-6, running(), startup=cs.RisingDegree()), reference(0.034))
+    assert 1e-2 < found < BOUNDED
+
+
+# -- steps that choose themselves ------------------------------------------------------------------------------------
+
+
+def controlled(degree: int, rtol: float, t_end: float = 0.034, reject: bool | None = False, **options) -> cs.Result:
+    """Jacobi with error-controlled steps between 0.1 and 100 us."""
+    control = cs.Adaptive(rtol=rtol, min_step=1e-7, max_step=1e-4, first_step=1e-7, reject=reject)
+    return cs.simulate(split(x0=running()), t_end=t_end, method=cs.Jacobi(degree), step=control, **options)
+
+
+@pytest.mark.covers("SC-45", "AP-26")
+def test_controlled_steps_are_shortest_where_the_pressure_rises() -> None:
+    """A cylinder fills at 84 degrees after it was empty, just when another has emptied: steps fall to a tenth there."""
+    run = controlled(2, 1e-4, 10e-3, compiled=False)
+    begins, H = steps_over_angle(run)
+    rise = (begins >= 84) & (begins < 102)
+    quiet = (begins >= 12) & (begins < 81)
+    assert begins[np.nanargmin(H)] == 84
+    assert H[rise].max() < H[quiet].min()
+    assert H[begins == 84][0] < 0.1 * np.median(H[quiet])
+    assert error(run, reference(10e-3)) < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", range(5))
+@pytest.mark.covers("AP-26")
+def test_controlled_steps_never_blow_up(degree: int) -> None:
+    """Any tolerance, no step repeated: errors fall with it down to what the degree and the shortest step allow."""
+    found = []
+    for rtol in (1e-3, 1e-5, 1e-7, 1e-9):
+        run = controlled(degree, rtol)
+        H = np.diff(run.t)[:-1]
+        assert 0.999e-7 <= H.min()
+        assert H.max() <= 1.001e-4
+        found.append(error(run, reference(0.034)))
+    assert found[0] < BOUNDED
+    assert all(later < 1.05 * earlier for earlier, later in pairwise(found)), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leader", ["mbs", "hydraulics"])
+@pytest.mark.covers("AP-26")
+def test_following_the_leader_the_degree_does_not_matter(leader: str) -> None:
+    """Every internal step is exchanged: from degree 1 on the error is that of the integrator, 1000 times below 0."""
+    found = []
+    for degree in range(4):
+        method = cs.LeaderFollower(degree, leader=leader)
+        run = cs.simulate(split(x0=running()), t_end=2e-3, method=method, startup=cs.RisingDegree())
+        found.append(error(run, undivided(t_end=2e-3, x0=running(), interval=1e-7)))
+    assert max(found[1:]) < 1e-3 * found[0]
+    assert max(found[1:]) < 1e-7
+
+
+# -- both sides and the whole ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("SC-45")
+def test_liquid_is_balanced_in_a_coupled_run() -> None:
+    """What is stored changes by what came in less what went out, however rough the coupling is."""
+    system, begin = split(x0=running()), running()
+    cs.simulate(system, t_end=2e-3, method=cs.Jacobi(1), step=2e-5, compiled=False)
+    end = np.concatenate([begin[:10], system.subsystems["hydraulics"].get_state()])
+    flows = (end - begin)[10 + LIQUID.index("fed") :]
+    lost = stored(end) - stored(begin) - (flows[0] - flows[1:].sum())
+    assert flows[0] > 1e-6
+    assert abs(lost) < 1e-11 * stored(begin)
+
+
+@pytest.mark.covers("SC-45")
+def test_with_a_rigid_drive_the_hydraulics_alone_are_right() -> None:
+    """Stiff gears, shaft and contact at an even speed: pistons make ideal strokes, and pressures are those alone."""
+    stiff = PUMP.drive._replace(
+        unevenness=0.0, gear_stiffness=1e7, gear_damping=30.0, shaft_stiffness=1e7, shaft_damping=30.0, drag=0.0
+    )
+    rigid = replace(PUMP, drive=stiff._replace(contact_stiffness=1e10, contact_damping=2e4))
+    x0 = np.concatenate([rigid.motion0(), running()[10:]])
+    x0[4:7] -= 20e-9  # pressed on by the springs
+    t_end = rigid.revolution / 3
+    whole, alone = (undivided(rigid, t_end, x0=x0, alone=alone).pressures for alone in (COUPLED, STROKES))
+    for place in ("port", "rail"):
+        assert np.abs(whole[place] - alone[place]).max() < 0.02 * np.ptp(alone[place]), place
+    soft = undivided(t_end=t_end, x0=running()).pressures["port"]
+    assert np.abs(soft - alone["port"]).max() > 0.1 * np.ptp(alone["port"])
+
+
+# -- what cannot be right --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["feed_pressure", "rail_pressure", "back_pressure"])
+def test_a_pressure_below_that_of_the_vapour_is_refused(name: str) -> None:
+    with pytest.raises(cs.SetupError, match=rf"{name} = -100000 Pa is not above the vapour pressure of 5000 Pa"):
+        replace(PUMP, hydraulics=PUMP.hydraulics._replace(**{name: -1e5}))
+
+
+def test_an_empty_pump_stays_at_the_vapour_pressure() -> None:
+    """Nothing is fed: pistons pull on empty cylinders, and no pressure is below the floor."""
+    dry = replace(PUMP, hydraulics=PUMP.hydraulics._replace(throttle=0.0))
+    course = undivided(dry, t_end=12e-3, x0=running())
+    lowest = min(values.min() for values in course.pressures.values())
+    assert 5e3 < lowest < 5.1e3
+
+
+def test_valves_faster_than_the_internal_steps_are_refused() -> None:
+    quick = replace(PUMP, hydraulics=PUMP.hydraulics._replace(valve_lag=2e-8))
+    with pytest.raises(cs.SetupError, match=r"valves with a lag of 2e-08 s chatter in internal steps of 1e-07 s"):
+        split(quick)
+
+
+def test_a_volume_too_small_for_the_internal_steps_is_named_with_its_time() -> None:
+    """A port of 0.1 mm3 makes the equations too stiff; what came before is kept."""
+    tiny = replace(PUMP, hydraulics=PUMP.hydraulics._replace(port=1e-10))
+    x0 = running()
+    x0[14] *= 1e-10 / PUMP.hydraulics.port
+    with pytest.raises(cs.NonFiniteError, match=r"'hydraulics' failed while crossing the step at t = ") as broken:
+        cs.simulate(split(tiny, x0=x0), t_end=1e-3, method=cs.Jacobi(1), step=1e-5, compiled=False)
+    assert broken.value.result is not None
+    assert len(broken.value.result.t) >= 1
+
+
+class Recorded(dict):
+    """What `chatter` reads of a result."""
+
+    def __init__(self, t: np.ndarray, valves: np.ndarray) -> None:
+        super().__init__({"hydraulics.valves": valves})
+        self.t = t
+
+
+def test_a_valve_that_chatters_is_named() -> None:
+    """Outlet valve 2 opens and shuts every 2 ms; a run of the pump has nothing to say."""
+    t = np.linspace(0, 0.02, 2001)
+    valves = np.zeros((2001, 6))
+    valves[:, 4] = 0.5 * (1 - np.cos(2 * np.pi * t / 2e-3))
+    (said,) = chatter(Recorded(t, valves))
+    assert said.startswith("outlet valve 2 chatters: it opens 4 times between t = 0.0003 s and t = 0.0063 s")
+    course = revolution()
+    assert chatter(Recorded(course.t, course.x[:, 27:33])) == []

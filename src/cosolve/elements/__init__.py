@@ -1,4 +1,4 @@
-"""Parts of many models, as functions for right-hand sides: contact, friction, hydraulics, circuits, current loops.
+"""Parts of many models, for right-hand sides: contact, friction, hydraulics, circuits, magnets, current loops.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
@@ -11,15 +11,20 @@ from cosolve.elements.circuits import (
     transformer_rates,
     warm_resistance,
 )
+from cosolve.elements.characteristics import WaveLine, characteristics_step
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
 from cosolve.elements.friction import LuGre, bristle_rate, stribeck
 from cosolve.elements.hydraulics import (
     Liquid,
+    gap_conductance,
+    limiting_flow,
     line_acceleration,
     liquid_density,
     liquid_pressure,
     orifice_flow,
     sound_speed,
+    valve_rate,
+    volume_pressure,
 )
 from cosolve.elements.loops import (
     inductance_matrix,
@@ -28,17 +33,24 @@ from cosolve.elements.loops import (
     mutual_inductance_slope,
     self_inductance,
 )
+from cosolve.elements.magnet_table import MagnetTable, linked_current, table_value
 
 __all__ = [
     "Liquid",
     "LuGre",
+    "MagnetTable",
+    "WaveLine",
     "bristle_rate",
     "capacitor_rate",
+    "characteristics_step",
     "coil_rate",
     "diode_current",
+    "gap_conductance",
     "hunt_crossley",
     "inductance_matrix",
+    "limiting_flow",
     "line_acceleration",
+    "linked_current",
     "liquid_density",
     "liquid_pressure",
     "loop_resistance",
@@ -50,7 +62,10 @@ __all__ = [
     "smooth_step",
     "sound_speed",
     "stribeck",
+    "table_value",
     "tabulated_inductance",
     "transformer_rates",
+    "valve_rate",
+    "volume_pressure",
     "warm_resistance",
 ]
