@@ -338,14 +338,25 @@ def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: 
 # -- together --------------------------------------------------------------------------------------------------------
 
 
-def split(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.System:
+def split(
+    machine: DropTower | None = None,
+    internal_step: float = 2e-6,
+    x0: np.ndarray | None = None,
+    *,
+    hermite: bool = False,
+) -> cs.System:
     """Both sides and the nine signals between them; `x0` holds the states of the tower first, then of the specimen.
+
+    `hermite`: inside a macro step the specimen moves the place on with the speed.
 
     >>> len(split().plan().z_labels)
     9
     """
     first, second = (None, None) if x0 is None else (x0[:11], x0[11:])
-    system = cs.System({"mbs": tower(machine, internal_step, first), "fe": specimen(machine, internal_step, second)})
+    fe: cs.Subsystem = specimen(machine, internal_step, second)
+    if hermite:
+        fe = cs.IntegratedInputs(fe, {"place": "speed"})
+    system = cs.System({"mbs": tower(machine, internal_step, first), "fe": fe})
     system.connect("mbs.place", "fe.place")
     system.connect("mbs.speed", "fe.speed")
     system.connect("fe.load", "mbs.load")
