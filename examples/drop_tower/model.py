@@ -8,17 +8,15 @@ own stiffness. Contact and friction between block and foam are inside the finite
 Both meet at the reference point, the lower end of the body: position, angle and their speeds go one way, force and
 moment come back. After Schmoll (2015), 3.3.4; all numbers are our own judgement.
 
-The foam: four-node elements, two by two points, total Lagrangian, plane strain, lumped masses. Strain energy
-`W = sum 2 mu / alpha^2 (l^alpha - 1 - alpha ln l)` over the principal stretches; with `alpha = 8` its stress is
-`S = mu/4 (C^3 - C^-1)`, plus viscous stress.
+The foam: `cs.elements.foam_forces`, with lumped masses; its base is fixed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from math import cos, sin, sqrt, tanh
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -26,7 +24,7 @@ from numba import njit
 import cosolve as cs
 
 hunt_crossley, smooth_step = cs.elements.hunt_crossley, cs.elements.smooth_step
-stribeck, bristle_rate = cs.elements.stribeck, cs.elements.bristle_rate
+stribeck, bristle_rate, foam_forces = cs.elements.stribeck, cs.elements.bristle_rate, cs.elements.foam_forces
 
 #: States of the multibody side: body, carriage, bristles of both guides and of the rails.
 BODY = ("x", "y", "angle", "vx", "vy", "spin", "carriage", "carriage_speed", "upper", "lower", "rails")
@@ -91,11 +89,8 @@ class DropTower:
     @cached_property
     def mesh(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes (the fixed ones of the base first, the top ones last) and elements."""
-        s, (nx, ny) = self.specimen, self.elements
-        x, y = np.meshgrid(np.linspace(-s.width / 2, s.width / 2, nx + 1), np.linspace(0, s.height, ny + 1))
-        nodes = np.column_stack([x.ravel(), y.ravel()])
-        first = (np.arange(nx) + (nx + 1) * np.arange(ny)[:, np.newaxis]).ravel()
-        corners = np.column_stack([first, first + 1, first + nx + 2, first + nx + 1])
+        s = self.specimen
+        nodes, corners = cs.elements.block_mesh(s.width, s.height, self.elements)
         angle, middle = np.radians(self.tilt), np.array([0.0, s.height / 2])
         turn = np.array([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
         return middle + (nodes - middle) @ turn.T, corners
@@ -103,25 +98,12 @@ class DropTower:
     @cached_property
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of the shape functions by the reference place, and the volume, at each point of each element."""
-        nodes, corners = self.mesh
-        at = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-        found, volumes = np.empty((len(corners), 4, 4, 2)), np.empty((len(corners), 4))
-        for k, (s, t) in enumerate(at / sqrt(3)):
-            local = 0.25 * np.column_stack([at[:, 0] * (1 + at[:, 1] * t), at[:, 1] * (1 + at[:, 0] * s)])
-            for e, corner in enumerate(corners):
-                J = nodes[corner].T @ local
-                found[e, k] = local @ np.linalg.inv(J)
-                volumes[e, k] = np.linalg.det(J) * self.specimen.depth
-        return found, volumes
+        return cs.elements.shape_slopes(*self.mesh, self.specimen.depth)
 
     @cached_property
     def masses(self) -> np.ndarray:
         """Of the nodes: a quarter of each element."""
-        nodes, corners = self.mesh
-        found = np.zeros(len(nodes))
-        for e, corner in enumerate(corners):
-            found[corner] += 0.25 * self.specimen.density * self.slopes[1][e].sum()
-        return found
+        return cs.elements.lumped_masses(self.mesh[1], self.slopes[1], self.specimen.density)
 
     def body0(self) -> np.ndarray:
         """At rest; the reference point is the upper end of the block."""
@@ -191,14 +173,9 @@ def _reference_point(x, p):
     return np.array([x[0] + b * s, x[1] - b * c, x[2], x[3] + b * c * x[5], x[4] + b * s * x[5], x[5]])
 
 
-def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
-    """Body and carriage: force and moment at the reference point in, its motion out; and the carriage.
-
-    >>> [port.name for port in tower().outputs]
-    ['place', 'speed', 'carriage']
-    """
-    machine = DropTower() if machine is None else machine
-    p = machine.tower
+@cache
+def _tower_functions(p: Tower) -> tuple[Any, Any]:
+    """Right-hand side and outputs: compiled once, however many systems have them."""
 
     @njit
     def rhs(t, x, u):
@@ -208,9 +185,18 @@ def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.
     def output(t, x, u):
         return np.concatenate((_reference_point(x, p), x[6:7]))
 
+    return rhs, output
+
+
+def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
+    """Body and carriage: force and moment at the reference point in, its motion out; and the carriage.
+
+    >>> [port.name for port in tower().outputs]
+    ['place', 'speed', 'carriage']
+    """
+    machine = DropTower() if machine is None else machine
     return cs.Ode(
-        rhs,
-        output,
+        *_tower_functions(machine.tower),
         x0=machine.body0() if x0 is None else x0,
         inputs=[cs.Port("load", 3)],
         outputs=[cs.Port("place", 3), cs.Port("speed", 3), cs.Port("carriage", 1)],
@@ -243,40 +229,7 @@ def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
     n = len(nodes)
     found = np.zeros(len(x))
     u, v = x[6 : 6 + 2 * n].reshape(n, 2), x[6 + 2 * n :].reshape(n, 2)
-    force = np.zeros((n, 2))
-    quarter = 0.25 * s.shear
-    for e in range(len(corners)):
-        for k in range(4):
-            f00, f01, f10, f11 = 1.0, 0.0, 0.0, 1.0
-            g00, g01, g10, g11 = 0.0, 0.0, 0.0, 0.0
-            for a in range(4):
-                i = corners[e, a]
-                dx, dy = slopes[e, k, a, 0], slopes[e, k, a, 1]
-                f00 += u[i, 0] * dx
-                f01 += u[i, 0] * dy
-                f10 += u[i, 1] * dx
-                f11 += u[i, 1] * dy
-                g00 += v[i, 0] * dx
-                g01 += v[i, 0] * dy
-                g10 += v[i, 1] * dx
-                g11 += v[i, 1] * dy
-            c00, c11, c01 = f00 * f00 + f10 * f10, f01 * f01 + f11 * f11, f00 * f01 + f10 * f11
-            det = c00 * c11 - c01 * c01
-            # C^2 and C^3; the inverse of C
-            d00, d11, d01 = c00 * c00 + c01 * c01, c11 * c11 + c01 * c01, c01 * (c00 + c11)
-            t00, t11, t01 = d00 * c00 + d01 * c01, d11 * c11 + d01 * c01, d00 * c01 + d01 * c11
-            s00 = quarter * (t00 - c11 / det) + s.viscosity * (f00 * g00 + f10 * g10)
-            s11 = quarter * (t11 - c00 / det) + s.viscosity * (f01 * g01 + f11 * g11)
-            s01 = quarter * (t01 + c01 / det)
-            s01 += s.viscosity * 0.5 * (f00 * g01 + f10 * g11 + g00 * f01 + g10 * f11)
-            p00, p01 = f00 * s00 + f01 * s01, f00 * s01 + f01 * s11
-            p10, p11 = f10 * s00 + f11 * s01, f10 * s01 + f11 * s11
-            for a in range(4):
-                i = corners[e, a]
-                dx, dy = slopes[e, k, a, 0] * volumes[e, k], slopes[e, k, a, 1] * volumes[e, k]
-                force[i, 0] -= p00 * dx + p01 * dy
-                force[i, 1] -= p10 * dx + p11 * dy
-
+    force = foam_forces(u, v, corners, slopes, volumes, s.shear, s.viscosity)
     tx, ty, turning = _tie(x, point, s)
     h = 0.5 * s.block_height
     si, co = sin(x[2]), cos(x[2])
@@ -305,13 +258,9 @@ def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
     return found
 
 
-def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
-    """Block and foam: motion of the reference point in, force and moment there out.
-
-    >>> [port.name for port in specimen().inputs]
-    ['place', 'speed']
-    """
-    machine = DropTower() if machine is None else machine
+@cache
+def _specimen_functions(machine: DropTower) -> tuple[Any, Any]:
+    """As of the tower."""
     s, (nodes, corners), (slopes, volumes) = machine.specimen, machine.mesh, machine.slopes
     masses, per_row = machine.masses, machine.elements[0] + 1
 
@@ -324,9 +273,18 @@ def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: 
         fx, fy, moment = _tie(x, u, s)
         return np.array([-fx, -fy, -moment])
 
+    return rhs, output
+
+
+def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
+    """Block and foam: motion of the reference point in, force and moment there out.
+
+    >>> [port.name for port in specimen().inputs]
+    ['place', 'speed']
+    """
+    machine = DropTower() if machine is None else machine
     return cs.Ode(
-        rhs,
-        output,
+        *_specimen_functions(machine),
         x0=machine.foam0() if x0 is None else x0,
         inputs=[cs.Port("place", 3), cs.Port("speed", 3)],
         outputs=[cs.Port("load", 3)],
@@ -338,14 +296,25 @@ def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: 
 # -- together --------------------------------------------------------------------------------------------------------
 
 
-def split(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.System:
+def split(
+    machine: DropTower | None = None,
+    internal_step: float = 2e-6,
+    x0: np.ndarray | None = None,
+    *,
+    hermite: bool = False,
+) -> cs.System:
     """Both sides and the nine signals between them; `x0` holds the states of the tower first, then of the specimen.
+
+    `hermite`: inside a macro step the specimen moves the place on with the speed.
 
     >>> len(split().plan().z_labels)
     9
     """
     first, second = (None, None) if x0 is None else (x0[:11], x0[11:])
-    system = cs.System({"mbs": tower(machine, internal_step, first), "fe": specimen(machine, internal_step, second)})
+    fe: cs.Subsystem = specimen(machine, internal_step, second)
+    if hermite:
+        fe = cs.IntegratedInputs(fe, {"place": "speed"})
+    system = cs.System({"mbs": tower(machine, internal_step, first), "fe": fe})
     system.connect("mbs.place", "fe.place")
     system.connect("mbs.speed", "fe.speed")
     system.connect("fe.load", "mbs.load")

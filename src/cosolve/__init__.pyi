@@ -139,9 +139,12 @@ from .run.choose import (
 from .run.error_bar import (
     error_bar as error_bar,
 )
+from .run.known_past import (
+    KnownHistory as KnownHistory,
+    KnownRates as KnownRates,
+)
 from .run.startup import (
     GradedStart as GradedStart,
-    KnownHistory as KnownHistory,
     LeaderFollowerStart as LeaderFollowerStart,
     RisingDegree as RisingDegree,
     Startup as Startup,
@@ -208,6 +211,7 @@ from .subsystem import (
     Dae as Dae,
     FreeRunning as FreeRunning,
     HybridOde as HybridOde,
+    IntegratedInputs as IntegratedInputs,
     Linear as Linear,
     Ode as Ode,
     Pid as Pid,

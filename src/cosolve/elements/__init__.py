@@ -1,8 +1,9 @@
-"""Parts of many models, for right-hand sides: contact, friction, hydraulics, circuits, magnets, current loops.
+"""Parts of many models, for right-hand sides: contact, friction, hydraulics, circuits, magnets, loops, foam.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
 
+from cosolve.elements.characteristics import WaveLine, characteristics_step
 from cosolve.elements.circuits import (
     capacitor_rate,
     coil_rate,
@@ -11,7 +12,6 @@ from cosolve.elements.circuits import (
     transformer_rates,
     warm_resistance,
 )
-from cosolve.elements.characteristics import WaveLine, characteristics_step
 from cosolve.elements.contact import hunt_crossley, smooth_positive, smooth_step
 from cosolve.elements.friction import LuGre, bristle_rate, stribeck
 from cosolve.elements.hydraulics import (
@@ -34,17 +34,20 @@ from cosolve.elements.loops import (
     self_inductance,
 )
 from cosolve.elements.magnet_table import MagnetTable, linked_current, table_value
+from cosolve.elements.plane import block_mesh, foam_forces, lumped_masses, shape_slopes
 
 __all__ = [
     "Liquid",
     "LuGre",
     "MagnetTable",
     "WaveLine",
+    "block_mesh",
     "bristle_rate",
     "capacitor_rate",
     "characteristics_step",
     "coil_rate",
     "diode_current",
+    "foam_forces",
     "gap_conductance",
     "hunt_crossley",
     "inductance_matrix",
@@ -54,10 +57,12 @@ __all__ = [
     "liquid_density",
     "liquid_pressure",
     "loop_resistance",
+    "lumped_masses",
     "mutual_inductance",
     "mutual_inductance_slope",
     "orifice_flow",
     "self_inductance",
+    "shape_slopes",
     "smooth_positive",
     "smooth_step",
     "sound_speed",

@@ -319,20 +319,21 @@ class Plan:
                 by_y.append(_coordinates(block.rows, index, -dy))
         return by_z, by_y
 
-    def rounding(self, z: Vector, y: Vector) -> Vector:
+    def rounding(self, z: Vector, y: Vector, terms: Vector | None = None) -> Vector:
         """One rounding error of each row of `r(z, y)`, from the sizes of what is added up in it.
 
-        Laws of whole fields are not differenced for that: the size of their value has to do.
+        `terms` are the sizes of what is added up in the outputs, where they are known. Laws of whole fields are not
+        differenced for that: the size of their value has to do.
         """
-        size = np.abs(z)
-        size[self.copy_rows] += np.abs(y[self.copy_from])
+        size, of_y = np.abs(z), np.abs(y) if terms is None else np.maximum(np.abs(y), terms)
+        size[self.copy_rows] += of_y[self.copy_from]
         for block in self.blocks:
             z_rows, y_read = z[block.rows], y[block.y_index]
             if len(y_read) > _FIELD:
                 size[block.rows] += np.abs(block.call(z_rows, y_read))
                 continue
             by_z, by_y = block.partials(z_rows, y_read)
-            size[block.rows] += abs(by_y) @ np.abs(y_read)
+            size[block.rows] += abs(by_y) @ of_y[block.y_index]
             if block.implicit:
                 size[block.rows] += np.abs(by_z) @ np.abs(z_rows)
         rounded: Vector = np.finfo(np.float64).eps * size

@@ -13,10 +13,11 @@ from typing import Any
 from cosolve.io.imports import import_callable
 from cosolve.method import Method
 from cosolve.method.named import Named, as_method, build, construct, kebab
-from cosolve.run.startup import GradedStart, KnownHistory, LeaderFollowerStart, RisingDegree, Startup
+from cosolve.run.known_past import KnownHistory, KnownRates
+from cosolve.run.startup import GradedStart, LeaderFollowerStart, RisingDegree, Startup
 from cosolve.stepsize import Adaptive
 
-STARTUPS = {kebab(c.__name__): c for c in (GradedStart, RisingDegree, KnownHistory, LeaderFollowerStart)}
+STARTUPS = {kebab(c.__name__): c for c in (GradedStart, RisingDegree, KnownHistory, KnownRates, LeaderFollowerStart)}
 
 
 def method(given: Named, folder: Path = Path()) -> Method:
@@ -38,11 +39,13 @@ def open_method(given: Named | None, folder: Path = Path()) -> Method | None:
 
 
 def startup(given: Named, folder: Path = Path()) -> Startup:
-    """A startup from its name or table.
+    """A startup from its name or table; the path of a file with a known past is relative to `folder`.
 
     >>> startup({"name": "leader-follower-start", "leader": "one"}).leader
     'one'
     """
+    if isinstance(given, Mapping) and isinstance(given.get("table"), str):
+        given = {**given, "table": str(folder / given["table"])}
     return build("startup", given, STARTUPS, partial(import_callable, folder=folder))  # type: ignore[no-any-return]
 
 

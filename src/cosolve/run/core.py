@@ -104,7 +104,7 @@ class Core:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)
         self.history = History(self.z, depth=self.method.depth)
-        self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step)
+        self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
         step = bind(self.method, self.crew, watched=True)
         self._step = self.startup.wrap(self.crew, self.method, step)
         self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)

@@ -12,13 +12,14 @@ from math import inf, nan
 from typing import Any
 
 from cosolve.method.named import CORRECTORS, METHODS, TREATMENTS
-from cosolve.run.startup import GradedStart, KnownHistory, LeaderFollowerStart, RisingDegree
+from cosolve.run.known_past import KnownHistory, KnownRates
+from cosolve.run.startup import GradedStart, LeaderFollowerStart, RisingDegree
 from cosolve.stepsize import Adaptive
 
 _KNOWN: dict[str, type] = {
     c.__name__: c
     for group in (METHODS, CORRECTORS, TREATMENTS)
-    for c in (*group.values(), GradedStart, RisingDegree, KnownHistory, LeaderFollowerStart, Adaptive)
+    for c in (*group.values(), GradedStart, RisingDegree, KnownHistory, KnownRates, LeaderFollowerStart, Adaptive)
 }
 _NUMBERS = {"inf": inf, "nan": nan}
 

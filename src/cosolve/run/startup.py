@@ -2,25 +2,22 @@
 
 `GradedStart` crosses the first macro step in pieces that begin very short, which keeps the order of the method;
 `RisingDegree` begins with degree 0 and raises it as macro points accumulate; `LeaderFollowerStart` crosses the first
-macro steps with small leader/follower steps and then has a full history; `KnownHistory` takes past values from the
-user.
+macro steps with small leader/follower steps and then has a full history. What is known about the past: `known_past.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.engine.readable.crew import Crew
-from cosolve.engine.readable.instant import Instant, left_open, roundings, solve
 from cosolve.engine.readable.machine import bind
 from cosolve.errors import SetupError
-from cosolve.interface.plan import Block, Plan
+from cosolve.interface.plan import Plan
 from cosolve.method.base import Method
 from cosolve.method.explicit import LeaderFollower
 from cosolve.method.step import MacroStep, Outcome, Remembering, Window
@@ -34,12 +31,11 @@ _LARGEST_RATIO = 2**20
 class Startup:
     """Base of the start-ups: nothing is known about the past, and the method takes all steps itself."""
 
-    #: True when it takes macro steps of its own, or knows a past that compiled code does not
+    #: True when it takes macro steps of its own
     own_steps: ClassVar[bool] = False
-    known_past: ClassVar[bool] = False
 
-    def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
-        """Nothing is known about the past."""
+    def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float, y: Vector) -> None:
+        """Fill the history with what is known before `t0`, where the outputs are `y`; here nothing."""
 
     def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
         """The method's own step from the beginning."""
@@ -107,85 +103,6 @@ def default_start(method: Method) -> Startup:
     (RisingDegree(), GradedStart(ratio=None))
     """
     return GradedStart() if grading(method).halvings else RisingDegree()
-
-
-@dataclass(frozen=True)
-class KnownHistory(Startup):
-    """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
-
-    They are taken one first macro step apart, or `spacing`. Unknowns of equations follow from these outputs where the
-    equations determine them without the subsystems; otherwise `outputs(t)` gives them too, by name. Multipliers of
-    constraints are taken as they are at the start unless it gives them.
-
-    >>> import cosolve as cs
-    >>> past = cs.KnownHistory(lambda t: {"clock.t": t})
-    >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
-    >>> hold = cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])
-    >>> system = cs.System({"clock": clock, "hold": hold})
-    >>> system.connect("clock.t", "hold.u")
-    >>> cs.simulate(system, t_end=0.2, method=cs.Jacobi(degree=1), step=0.1, startup=past)["hold.y"]
-    array([0. , 0.1, 0.2])
-    """
-
-    known_past: ClassVar[bool] = True
-
-    outputs: Callable[[float], Mapping[str, Any]] = lambda t: {}
-    spacing: float | None = None
-
-    def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float) -> None:
-        """Fill the history with the values at `t0 - H`, `t0 - 2 H`, ..."""
-        if self.spacing is None and np.isnan(H):
-            raise SetupError(
-                f"KnownHistory: {method.name} chooses its own steps; say how far apart to take the past values, "
-                "spacing=..."
-            )
-        H = H if self.spacing is None else self.spacing
-        for j in range(1, history.depth + 1):
-            given = self.outputs(t0 - j * H)
-            y = np.full(plan.n_y, np.nan)
-            for i, name in enumerate(plan.names):
-                for port in plan.output_ports[i]:
-                    address = f"{name}.{port.name}"
-                    if address in given:
-                        inside = plan.output_ports[i].slice(port.name)
-                        base = plan.y_slices[i].start
-                        y[base + inside.start : base + inside.stop] = given[address]
-            read = np.unique(np.concatenate([plan.copy_from, *(block.y_index for block in plan.blocks)]))
-            missing = [plan.y_label(int(k)) for k in read if np.isnan(y[k])]
-            if missing:
-                raise SetupError(f"KnownHistory: outputs(t) gives no value for '{missing[0]}', which is read")
-            z = plan.evaluate(y, history.newest).copy()
-            for block in plan.blocks:
-                if block.implicit:
-                    _take_unknowns(plan, block, given, y, z)
-            history.append_past(z, H)
-
-
-def _take_unknowns(plan: Plan, block: Block, given: Mapping[str, Any], y: Vector, z: Vector) -> None:
-    """Write a block's unknowns into `z`: those given by name, and those that follow from the outputs `y`."""
-    names = {name: part for name, (part, _) in plan.z_ports.items() if part.start in block.rows}
-    for name, part in names.items():
-        if name in given:
-            z[part] = given[name]
-    if block.levels is not None or all(name in given for name in names):
-        return
-
-    def evaluate(values: Vector) -> tuple[Vector, Vector, Vector]:
-        return block.call(values, y[block.y_index]), y, values
-
-    def rounding(r: Vector, y: Vector, values: Vector) -> Vector:
-        return roundings(block, r, values, y[block.y_index], np.zeros(len(block.y_index)))
-
-    chosen = np.concatenate([np.full(part.stop - part.start, name in given) for name, part in names.items()])
-    problem = Instant(evaluate, rounding, plan.z_nominal[block.rows], chosen)
-    solved = solve(problem, z[block.rows])
-    z[block.rows] = solved.values
-    missing = [plan.z_labels[m] for m in block.rows[(solved.kept | left_open(problem, solved.values)) & ~chosen]]
-    if missing:
-        raise SetupError(
-            f"KnownHistory: the outputs alone do not determine the unknown '{missing[0]}'; let outputs(t) return its "
-            "value as well, under its name"
-        )
 
 
 @dataclass(frozen=True)

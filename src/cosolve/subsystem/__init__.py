@@ -10,6 +10,7 @@ from cosolve.subsystem.base import Subsystem, capabilities, has_capability
 from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.free_running import FreeRunning, SelfDriven
 from cosolve.subsystem.hybrid_ode import HybridOde
+from cosolve.subsystem.integrated import IntegratedInputs
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.ode import Ode
 from cosolve.subsystem.pid import Pid
@@ -23,6 +24,7 @@ __all__ = [
     "FreeRunning",
     "HybridOde",
     "InputSignal",
+    "IntegratedInputs",
     "Linear",
     "Ode",
     "Pid",

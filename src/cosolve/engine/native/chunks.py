@@ -136,7 +136,7 @@ class Chunks:
             self.reason = "macro steps that end at events are crossed by the readable engine"
         if self.reason is None and type(windows) not in (Uniform, Controlled):
             self.reason = "the method chooses its own steps"
-        if self.reason is None and (core.startup.own_steps or core.startup.known_past):
+        if self.reason is None and core.startup.own_steps:
             self.reason = "the run has a start of its own"
         if self.reason is None and core.crew.pool is not None:
             self.reason = "workers were asked for"
@@ -158,6 +158,8 @@ class Chunks:
         if self.reason is not None or len(history.values) <= core.method.depth or windows.done:
             return None
         if core.corrections.expected is not None:  # a step that was taken back
+            return None
+        if core.t == core.t_start:  # with a known past too the readable engine goes first: it tries out rollback
             return None
         if isinstance(windows, Controlled):
             return self._timed(self._controlled, windows)

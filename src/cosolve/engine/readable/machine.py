@@ -16,6 +16,7 @@ from cosolve.engine.corrections import LARGE, LEAST, LITTLE, MUCH, Corrections
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
+from cosolve.engine.readable.rounding import terms_of_outputs
 from cosolve.engine.readable.self_check import (
     Crossing,
     NoWayBack,
@@ -36,6 +37,9 @@ from cosolve.signal import History, end_values
 
 #: Residuals within so many rounding errors of their own evaluation are as good as zero.
 _ROUNDINGS = 16.0
+
+#: Norms of residuals above this are no rounding, whatever is added up in outputs.
+_NEAR = 1e-3
 
 #: Coupling variables up to which steps without corrections are looked at for correctors that need no Jacobian.
 _FEW = 8
@@ -418,8 +422,11 @@ class Machine:
         """True when every residual that misses the tolerance is rounding of its own evaluation."""
         if inside > tol:
             return False
-        floor = _ROUNDINGS * plan.rounding(z, self.y)
-        return bool((np.abs(r) <= np.maximum(tol * self.measure.rows(z), floor)).all())
+        left = np.abs(r) > np.maximum(tol * self.measure.rows(z), _ROUNDINGS * plan.rounding(z, self.y))
+        if not left.any() or not self._norms[-1] < _NEAR:
+            return not left.any()
+        terms = terms_of_outputs(self.crew, self.window.t1, z)
+        return bool((np.abs(r) <= _ROUNDINGS * plan.rounding(z, self.y, terms))[left].all())
 
     def _not_converged(self, plan: Plan, r: Vector, norms: list[float], tol: float) -> ConvergenceError:
         window, worst = self.window, int(np.argmax(np.abs(r) / self.measure.row_size))
@@ -429,10 +436,15 @@ class Machine:
         return ConvergenceError(
             f"the interface iteration did not converge in the step from t = {window.t0:.9g} (H = {window.H:.3g}): "
             f"after {len(norms) - 1} corrections{fresh} the residual of '{plan.z_labels[worst]}' is {r[worst]:.3g} "
-            f"(tol {tol:g}, last norms {trend}); try a smaller step, {other}, or "
-            " looser tol if the norms stand still",
+            f"(tol {tol:g}, last norms {trend}); try {self._remedies(norms[-8:], other)}",
             time=window.t0,
         )
+
+    def _remedies(self, norms: list[float], other: str) -> str:
+        """What would work: a tolerance that is met, where the iteration has come near and gets no nearer."""
+        if len(norms) == 8 and max(norms) < _NEAR:
+            return f"tol={10 * max(norms):.0e}, which is as near as it gets: the outputs are not known any better"
+        return f"a smaller step, {other}, or a looser tol if the norms stand still"
 
     # -- books -------------------------------------------------------------------------------------------------------
 
