@@ -17,7 +17,7 @@ from cosolve.method import Method
 from cosolve.stepsize import Adaptive
 
 SAFETY = 1.8  # between the tolerance and the error that a run is aimed at
-DRIFT = 0.05  # c grows where rtol falls, about like this power of it
+DRIFT, STIFF_DRIFT = 0.05, 0.1  # c grows where rtol falls, about like this power; the latter where no shadow told it
 CONTROLLED = 0.6  # where estimates usually stand, in units of rtol: below, max_step kept steps short
 FLOOR = 2e-9  # no estimate of an error counts as less, the accuracy of subsystems
 EXPENSIVE = 1e-3  # seconds: below, the time of a crossing says more about the machine than about the subsystem
@@ -89,7 +89,8 @@ class Trial:
         assert isinstance(self.step, Adaptive)
         effective, excess = self.step.rtol * min(1.0, self.level / CONTROLLED), self.excess(tolerance)
         most = self.step.rtol * (0.25 if self.power is None else 1.0)
-        wanted: float = effective / excess / max(excess, 1.0) ** DRIFT
+        drift = DRIFT if self.power is None else STIFF_DRIFT
+        wanted: float = effective / excess / max(excess, 1.0) ** drift
         return min(wanted, most)
 
     def growth(self, tolerance: float) -> float:
@@ -108,7 +109,7 @@ class Trial:
         ratio = before.step.rtol / self.step.rtol
         power = log(self.steps / before.steps) / log(ratio)
         most = 1.0 / (self.method.degree + 1)
-        return replace(self, error=moved / (ratio ** (1.0 - DRIFT) - 1.0), power=min(max(power, 0.0), most))
+        return replace(self, error=moved / (ratio ** (1.0 - STIFF_DRIFT) - 1.0), power=min(max(power, 0.0), most))
 
     def price(self, tolerance: float, costs: Mapping[str, float]) -> float:
         """What a run that meets `tolerance` will take, in crossings of cost 1."""
