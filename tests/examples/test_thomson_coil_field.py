@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
-from examples.thomson_coil import field
+from examples.thomson_coil import field, pictures
 from examples.thomson_coil.finite_elements import Matrices, Mesh
 from examples.thomson_coil.model import ThomsonCoil
 from examples.thomson_coil.run import error
@@ -26,7 +27,7 @@ def matrices(finer: float = 1.0) -> Matrices:
 
 @cache
 def undivided(finer: float = COARSE) -> field.Flight:
-    return field.undivided(COIL, finer=finer)
+    return field.undivided(COIL, finer=finer, step=5e-6)
 
 
 def coil_by_elliptic_integrals(across: int = 4, along: int = 7) -> float:
@@ -187,3 +188,27 @@ def test_without_scikit_fem(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_arguments(given: dict[str, float]) -> None:
     with pytest.raises(cs.SetupError, match=next(iter(given))):
         field.electromagnetics(**given)
+
+
+def test_pictures_of_the_field(tmp_path: Path) -> None:
+    """Currents of coil and plate flow against each other, the mesh follows the plate, and it can be drawn."""
+    flight = undivided()
+    (section,) = pictures.sections(flight, [1e-4])
+    coil, plate = section.boxes[: len(COIL.turns)], section.boxes[len(COIL.turns) :]
+    assert (coil[:, 4] > 0).all()
+    total = (plate[:, 2] * plate[:, 3] * plate[:, 4]).sum()
+    assert -10 * section.current < total < -5 * section.current  # of ten turns, most is mirrored in the plate
+    assert plate[:, 1].min() == pytest.approx(COIL.gap + section.z, rel=1e-12)
+    radii, heights, flux = section.flux
+    assert flux.shape == (len(heights), len(radii))
+    assert (np.diff(heights) > 0).all()
+    pictures.draw_sections(flight, tmp_path / "section.png")
+    assert (tmp_path / "section.png").stat().st_size > 20_000
+
+
+def test_the_field_from_a_system_file() -> None:
+    """A stranger's way: the file by itself, with public functions."""
+    description = cs.load_system(Path(field.__file__).with_name("field.toml"))
+    result = cs.simulate(description.system, t_end=5e-5, method=description.method, step=description.step)
+    assert result["em.F"][-1] == pytest.approx(2000.0, rel=0.1)
+    assert result["plate.z"][-1] > 0
