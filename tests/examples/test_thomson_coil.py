@@ -5,11 +5,15 @@ Reference: both sides in one system of equations, by a Runge-Kutta loop of the e
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.thomson_coil import run
 from examples.thomson_coil.model import (
     Flight,
     Rings,
@@ -22,6 +26,7 @@ from examples.thomson_coil.model import (
 )
 from examples.thomson_coil.run import error
 from scipy.integrate import solve_ivp
+from tests import processes
 
 import cosolve as cs
 
@@ -182,6 +187,16 @@ def test_stopping_at_the_diode_changes_little() -> None:
     """The event is a kink of the current: a macro step that ends there has no error to win above its order."""
     across, stopped = (error(coupled(1, 25e-6, stop_at_events=flag), free_flight()) for flag in (False, True))
     assert stopped == pytest.approx(across, rel=0.5)
+
+
+@pytest.mark.slow
+def test_the_system_file_runs_anywhere(tmp_path: Path) -> None:
+    """Also after machine code was left on disk, which knows its module as `examples.thomson_coil.model`."""
+    coupled(1, 1e-4)
+    command = [sys.executable, "-m", "cosolve.cli", "run", str(Path(run.__file__).with_name("system.toml"))]
+    alone = {**os.environ, "PYTHONPATH": str(Path(cs.__file__).parents[1])}
+    processes.run([*command, "--t-end", "2e-5"], cwd=tmp_path, env=alone, check=True)
+    assert (tmp_path / "thomson-coil.h5").exists()
 
 
 def test_a_plate_that_leaves_the_table_is_named() -> None:
