@@ -411,6 +411,10 @@ class Course:
             "rail": by_density(self.x[:, 15] / h.rail),
         }
 
+    def pressures_at(self, row: int) -> np.ndarray:
+        """Of the cylinders, at one moment."""
+        return _cylinder_pressures(self.x[row, 10:], self.x[row, 4:7], self.pump.hydraulics, self.pump.liquid)
+
     def signals(self) -> dict[str, np.ndarray]:
         """What both sides exchange: positions, speeds, forces."""
         return {
