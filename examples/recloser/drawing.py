@@ -78,7 +78,6 @@ def _draw_pole(ax: Any, course: Motion, row: int, current: float, named: bool) -
         middle = 0.5 * (open_stop + closed_stop)
         for x, y, text, colour in (
             (face - 0.5 * ARMATURE, 0.0, "armature", "w"),
-            (0.5 * (face + front), 4.5, "spring", "0.2"),
             (front + 0.5 * CONTACT, 0.0, "contact", "w"),
             (gap + fixed + 0.5 * CONTACT, 0.0, "fixed\ncontact", "w"),
             (middle, 8.0, "stator with coil", "0.2"),

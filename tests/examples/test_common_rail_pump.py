@@ -356,14 +356,14 @@ def test_controlled_steps_never_blow_up(degree: int) -> None:
 @pytest.mark.parametrize("leader", ["mbs", "hydraulics"])
 @pytest.mark.covers("AP-26")
 def test_following_the_leader_the_degree_does_not_matter(leader: str) -> None:
-    """Every internal step is exchanged: from degree 1 on the error is that of the integrator, 1000 times below 0."""
+    """Every internal step is exchanged: from degree 1 on only the start is left of the error, the same for all."""
     found = []
     for degree in range(4):
         method = cs.LeaderFollower(degree, leader=leader)
         run = cs.simulate(split(x0=running()), t_end=2e-3, method=method, startup=cs.RisingDegree())
         found.append(error(run, undivided(t_end=2e-3, x0=running(), interval=1e-7)))
-    assert max(found[1:]) < 1e-3 * found[0]
-    assert max(found[1:]) < 1e-7
+    assert max(found[1:]) < 1.05 * min(found[1:])
+    assert max(found[1:]) < 0.02 * found[0]
 
 
 # -- both sides and the whole ----------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ def test_with_a_rigid_drive_the_hydraulics_alone_are_right() -> None:
     x0[4:7] -= 20e-9  # pressed on by the springs
     t_end = rigid.revolution / 3
     whole, alone = (undivided(rigid, t_end, x0=x0, alone=alone).pressures for alone in (COUPLED, STROKES))
-    for place in ("port", "rail"):
+    for place in ("cylinders", "port", "rail"):
         assert np.abs(whole[place] - alone[place]).max() < 0.02 * np.ptp(alone[place]), place
     soft = undivided(t_end=t_end, x0=running()).pressures["port"]
     assert np.abs(soft - alone["port"]).max() > 0.1 * np.ptp(alone["port"])
