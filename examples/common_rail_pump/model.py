@@ -411,6 +411,10 @@ class Course:
             "rail": by_density(self.x[:, 15] / h.rail),
         }
 
+    def pressures_at(self, row: int) -> np.ndarray:
+        """Of the cylinders, at one moment."""
+        return _cylinder_pressures(self.x[row, 10:], self.x[row, 4:7], self.pump.hydraulics, self.pump.liquid)
+
     def signals(self) -> dict[str, np.ndarray]:
         """What both sides exchange: positions, speeds, forces."""
         return {
@@ -440,7 +444,20 @@ def undivided(
     x = np.concatenate([pump.motion0(), pump.liquid0()]) if x0 is None else x0
     table = np.zeros(1) if table is None else table
     rows = _march(x, 0.0, interval / keep, keep, count, pump.drive, pump.hydraulics, pump.liquid, alone, table)
-    return Course(pump, interval * np.arange(count + 1), rows)
+    t = interval * np.arange(count + 1)
+    if alone == STROKES:
+        rows[:, :10] = _ideal_motion(pump, t)
+    return Course(pump, t, rows)
+
+
+def _ideal_motion(pump: Pump, t: np.ndarray) -> np.ndarray:
+    """Angles, speeds and strokes at constant speed, in the order of `MOTION`."""
+    speed = np.full(len(t), pump.drive.speed)
+    angle = speed * t
+    turned = angle[:, None] - 2 * pi / 3 * np.arange(3)
+    e = pump.drive.eccentricity
+    strokes, speeds = e * (1 - np.cos(turned)), e * np.sin(turned) * pump.drive.speed
+    return np.column_stack([angle, speed, angle, speed, strokes, speeds])
 
 
 def running() -> np.ndarray:

