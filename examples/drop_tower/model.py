@@ -259,8 +259,8 @@ def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
 
 
 @cache
-def _specimen_functions(machine: DropTower) -> tuple[Any, Any]:
-    """As of the tower."""
+def _specimen_rates(machine: DropTower) -> Any:
+    """Right-hand side, compiled once as well."""
     s, (nodes, corners), (slopes, volumes) = machine.specimen, machine.mesh, machine.slopes
     masses, per_row = machine.masses, machine.elements[0] + 1
 
@@ -268,29 +268,52 @@ def _specimen_functions(machine: DropTower) -> tuple[Any, Any]:
     def rhs(t, x, u):
         return _foam_rates(x, u, s, nodes, corners, slopes, volumes, masses, per_row)
 
+    return rhs
+
+
+@cache
+def _specimen_outputs(s: Specimen, shape: bool) -> Any:
     @njit
     def output(t, x, u):
         fx, fy, moment = _tie(x, u, s)
         return np.array([-fx, -fy, -moment])
 
-    return rhs, output
+    @njit
+    def output_and_shape(t, x, u):
+        return np.concatenate((output(t, x, u), x[:3], x[6 : 6 + (len(x) - 6) // 2]))
+
+    return output_and_shape if shape else output
 
 
-def specimen(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.ndarray | None = None) -> cs.Ode:
+def specimen(
+    machine: DropTower | None = None,
+    internal_step: float = 2e-6,
+    x0: np.ndarray | None = None,
+    *,
+    tilt: float = 0.0,
+    hermite: bool = False,
+    shape: bool = False,
+) -> cs.Subsystem:
     """Block and foam: motion of the reference point in, force and moment there out.
+
+    `hermite`: inside a macro step it moves the place on with the speed. `shape`: outputs for pictures, the place of the
+    block and the displacements of the nodes. `tilt` in degrees where no machine is given.
 
     >>> [port.name for port in specimen().inputs]
     ['place', 'speed']
     """
-    machine = DropTower() if machine is None else machine
-    return cs.Ode(
-        *_specimen_functions(machine),
+    machine = DropTower(tilt) if machine is None else machine
+    pictured = [cs.Port("block", 3), cs.Port("nodes", 2 * len(machine.mesh[0]))] if shape else []
+    ode = cs.Ode(
+        _specimen_rates(machine),
+        _specimen_outputs(machine.specimen, shape),
         x0=machine.foam0() if x0 is None else x0,
         inputs=[cs.Port("place", 3), cs.Port("speed", 3)],
-        outputs=[cs.Port("load", 3)],
+        outputs=[cs.Port("load", 3), *pictured],
         integrator="ode4",
         internal_step=internal_step,
     )
+    return cs.IntegratedInputs(ode, {"place": "speed"}) if hermite else ode
 
 
 # -- together --------------------------------------------------------------------------------------------------------
@@ -302,18 +325,15 @@ def split(
     x0: np.ndarray | None = None,
     *,
     hermite: bool = False,
+    shape: bool = False,
 ) -> cs.System:
     """Both sides and the nine signals between them; `x0` holds the states of the tower first, then of the specimen.
-
-    `hermite`: inside a macro step the specimen moves the place on with the speed.
 
     >>> len(split().plan().z_labels)
     9
     """
     first, second = (None, None) if x0 is None else (x0[:11], x0[11:])
-    fe: cs.Subsystem = specimen(machine, internal_step, second)
-    if hermite:
-        fe = cs.IntegratedInputs(fe, {"place": "speed"})
+    fe = specimen(machine, internal_step, second, hermite=hermite, shape=shape)
     system = cs.System({"mbs": tower(machine, internal_step, first), "fe": fe})
     system.connect("mbs.place", "fe.place")
     system.connect("mbs.speed", "fe.speed")

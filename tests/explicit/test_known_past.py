@@ -192,6 +192,12 @@ def test_what_does_not_fit_is_said(startup: Any, sentence: str) -> None:
         run(pair(), startup=startup)
 
 
+@pytest.mark.parametrize("method", [cs.GaussSeidel(0), cs.SemiImplicit(0), cs.Implicit(0)], ids=lambda m: m.label)
+def test_inputs_cannot_go_on_from_the_end_of_the_step(method: cs.GaussSeidel) -> None:
+    with pytest.raises(cs.CapabilityError, match=r"at values of the end of the step, but 'two' .* take degree 1, or"):
+        cs.simulate(pair(integrated=True), t_start=T0, t_end=T0 + 0.1, method=method, step=H)
+
+
 def test_what_does_not_fit_is_said_at_once() -> None:
     _, two = parts()
     with pytest.raises(cs.SetupError, match="a table has times of its own"):

@@ -87,6 +87,8 @@ class Method:
     explicit: ClassVar[bool] = False
     #: True when inputs come from outputs of the last macro point, so that algebraic loops are not solved
     lags: ClassVar[bool] = False
+    #: True when inputs of degree 0 are held at a value of the end of the step, not of its beginning
+    holds_ends: ClassVar[bool] = True
     #: True when its macro steps can end at an event of one subsystem
     stops_at_events: ClassVar[bool] = False
     #: True when the method itself chooses how long a macro step is
@@ -152,6 +154,14 @@ class Method:
                     f"{listed(named, quote=False)} {'has' if len(lacking) == 1 else 'have'} none; {remedies}, or use "
                     f"{self.instead}"
                 )
+        if self.holds_ends and self.degree == 0:
+            found += [
+                f"{self.label} holds inputs at values of the end of the step, but '{name}' "
+                f"({type(subsystem).__name__}) goes on from those at its beginning; take degree "
+                f"{subsystem.least_degree}, or Jacobi"
+                for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+                if subsystem.least_degree > 0
+            ]
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)
             found.append(

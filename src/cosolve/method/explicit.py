@@ -98,6 +98,7 @@ class Jacobi(_Explicit):
     """
 
     stops_at_events: ClassVar[bool] = True
+    holds_ends: ClassVar[bool] = False
 
     @property
     def script(self) -> Script:

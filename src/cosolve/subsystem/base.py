@@ -59,6 +59,8 @@ class Subsystem:
     stops_inside: bool = True
     #: How it takes driven inputs: polynomials of "any" degree, at most a "cubic", or held, so that the "mean" counts.
     driven_as: str = "any"
+    #: The least degree of input signals that it makes sense of where these end in values of the end of the step.
+    least_degree: int = 0
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
 

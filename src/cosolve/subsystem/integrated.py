@@ -27,8 +27,8 @@ class IntegratedInputs(Subsystem):
     Inside a macro step such an input begins with its value there and goes on as the integral of its rate, one degree
     higher than the other signals: with degree 0 a position moves on with its velocity instead of being held (Hermite
     extrapolation). Position and velocity agree at every instant, and a run that begins in full motion needs no past for
-    the position. For explicit methods, and for the others from degree 1 on: their signals begin with the values that
-    the step begins with.
+    the position. For `Jacobi`, and for the others from degree 1 on: with degree 0 they hold inputs at values of the end
+    of the step, from which nothing can go on.
 
     >>> import cosolve as cs
     >>> lag = cs.Ode(lambda t, x, u: u[:1] - x, lambda t, x, u: x, x0=[0.0], inputs=["s", "v"], outputs=["x"])
@@ -41,6 +41,8 @@ class IntegratedInputs(Subsystem):
     >>> bool(error(cs.IntegratedInputs(lag, {"s": "v"})) < 0.02 * error(lag))
     True
     """
+
+    least_degree = 1
 
     def __init__(self, inner: Subsystem, rates: Mapping[str, str]) -> None:
         self.inner = inner
