@@ -65,6 +65,11 @@ class Mesh:
         """Lines of the mesh: edges of turns and plate are among them."""
         inner, outer, _ = p.plate
         edges = {0.0, inner, outer} | {r + side * p.wire[0] / 2 for r in p.turns for side in (-1, 1)}
+        edges = {round(edge, 9) for edge in edges}  # those that differ by rounding only are one line
+        if self.far < 2 * max(edges):
+            raise cs.SetupError(
+                f"Mesh: far = {self.far:g} m is too near for conductors of {max(edges):g} m; take five times that"
+            )
         return np.concatenate([_between(sorted(edges), self.size), self._outside(max(edges))])
 
     def heights(self, p: ThomsonCoil) -> tuple[np.ndarray, slice, slice]:

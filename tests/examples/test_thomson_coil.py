@@ -153,6 +153,13 @@ def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
     assert error(coupled(degree, H * 1e-6), free_flight()) == pytest.approx(TABLE[degree][H], rel=0.3)
 
 
+def test_the_choice_of_the_docs() -> None:
+    """`GaussSeidel(3)` with H = 5 us: one crossing per step and the error that docs/machines.md promises."""
+    found = cs.simulate(split(internal_step=5e-7), t_end=1e-3, method=cs.GaussSeidel(3), step=5e-6)
+    assert error(found, free_flight()) < 2e-6
+    assert found.stats.calls["em"] == 216  # 200 steps, and the start with rising degree
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("degree", TABLE)
 @pytest.mark.covers("AP-29", "SC-42")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_inductance_of_the_coil() -> None:
     assert matrices().coil_inductance == pytest.approx(exact, rel=0.01)
     inner, outer, thickness = COIL.plate
     assert matrices().volumes.sum() == pytest.approx(np.pi * (outer**2 - inner**2) * thickness, rel=1e-12)
+
+
+def test_edges_that_differ_by_rounding_are_one_line() -> None:
+    """A plate as wide as the coil: no elements without width between the two."""
+    p = replace(COIL, plate=(0.010 - 1.2e-3, 0.037 + 1.2e-3, 3e-3))
+    assert np.diff(Mesh().radii(p)).min() > 0.1e-3
+    assert Matrices(p, Mesh().finer(COARSE)).volumes.sum() == pytest.approx(np.pi * (0.0382**2 - 0.0088**2) * 3e-3)
 
 
 @pytest.mark.covers("SC-43")
@@ -212,6 +220,11 @@ def test_without_scikit_fem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skfem", None)
     with pytest.raises(cs.SetupError, match=r"needs scikit-fem.*pip install cosolve\[fem\]"):
         field.electromagnetics()
+
+
+def test_air_that_ends_too_near_is_refused() -> None:
+    with pytest.raises(cs.SetupError, match=r"far = 0\.05 m is too near for conductors of 0\.045 m"):
+        field.electromagnetics(mesh=Mesh(far=0.05))
 
 
 @pytest.mark.parametrize("given", [{"internal_step": 0.0}, {"finer": 0.0}, {"finer": float("nan")}])

@@ -328,7 +328,8 @@ def _check_black_box(advice: Advice, system: System, method: Method, H: float) -
         return
     if here.verdict == "cannot tell":
         what = "run it with two steps and compare, and mind warnings of growth"
-        advice.add("note", "not-analysed", f"whether it is stable {how} {here}; {what}")
+        reason = str(here).removeprefix("cannot tell: ")
+        advice.add("note", "not-analysed", f"whether it is stable {how} cannot be told: {reason}; {what}")
         return
     fine = estimate(trials, H / 8)
     if fine.radius > 1.0 and 8 * np.log(fine.radius) > 0.5 * np.log(here.radius):
