@@ -266,6 +266,7 @@ def test_the_coupling_error_on_the_command_line():
 
 def test_the_coupling_error_in_a_system_file():
     text = Path(EXAMPLE).read_text(encoding="utf-8").replace("t_end = 0.1", 't_end = 0.02\nerror_bar = "sure"')
+    text = text.replace('"model:', '"examples.two_mass.model:')
     Path("sure.toml").write_text(text, encoding="utf-8")
     assert "coupling error at most" in _cosolve("run", "sure.toml").output
     Path("sure.toml").write_text(text.replace('"sure"', '"very"'), encoding="utf-8")

@@ -28,7 +28,7 @@ from scipy.linalg import cho_factor, cho_solve
 import cosolve as cs
 
 # Machine code on disk knows its module by name: loaded by a system file this one is plain `model`, and keeps none.
-_compiled = njit(cache=bool(__package__))
+_compiled = njit(cache=True)
 # compiled functions call them by these names
 hunt_crossley, capacitor_rate = cs.elements.hunt_crossley, cs.elements.capacitor_rate
 tabulated_inductance, transformer_rates = cs.elements.tabulated_inductance, cs.elements.transformer_rates

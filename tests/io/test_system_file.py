@@ -1,5 +1,6 @@
 """System files: they build what Python would build, and say where and what is wrong."""
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from examples.two_mass.model import SCHMOLL, split
 
 import cosolve as cs
 from cosolve.io import load_system
+from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import line_numbers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_mass" / "system.toml"
@@ -404,3 +406,23 @@ def test_changes_at_given_times(write):
     assert run["two.x"][-1] == pytest.approx(exact, rel=1e-10)
     with pytest.raises(cs.SetupError, match=r"\[\[changes\]\].*'three"):
         load_system(write(held.replace("set = {two.f", "set = {three.f") + SIMULATION))
+
+
+def test_a_module_of_a_package_has_one_name(tmp_path, monkeypatch):
+    """Machine code that numba keeps for a file asks for the module's name: with two names it is found under one."""
+    folder = tmp_path / "machines_of_a_test" / "coil"
+    folder.mkdir(parents=True)
+    for place in (folder.parent, folder):
+        (place / "__init__.py").touch()
+    (folder / "part.py").write_text("from . import other\n\ndef name():\n    return __name__, other.VALUE\n")
+    (folder / "other.py").write_text("VALUE = 3\n")
+    found = import_callable("part:name", folder)
+    assert found() == ("machines_of_a_test.coil.part", 3)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module("machines_of_a_test.coil.part").name is found
+    with pytest.raises(cs.SetupError, match="there is no module 'absent' for 'absent:name'"):
+        import_callable("absent:name", folder)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "part.py").write_text("def name():\n    return __name__\n")
+    assert import_callable("part:name", plain)() == "part"

@@ -27,13 +27,15 @@ def import_callable(address: str, folder: Path) -> Callable[..., Any]:
     module_name, colon, name = address.partition(":")
     if not (module_name and colon and name):
         raise SetupError(f"'{address}' does not name a function; write it as 'package.module:function'")
-    with importable(folder):
+    root, package = _package(folder, module_name)
+    with importable(folder, root):
         try:
-            module = importlib.import_module(module_name)
+            module = importlib.import_module(package + module_name)
         except ModuleNotFoundError as error:
-            if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
+            missing = (error.name or "").removeprefix(package)
+            if missing and (module_name == missing or module_name.startswith(missing + ".")):
                 raise SetupError(
-                    f"there is no module '{error.name}' for '{address}'; modules are looked for in '{folder}', "
+                    f"there is no module '{missing}' for '{address}'; modules are looked for in '{folder}', "
                     "in the current folder, and among the installed packages"
                 ) from None
             raise _failed_import(module_name, error) from error
@@ -103,9 +105,25 @@ def _origin(error: BaseException) -> str:
     return f"{Path(last.filename).name}, line {last.lineno}"
 
 
+def _package(folder: Path, module_name: str) -> tuple[Path, str]:
+    """Where the package of a folder lies, and its name with a dot; nothing where the module belongs to none.
+
+    A file has one name then, whoever imports it: machine code that numba keeps on disk for it asks for that name.
+    """
+    root, name = folder.resolve(), ""
+    if not (root / f"{module_name.partition('.')[0]}.py").exists():
+        return folder, ""
+    while (root / "__init__.py").exists() and root.name.isidentifier() and root != root.parent:
+        root, name = root.parent, f"{root.name}.{name}"
+    loaded = sys.modules.get(name.partition(".")[0])
+    if loaded is not None and str(root / loaded.__name__) not in map(str, getattr(loaded, "__path__", [])):
+        return folder, ""  # another package has its name
+    return root, name
+
+
 @contextmanager
-def importable(folder: Path) -> Iterator[None]:
-    """`folder` and the current folder come first while importing.
+def importable(folder: Path, root: Path | None = None) -> Iterator[None]:
+    """`folder` and the current folder come first while importing; the `root` of its package next.
 
     Modules of another system file that happen to have the same name (`model.py` is a popular one) are forgotten, so
     that each file gets its own.
@@ -114,6 +132,7 @@ def importable(folder: Path) -> Iterator[None]:
         for loaded in [n for n in sys.modules if n == name or n.startswith(name + ".")]:
             del sys.modules[loaded]
     before = list(sys.path)
+    sys.path[:0] = [str(root)] if root not in (None, folder) else []
     sys.path[:0] = [str(folder), str(Path.cwd())]
     importlib.invalidate_caches()
     try:
