@@ -27,6 +27,10 @@ from numba import njit
 
 import cosolve as cs
 
+#: Machine code is kept on disk only under the full name of this module: numba keeps the names of the parameters'
+#: classes with it, and a system file loads the same file as `model`, where nobody else would find them.
+_jitted = njit(cache="." in __name__)
+
 Liquid = cs.elements.Liquid
 smooth_step, smooth_positive = cs.elements.smooth_step, cs.elements.smooth_positive
 pressure_of, density_of = cs.elements.liquid_pressure, cs.elements.liquid_density
@@ -146,7 +150,7 @@ class Pump:
 # -- the multibody side ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@_jitted
 def _motion_rates(t, x, forces, d):
     found = np.empty(10)
     engine = d.speed * t + d.unevenness / 3 * sin(3 * d.speed * t)
@@ -210,12 +214,12 @@ def mechanics(
 # -- the hydraulic side ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@_jitted
 def _between(p1, rho1, p2, rho2, area, laminar):
     return orifice(p1 - p2, rho1 if p1 > p2 else rho2, area, laminar)
 
 
-@njit(cache=True)
+@_jitted
 def _window(t, speed, duration):
     """Three injections per revolution, with ramps of 0.1 ms."""
     period = 2 * pi / (3 * speed)
@@ -223,7 +227,7 @@ def _window(t, speed, duration):
     return smooth_step(u / 1e-4) * smooth_step((duration - u) / 1e-4)
 
 
-@njit(cache=True)
+@_jitted
 def _liquid_rates(t, x, strokes, h, liquid):
     found = np.zeros(len(x))
     area = pi / 4 * h.bore**2
@@ -273,7 +277,7 @@ def _liquid_rates(t, x, strokes, h, liquid):
     return found
 
 
-@njit(cache=True)
+@_jitted
 def _cylinder_pressures(x, strokes, h, liquid):
     area = pi / 4 * h.bore**2
     found = np.empty(3)
@@ -352,7 +356,7 @@ def split(pump: Pump | None = None, internal_step: float = 1e-7, x0: np.ndarray 
 COUPLED, STROKES, FORCES = 0, 1, 2
 
 
-@njit(cache=True)
+@_jitted
 def _together(t, x, d, h, liquid, alone, table):
     """Both sides at once, or one of them alone: with ideal strokes at constant speed, or with forces from a table."""
     found = np.zeros(len(x))
@@ -375,7 +379,7 @@ def _together(t, x, d, h, liquid, alone, table):
     return found
 
 
-@njit(cache=True)
+@_jitted
 def _march(x, t0, h, keep, count, d, hyd, liquid, alone, table):
     rows = np.empty((count + 1, len(x)))
     rows[0] = x

@@ -26,6 +26,10 @@ from scipy.optimize import brentq, fsolve
 
 import cosolve as cs
 
+#: Machine code is kept on disk only under the full name of this module: numba keeps the names of the parameters'
+#: classes with it, and a system file loads the same file as `model`, where nobody else would find them.
+_jitted = njit(cache="." in __name__)
+
 contact_force = cs.elements.hunt_crossley
 
 MU_0 = 4e-7 * pi
@@ -127,7 +131,7 @@ class Recloser:
 # -- the electromagnetic side of a pole ----------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@_jitted
 def _circuit(flux, r, m):
     """Drop over the parallel branches, reluctance of the opening branch, and the drop that is left over."""
     r = min(max(r, -m.overrun), m.stroke + m.overrun)
@@ -140,14 +144,14 @@ def _circuit(flux, r, m):
     return drop, second, flux * first + iron - drop
 
 
-@njit(cache=True)
+@_jitted
 def _force(flux, r, m):
     drop, second, _ = _circuit(flux, r, m)
     opening = drop / second
     return flux * flux / (2 * MU_0 * m.closing_area) - opening * opening / (2 * MU_0 * m.opening_area)
 
 
-@njit(cache=True)
+@_jitted
 def _flux_rates(t, x, r, action, begin, m):
     """Of flux and capacitor voltage; the coil does nothing before its time."""
     found = np.zeros(2)
@@ -215,7 +219,7 @@ def _masses(m: Mechanism, poles: int) -> np.ndarray:
     return np.tile([m.contact, m.armature, m.stator, m.fixed, m.frame], poles)
 
 
-@njit(cache=True)
+@_jitted
 def _contact_of(x, i, n, m):
     """Force between the electrical contacts of pole `i`."""
     depth = x[5 * i] - x[5 * i + 3] - m.gap
@@ -223,7 +227,7 @@ def _contact_of(x, i, n, m):
     return contact_force(depth, speed, m.electrical_stiffness, m.contact_damping, 1.0)
 
 
-@njit(cache=True)
+@_jitted
 def _motion_rates(x, forces, m, n):
     found = np.empty(10 * n)
     found[: 5 * n] = x[5 * n :]
@@ -313,7 +317,7 @@ def split(recloser: Recloser | None = None, internal_step: float = 1e-6, isolate
     return system
 
 
-@njit(cache=True)
+@_jitted
 def _together(t, x, m, magnet, n, actions, delays):
     """Mechanics first, then flux and voltage of each pole."""
     found = np.empty(len(x))
@@ -327,7 +331,7 @@ def _together(t, x, m, magnet, n, actions, delays):
     return found
 
 
-@njit(cache=True)
+@_jitted
 def _march(x, h, keep, count, m, magnet, n, actions, delays):
     rows = np.empty((count + 1, len(x)))
     rows[0] = x

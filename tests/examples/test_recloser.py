@@ -5,8 +5,11 @@ Reference: all sides in one system of equations, by a Runge-Kutta loop of the ex
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -26,6 +29,7 @@ from examples.recloser.model import (
 )
 
 import cosolve as cs
+import examples
 
 
 @cache
@@ -97,6 +101,22 @@ def test_a_recloser_without_a_position_of_rest_is_refused() -> None:
     """A spring that pushes towards closing: nothing holds the armature at the open stop."""
     with pytest.raises(cs.SetupError, match=r"no open position of rest: .* does not stay at the open stop"):
         Recloser(mechanism=Mechanism(opening_preload=-5000.0)).rest()
+
+
+@pytest.mark.parametrize("name", ["recloser", "common_rail_pump"])
+def test_a_model_loaded_by_a_system_file_leaves_no_machine_code_behind(name: str) -> None:
+    """It would hold classes of a module `model`, and break whoever imports the example by its full name."""
+    path = Path(examples.__file__).parent / name / "model.py"
+    spec = spec_from_file_location("model", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["model"] = module
+    try:
+        spec.loader.exec_module(module)
+        assert module._motion_rates.stats.cache_path is None
+    finally:
+        del sys.modules["model"]
 
 
 # -- coupled ---------------------------------------------------------------------------------------------------------
