@@ -26,6 +26,10 @@ import cosolve as cs
 hunt_crossley, smooth_step = cs.elements.hunt_crossley, cs.elements.smooth_step
 stribeck, bristle_rate, foam_forces = cs.elements.stribeck, cs.elements.bristle_rate, cs.elements.foam_forces
 
+#: Machine code goes to disk with the names of its argument types: under the name that a system file gives this module
+#: nobody else would find them.
+kept = njit(cache=__name__ != "model")
+
 #: States of the multibody side: body, carriage, bristles of both guides and of the rails.
 BODY = ("x", "y", "angle", "vx", "vy", "spin", "carriage", "carriage_speed", "upper", "lower", "rails")
 
@@ -135,7 +139,7 @@ class DropTower:
 # -- the multibody side ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kept
 def _friction(v, z, load, sliding, sticking, p):
     """Force against the motion, and how fast the bristles bend."""
     level = load * stribeck(v, sliding, sticking, p.stribeck_speed)
@@ -143,7 +147,7 @@ def _friction(v, z, load, sliding, sticking, p):
     return p.bristle_stiffness * z + p.bristle_damping * rate + p.viscosity * v, rate
 
 
-@njit(cache=True)
+@kept
 def _body_rates(x, load, p):
     """`load`: force and moment at the reference point."""
     found = np.empty(11)
@@ -179,7 +183,7 @@ def _body_rates(x, load, p):
     return found
 
 
-@njit(cache=True)
+@kept
 def _reference_point(x, p):
     """Position, angle and speeds of the reference point."""
     s, c = sin(x[2]), cos(x[2])
@@ -222,7 +226,7 @@ def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.
 # -- finite elements -------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kept
 def _tie(x, point, s):
     """Force and moment that the tie exerts on the block, at its upper end."""
     h = 0.5 * s.block_height
@@ -238,7 +242,7 @@ def _tie(x, point, s):
     return fx, fy, turning * (point[2] - x[2]) + ct * (point[5] - x[5])
 
 
-@njit(cache=True)
+@kept
 def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
     n = len(nodes)
     found = np.zeros(len(x))
@@ -361,7 +365,7 @@ def split(
     return system
 
 
-@njit(cache=True)
+@kept
 def _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row):
     found = np.empty(len(x))
     point = _reference_point(x[:11], p)
@@ -371,7 +375,7 @@ def _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row):
     return found
 
 
-@njit(cache=True)
+@kept
 def _march(x, h, keep, count, p, s, mesh):
     nodes, corners, slopes, volumes, masses, per_row = mesh
     rows = np.empty((count + 1, len(x)))
