@@ -26,6 +26,10 @@ import cosolve as cs
 hunt_crossley, smooth_step = cs.elements.hunt_crossley, cs.elements.smooth_step
 stribeck, bristle_rate, foam_forces = cs.elements.stribeck, cs.elements.bristle_rate, cs.elements.foam_forces
 
+#: Machine code goes to disk with the names of its argument types: under the name that a system file gives this module
+#: nobody else would find them.
+kept = njit(cache=__name__ != "model")
+
 #: States of the multibody side: body, carriage, bristles of both guides and of the rails.
 BODY = ("x", "y", "angle", "vx", "vy", "spin", "carriage", "carriage_speed", "upper", "lower", "rails")
 
@@ -105,6 +109,20 @@ class DropTower:
         """Of the nodes: a quarter of each element."""
         return cs.elements.lumped_masses(self.mesh[1], self.slopes[1], self.specimen.density)
 
+    def step_limits(self) -> dict[str, float]:
+        """How long internal steps of the classical Runge-Kutta method may be, part by part.
+
+        >>> {what: f"{h:.1e}" for what, h in DropTower().step_limits().items()}
+        {'the viscosity of the foam': '5.6e-06', 'the tie': '1.1e-05', 'the contact of a corner node': '2.3e-05'}
+        """
+        s, (nx, ny) = self.specimen, self.elements
+        size = min(s.width / nx, s.height / ny)
+        return {
+            "the viscosity of the foam": 2.785 * s.density * size**2 / (4 * s.viscosity),
+            "the tie": 2.785 / sqrt(s.tie / s.block_mass),
+            "the contact of a corner node": 2.785 / sqrt(s.contact_stiffness / self.masses[-1]),
+        }
+
     def body0(self) -> np.ndarray:
         """At rest; the reference point is the upper end of the block."""
         s = self.specimen
@@ -121,7 +139,7 @@ class DropTower:
 # -- the multibody side ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kept
 def _friction(v, z, load, sliding, sticking, p):
     """Force against the motion, and how fast the bristles bend."""
     level = load * stribeck(v, sliding, sticking, p.stribeck_speed)
@@ -129,7 +147,7 @@ def _friction(v, z, load, sliding, sticking, p):
     return p.bristle_stiffness * z + p.bristle_damping * rate + p.viscosity * v, rate
 
 
-@njit(cache=True)
+@kept
 def _body_rates(x, load, p):
     """`load`: force and moment at the reference point."""
     found = np.empty(11)
@@ -165,7 +183,7 @@ def _body_rates(x, load, p):
     return found
 
 
-@njit(cache=True)
+@kept
 def _reference_point(x, p):
     """Position, angle and speeds of the reference point."""
     s, c = sin(x[2]), cos(x[2])
@@ -208,7 +226,7 @@ def tower(machine: DropTower | None = None, internal_step: float = 2e-6, x0: np.
 # -- finite elements -------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kept
 def _tie(x, point, s):
     """Force and moment that the tie exerts on the block, at its upper end."""
     h = 0.5 * s.block_height
@@ -224,7 +242,7 @@ def _tie(x, point, s):
     return fx, fy, turning * (point[2] - x[2]) + ct * (point[5] - x[5])
 
 
-@njit(cache=True)
+@kept
 def _foam_rates(x, point, s, nodes, corners, slopes, volumes, masses, per_row):
     n = len(nodes)
     found = np.zeros(len(x))
@@ -303,6 +321,12 @@ def specimen(
     ['place', 'speed']
     """
     machine = DropTower(tilt) if machine is None else machine
+    for what, longest in machine.step_limits().items():
+        if internal_step > longest:
+            raise cs.SetupError(
+                f"specimen: internal steps of {internal_step:g} s are too long for {what}, which is stable up to "
+                f"{longest:.2g} s; take shorter ones"
+            )
     pictured = [cs.Port("block", 3), cs.Port("nodes", 2 * len(machine.mesh[0]))] if shape else []
     ode = cs.Ode(
         _specimen_rates(machine),
@@ -341,7 +365,7 @@ def split(
     return system
 
 
-@njit(cache=True)
+@kept
 def _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row):
     found = np.empty(len(x))
     point = _reference_point(x[:11], p)
@@ -351,7 +375,7 @@ def _together(x, p, s, nodes, corners, slopes, volumes, masses, per_row):
     return found
 
 
-@njit(cache=True)
+@kept
 def _march(x, h, keep, count, p, s, mesh):
     nodes, corners, slopes, volumes, masses, per_row = mesh
     rows = np.empty((count + 1, len(x)))
@@ -383,6 +407,25 @@ class Fall:
         """Force and moment on the body there."""
         point = self.point()
         return -np.array([_tie(row, at, self.machine.specimen) for row, at in zip(self.x[:, 11:], point, strict=True)])
+
+
+def contact(machine: DropTower, t: np.ndarray, place: np.ndarray, load: np.ndarray, threshold: float = 15.0) -> str:
+    """The first impact in words, from places of the reference point and loads over time; or that there was none.
+
+    >>> machine, t = DropTower(), np.array([0.0, 0.01])
+    >>> contact(machine, t, np.array([[0.0, 0.1285, 0.0], [0.0, 0.128, 0.0]]), np.zeros((2, 3)))
+    'no contact up to t = 0.01 s: 58.0 mm are left to fall; take a longer t_end'
+    """
+    during = np.flatnonzero(load[:, 1] > threshold)
+    if not len(during):
+        s, top = machine.specimen, machine.mesh[0][:, 1].max()
+        left = 1e3 * (place[:, 1].min() - s.block_height - top)
+        return f"no contact up to t = {t[-1]:g} s: {left:.1f} mm are left to fall; take a longer t_end"
+    ended = np.flatnonzero(np.diff(during) > 1)
+    first, last = during[0], during[ended[0]] if len(ended) else during[-1]
+    peak = load[first : last + 1, 1].max()
+    lasts = f"to {1e3 * t[last]:.1f} ms" if last + 1 < len(t) else "on, still at the end"
+    return f"contact from {1e3 * t[first]:.1f} {lasts}, {peak:.1f} N at most"
 
 
 def undivided(
