@@ -18,16 +18,6 @@ W, T0, H = 3.0, 0.4, 0.01
 
 
 @njit
-def _free(t, x, u):
-    return np.array([x[1], -u[0]])
-
-
-@njit
-def _place(t, x, u):
-    return x
-
-
-@njit
 def _spring(t, x, u):
     return 50.0 * (u[:1] - x)
 
@@ -37,12 +27,12 @@ def _force(t, x, u):
     return 9.0 * u[:1] + 0.0 * x
 
 
-def parts() -> tuple[cs.Ode, cs.Ode]:
+def parts() -> tuple[cs.Linear, cs.Ode]:
     """`x'' = -9 x`: what moves, and what answers with a force."""
-    common = {"integrator": "ode4", "internal_step": 1e-3}
     x0 = [np.cos(W * T0), -W * np.sin(W * T0)]
-    one = cs.Ode(_free, _place, x0=x0, inputs=["f"], outputs=["x", "v"], **common)
-    two = cs.Ode(_spring, _force, x0=[x0[0]], inputs=["x", "v"], outputs=["f"], **common)
+    one = cs.Linear([[0, 1], [0, 0]], [[0], [-1]], np.eye(2), x0=x0, inputs=["f"], outputs=["x", "v"])
+    settings = {"integrator": "ode4", "internal_step": 1e-3}
+    two = cs.Ode(_spring, _force, x0=[x0[0]], inputs=["x", "v"], outputs=["f"], **settings)
     return one, two
 
 
@@ -124,12 +114,18 @@ def test_a_table_comes_from_a_file_in_a_system_file(tmp_path: Path) -> None:
     assert cs.load_system(tmp_path / "system.toml").startup == cs.KnownRates({"one.x": "one.v"})
 
 
+ALL_RATES = {"one.x": "one.v", "one.v": [-9.0 * np.cos(W * T0)], "two.f": -9.0 * W * np.sin(W * T0)}
+
+
 @pytest.mark.parametrize(
-    "startup",
-    [cs.KnownHistory(exact), cs.KnownRates({"one.x": "one.v", "two.f": 9.0 * -W * np.sin(W * T0)})],
-    ids=["history", "rates"],
+    ("method", "startup"),
+    [
+        (cs.Jacobi(2), cs.KnownHistory(exact)),
+        (cs.Jacobi(2), cs.KnownRates(ALL_RATES)),
+        pytest.param(cs.GaussSeidel(1), cs.KnownRates(ALL_RATES), marks=pytest.mark.slow),
+        pytest.param(cs.SemiImplicit(2), cs.KnownHistory(exact), marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("method", [cs.Jacobi(2), cs.GaussSeidel(1), cs.SemiImplicit(2)], ids=lambda m: m.label)
 def test_both_engines_have_the_same_bits(method: cs.Jacobi, startup: Any) -> None:
     for integrated in (False, True):
         settings = {"t_start": T0, "t_end": T0 + 2.0, "method": method, "step": H, "startup": startup}
@@ -142,7 +138,7 @@ def test_both_engines_have_the_same_bits(method: cs.Jacobi, startup: Any) -> Non
 
 def test_rates_keep_the_order_up_to_degree_two() -> None:
     """All rates known: order 3 with degree 2, and no start-up error to be seen with degree 1."""
-    rates = {"one.x": "one.v", "one.v": [-9.0 * np.cos(W * T0)], "two.f": -9.0 * W * np.sin(W * T0)}
+    rates = ALL_RATES
     errors = [error(run(pair(), startup=cs.KnownRates(rates), step=step)) for step in (0.04, 0.02)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(3.0, abs=0.4)
     one, known = (error(run(pair(), 1, s)) for s in (cs.KnownRates(rates), cs.KnownHistory(exact)))
