@@ -72,8 +72,10 @@ def coupled(
     return cs.simulate(split(internal_step=internal_step, x0=x0), t_end=t_end, method=method, step=H, **options)
 
 
-def error(result: cs.Result, reference: Course, first: int = 0) -> float:
-    """Root mean square over the nine signals and the macro points from the `first` on, relative to the signals' ranges.
+def error(result: cs.Result, reference: Course, grid: float | None = None) -> float:
+    """Root mean square over the nine signals and all macro points, relative to the signals' ranges.
+
+    With a `grid` only macro points at its multiples count: the same points for all step sizes that divide it.
 
     Between the points of the reference, where steps are as long as they like, cubic curves stand for it.
     """
@@ -81,9 +83,10 @@ def error(result: cs.Result, reference: Course, first: int = 0) -> float:
     places = (result.t - reference.t[0]) / (reference.t[1] - reference.t[0])
     nearest = np.rint(places).astype(int)
     on_grid = np.abs(places - nearest).max() < 1e-3
+    chosen = slice(None) if grid is None else slice(None, None, round(grid / (result.t[1] - result.t[0])))
     for name in SIGNALS:
         rows = exact[name][nearest] if on_grid else CubicSpline(reference.t, exact[name])(result.t)
-        shares.append(((result[name] - rows) / np.ptp(rows, axis=0))[first:])
+        shares.append(((result[name] - rows) / np.ptp(rows, axis=0))[chosen])
     return float(np.sqrt(np.mean(np.square(shares))))
 
 
