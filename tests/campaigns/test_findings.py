@@ -219,3 +219,16 @@ def test_a_run_without_an_end_is_refused(method):
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     with pytest.raises(cs.SetupError, match="t_end must be a finite number, not None; a Stepper runs without an end"):
         cs.simulate(cs.System({"tank": tank}), t_end=None, method=method, step=0.1, max_steps=20)
+
+
+@pytest.mark.parametrize("given", [np.zeros(0), np.zeros(2), np.array(["auto", "auto"])], ids=["empty", "two", "texts"])
+def test_an_array_is_no_method_and_no_error_bar(given):
+    """Comparing an array with a word gives an array, which is neither true nor false."""
+    tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
+    for options in ({"method": given, "step": 0.1}, {"method": given, "rtol": 1e-3}):
+        with pytest.raises(cs.SetupError, match="method"):
+            cs.simulate(cs.System({"tank": tank}), t_end=1.0, **options)
+    with pytest.raises(cs.SetupError, match="method"):
+        cs.choose(cs.System({"tank": tank}), t_end=1.0, method=given)
+    with pytest.raises(cs.SetupError, match="error_bar must be True, False or 'sure'"):
+        cs.simulate(cs.System({"tank": tank}), t_end=1.0, method="jacobi", step=0.1, error_bar=given)

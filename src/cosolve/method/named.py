@@ -51,6 +51,15 @@ CORRECTORS = _exported(cosolve.corrector, Corrector)
 TREATMENTS = _exported(cosolve.method, ConstraintTreatment)
 
 
+def is_open(given: object) -> bool:
+    """Whether a method is still to be found: none is given, or "auto".
+
+    >>> is_open(None), is_open("auto"), is_open("jacobi")
+    (True, True, False)
+    """
+    return given is None or (isinstance(given, str) and given == "auto")
+
+
 def as_method(given: MethodLike, imported: Import | None = None) -> Method:
     """The coupling method that is given, or the one of that name; `imported` finds functions that options name.
 

@@ -10,7 +10,7 @@ from cosolve.basics.checks import is_number, is_positive, whole
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import Plan, System
-from cosolve.method.named import MethodLike, as_method
+from cosolve.method.named import MethodLike, as_method, is_open
 from cosolve.run.pilots import Pilots
 from cosolve.run.startup import Startup
 from cosolve.run.stepper import checked_plan
@@ -73,10 +73,10 @@ def tolerance(method: object, step: object, rtol: float | None) -> float | None:
                 "nothing says how to run it: give a tolerance (rtol = 1e-4), from which method and step follow, or a "
                 "method such as 'jacobi' with a step"
             )
-        return USUAL if method == "auto" else None
+        return USUAL if is_open(method) else None
     if not (is_number(rtol) and SMALLEST <= rtol <= LARGEST):
         raise SetupError(f"rtol must be a number from {SMALLEST:g} to {LARGEST:g}, not {rtol!r}")
-    if method not in (None, "auto") and step is not None:
+    if not is_open(method) and step is not None:
         raise SetupError(
             "method and step are given, so rtol has nothing to choose; leave one of them out, or take error_bar=True "
             "to see the coupling error"
@@ -103,7 +103,7 @@ class Chooser:
     ) -> None:
         rtol = tolerance(method, step, rtol) or USUAL
         refuse_bad_span(t_start, t_end)
-        given = None if method is None or method == "auto" else as_method(method)
+        given = None if method is None or is_open(method) else as_method(method)
         if given is not None and given.chooses_step:
             raise SetupError(f"{given.name} chooses its steps itself, and rtol cannot; leave out rtol, or the method")
         if not isinstance(system, System):

@@ -8,12 +8,13 @@ from time import perf_counter
 from typing import Any, Literal
 
 from cosolve.basics.checks import as_path, refuse_no_function, whole
+from cosolve.basics.wording import shortened
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import AccuracyWarning, EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
-from cosolve.method.named import MethodLike, as_method
+from cosolve.method.named import MethodLike, as_method, is_open
 from cosolve.result import ErrorBar, Recorder, Result, Stats
 from cosolve.run import (
     Core,
@@ -120,8 +121,8 @@ def simulate(
     >>> bool(abs(result["one.h"][-1] - 0.5) < 1e-4), len(result.t)
     (True, 101)
     """
-    if not isinstance(error_bar, bool) and error_bar != "sure":
-        raise SetupError(f"simulate: error_bar must be True, False or 'sure', not {error_bar!r}")
+    if not isinstance(error_bar, bool) and not (isinstance(error_bar, str) and error_bar == "sure"):
+        raise SetupError(f"simulate: error_bar must be True, False or 'sure', not {shortened(error_bar)}")
     options: dict[str, Any] = {
         "t_start": t_start,
         "t_end": t_end,
@@ -140,7 +141,7 @@ def simulate(
         "error_bar": error_bar,
         "state_every": state_every,
     }
-    if rtol is None and costs is None and method is not None and method != "auto":
+    if rtol is None and costs is None and method is not None and not is_open(method):
         return run_given(system, as_method(method), step, **options)
     from cosolve.run.automatic import run_chosen
 
