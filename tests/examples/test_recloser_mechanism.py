@@ -161,3 +161,8 @@ def test_limits_and_errors_before_the_touch(degree: int, longest: float, next_on
 def test_degree_0_is_useless() -> None:
     """Half the ranges wrong even with steps of 0.2 us."""
     assert error(coupled(0, 0.2, END), END) == pytest.approx(0.5, rel=0.1)
+
+
+def test_check_blames_the_coupling_although_very_short_steps_are_unstable_too() -> None:
+    """At a hundredth of 8 us explicit coupling happens to have a band of unstable steps; the model grows nowhere."""
+    assert not cs.check(split(), cs.Jacobi(3), step=8e-6).ok

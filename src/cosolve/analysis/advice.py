@@ -361,9 +361,11 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
     if not here.unstable:
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         return
-    fine = macro_map(system, method, H / 100)  # growth of the model does not depend on the step, that of coupling does
-    grows = fine.unstable and np.log(fine.radius) / (H / 100) > 0.5 * np.log(here.radius) / H
-    if not grows and not here.linear and fine.unstable:  # a piece of a motion: the same time in short steps
+    # growth of the model does not depend on the step, that of coupling does: it may have a band of steps around one
+    fine = [(macro_map(system, method, H / k), H / k) for k in (100, 317)]
+    unstable = all(at_fine.unstable for at_fine, _ in fine)
+    grows = unstable and min(np.log(f.radius) / step for f, step in fine) > 0.5 * np.log(here.radius) / H
+    if not grows and not here.linear and fine[0][0].unstable:  # a piece of a motion: the same time in short steps
         grows = 0.5 < np.log(max(growth_of_model(system, method, H, here), 1e-300)) / np.log(here.radius) < 2.0
     if grows:
         advice.add(
