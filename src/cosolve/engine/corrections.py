@@ -33,14 +33,17 @@ _NEVER = 1 << 62
 
 
 class Corrections:
-    """The books of a run about its corrections; `note` is the sentence about them, if there is anything to say."""
+    """The books of a run about its corrections; `note` is the sentence about them, if there is anything to say.
+
+    `remark` is one about Jacobians that leave little: formulas that are inexact on purpose do that.
+    """
 
     def __init__(self, plan: Plan, relaxed: bool = False) -> None:
         #: no residual up to this needs to be looked at row by row; relaxed corrections leave some on purpose
         self.quiet = inf if relaxed else LEAST * float(plan.z_nominal.min(initial=1.0))
         self.examinations = 0 if relaxed else EXAMINATIONS
         self.streak = 0  # steps in a row that have left a large residual
-        self.note = ""
+        self.note = self.remark = ""
         #: start, length and first residual of a step that machine code has taken back: it comes once more
         self.expected: tuple[float, float, Vector] | None = None
         self._labels = plan.z_labels

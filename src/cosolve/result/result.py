@@ -69,7 +69,8 @@ class Stats:
     bound and about an algebraic loop that an explicit method did not solve, `correction` one about single corrections
     that left much of the residual, `still` one about subsystems whose outputs
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
-    sweep that is no better than a parallel one, `doubt` one about a tolerance that may not be met.
+    sweep that is no better than a parallel one, `inexact` one about Jacobians that do not agree with differences,
+    `doubt` one about a tolerance that may not be met.
     """
 
     steps: int = 0
@@ -98,6 +99,7 @@ class Stats:
     still: str = ""
     startup: str = ""
     serial: str = ""
+    inexact: str = ""
     doubt: str = ""
 
     @property
@@ -133,7 +135,8 @@ class Stats:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         said = (self.growth, self.loop, self.correction, self.doubt)
         lines += [f"WARNING: {sentence}" for sentence in said if sentence]
-        lines += [f"NOTE: {sentence}" for sentence in (self.still, self.startup, self.serial) if sentence]
+        noted = (self.still, self.startup, self.serial, self.inexact)
+        lines += [f"NOTE: {sentence}" for sentence in noted if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")

@@ -170,7 +170,7 @@ def note_totals(stats: Stats, core: Core) -> None:
     stats.events = 0 if crew.watch is None else crew.watch.stops
     stats.retried = crew.retried()
     stats.startup, stats.serial = core.opening.note, serial_note(core.method, core.plan)
-    stats.correction = core.corrections.note
+    stats.correction, stats.inexact = core.corrections.note, core.corrections.remark
     stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
     stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
     stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

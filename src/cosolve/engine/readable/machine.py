@@ -467,9 +467,11 @@ class Machine:
             corrections.examinations -= 1
             found = examine(self.trial, self._opened)
             self._unproven = False
-            if found:
-                corrections.examinations = 0
+            if found and left > max(MUCH * began, LEAST):
+                corrections.examinations, corrections.remark = 0, ""
                 corrections.say(found)
+            elif found:
+                corrections.remark = found
         if corrections.count(left > max(MUCH * began, LARGE)):
             corrections.say_unsolved(self.method.label, self.window.t1, r, unit)
 
