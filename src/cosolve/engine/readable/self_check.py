@@ -93,8 +93,8 @@ def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
         return ""
     without = "; check_jacobians names the entries, and jacobian='difference' does without those of subsystems"
     return (
-        f"corrections in the step from t = {trial.window.t0:.9g} left more of the residual than they should, and the jacobian of "
-        f"{', '.join(wrong)} does not agree with differences{without}"
+        f"corrections in the step from t = {trial.window.t0:.9g} left more of the residual than they should, and the "
+        f"jacobian of {', '.join(wrong)} does not agree with differences{without}"
     )
 
 
