@@ -12,7 +12,7 @@ import numpy as np
 from examples.thomson_coil import field, model
 
 _HALF = 52.0  # of the view, in mm to either side of the axis
-_FRAMES = np.concatenate([np.arange(0, 400, 20), np.arange(400, 3001, 100)]) * 1e-6  # the first part in slow motion
+_FRAMES = np.concatenate([np.arange(0, 400, 40), np.arange(400, 3001, 130)]) * 1e-6  # the first part in slow motion
 _LEVELS = 30  # lines of flux at the strongest moment
 
 
