@@ -260,10 +260,11 @@ def test_errors_of_explicit_coupling(kind: str, degree: int, H: float) -> None:
 @pytest.mark.parametrize(("kind", "degree"), TABLE)
 @pytest.mark.covers("AP-24")
 def test_all_errors_of_explicit_coupling(kind: str, degree: int) -> None:
-    """The whole table, within a factor of 1.5."""
+    """The whole table, within a factor of 1.5; an error of the size of the reference's own (4.5e-9) may be smaller."""
     for H, expected in TABLE[kind, degree].items():
         run = coupled(METHODS[kind](degree), H * 1e-6, running(), startup=cs.RisingDegree())
-        assert expected / 1.5 < error(run, reference(0.034), GRID) < 1.5 * expected, H
+        least = 0.0 if expected < 5e-9 else expected / 1.5
+        assert least < error(run, reference(0.034), GRID) < 1.5 * expected, H
 
 
 # -- how long a step may be ------------------------------------------------------------------------------------------
