@@ -360,7 +360,9 @@ class Controlled(Windows):
         self.clock.advance(self._ticks)
         self.t = window.t1
         # a step cut by hand says nothing against longer ones
-        wanted = self.proposed if self._cut and error <= 1.0 else LONGER * window.H if noisy else 0.0
+        wanted = self.proposed if self._cut and error <= 1.0 else 0.0
+        if noisy:
+            wanted = min(control.max_step, LONGER * window.H)
         self.proposed = max(wanted, control.next_step(window.H, error, self.previous, degree))
         self.previous = error
         return error
@@ -398,7 +400,7 @@ class Controlled(Windows):
         self.first_step = saved["first"]
         self._begin(saved["origin"])
         self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
-        self.largest, self._shortest = self._sizes(saved), saved.get("shortest", 0.0)
+        self.largest, self._shortest = self._sizes(saved), float(saved.get("shortest", 0.0))
 
 
 class OpenClock:

@@ -114,7 +114,9 @@ def refuse_another_beginning(plan: Plan, first: Crossing, window: Window, expect
     """Raise when the first crossing of a step leaves another residual than it did before the step was taken back."""
     r = plan.residual(first.z, first.y)
     size = np.maximum(np.abs(r), np.abs(expected))
-    off = np.abs(r - expected) - _SAME * np.maximum(size, np.abs(first.z))
+    noise = max(_ROUNDING, *(10.0 * subsystem.noise for subsystem in plan.subsystems))
+    terms = plan.rounding(first.z, first.y) / np.finfo(np.float64).eps  # a small difference of large ones is as noisy
+    off = np.abs(r - expected) - np.maximum(_SAME * np.maximum(size, np.abs(first.z)), noise * terms)
     if not (off > 0.0).any():
         return
     k = int(np.argmax(off))
