@@ -31,6 +31,7 @@ CONNECTING = 8.0  # seconds until somebody has answered
 LARGEST = 2**30  # bytes of a message
 _PIECE = 2**20  # bytes of what travels at once
 _LOOK = 0.2  # seconds between two looks whether the other side is still there
+_SEAL = 64  # bytes that encryption adds, and some
 _QUEUE = 32  # messages that wait on each side
 
 _MARK = b"cosolve"
@@ -77,7 +78,7 @@ def _settle(link: Any) -> None:
     """What both ends have in common."""
     link.linger = 0
     link.sndhwm = link.rcvhwm = _QUEUE
-    link.maxmsgsize = _PIECE + _HEAD
+    link.maxmsgsize = _PIECE + _HEAD + _SEAL
     link.handshake_ivl = int(1e3 * CONNECTING)
     link.heartbeat_ivl, link.heartbeat_timeout = int(1e3 * HEARTBEAT), int(1e3 * SILENCE)
     link.heartbeat_ttl = int(1e3 * SILENCE)
@@ -303,8 +304,8 @@ class Came(NamedTuple):
 class Listener:
     """Where `Connection`s come in, one port for all; only those with the key are seen at all.
 
-    `socket` can be polled; `events` is what came since, `send` answers, and `lost` tells, when called about once a
-    second, who is no longer there.
+    `events` is what came, and has to be asked before every wait: `file` becomes readable when something comes after
+    that. `send` answers, and `lost` tells, when called about once a second, who is no longer there.
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
@@ -314,7 +315,7 @@ class Listener:
         self._guard = library("zmq.auth.thread").ThreadAuthenticator(self._context)
         self._guard.start()
         self._guard.configure_curve_callback(_DOMAIN, _OnlyOne(pair.client))
-        self.socket = link = self._context.socket(zmq.ROUTER)
+        self._link = link = self._context.socket(zmq.ROUTER)
         _settle(link)
         link.router_mandatory = True
         link.zap_domain = _DOMAIN.encode()
@@ -332,6 +333,7 @@ class Listener:
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
         bound: bytes = link.last_endpoint
         self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
+        self.file: int = link.fd
 
     @property
     def busy(self) -> bool:
@@ -344,12 +346,9 @@ class Listener:
 
     def events(self) -> Iterator[Came]:
         """New connections and whole messages; violations end the connection."""
-        zmq = self._zmq
-        while True:
-            try:
-                frames = self.socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                return
+        zmq, link = self._zmq, self._link
+        while link.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            frames = link.recv_multipart(zmq.NOBLOCK)
             peer, piece = frames[0], frames[-1]
             long = self._peers.get(peer)
             if long is None:
@@ -395,7 +394,7 @@ class Listener:
     def _sent(self, peer: bytes, piece: bytes) -> bool:
         """False where there is no room; who is gone is noticed by `lost`."""
         try:
-            self.socket.send_multipart([peer, piece], self._zmq.NOBLOCK)
+            self._link.send_multipart([peer, piece], self._zmq.NOBLOCK)
         except self._zmq.Again:
             return False
         except self._zmq.ZMQError:
@@ -441,9 +440,9 @@ class Listener:
         for peer in list(self._peers):
             self.drop(peer, why)
         with suppress(Exception):
-            self.socket.disable_monitor()
+            self._link.disable_monitor()
         self._monitor.close(linger=0)
-        self.socket.close(linger=500)  # for the farewells
+        self._link.close(linger=500)  # for the farewells
         self._guard.stop()
         self._context.term()
 
