@@ -67,8 +67,8 @@ def keys(key: str) -> Keys:
 def _zmq() -> Any:
     """The library, with encryption."""
     zmq = library("zmq")
-    library("zmq.utils.z85")
-    library("zmq.utils.monitor")
+    for name in ("zmq.utils.z85", "zmq.utils.monitor", "msgpack"):  # the last one for greetings
+        library(name)
     if not zmq.has("curve"):
         raise SetupError("this libzmq was built without encryption (CURVE); run: pip install --force-reinstall pyzmq")
     return zmq
