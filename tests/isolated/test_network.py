@@ -288,10 +288,34 @@ def test_waiting_ends_in_time_or_with_the_other_side(ends):
     listener, peer, connection = ends
     with pytest.raises(TimedOut):
         connection.receive(0.01)
+    listener._peers[peer].doubts = 1
     listener.lost()  # a probe, which nobody sees
     listener.drop(peer, "enough")
     with pytest.raises(Disconnected, match="enough"):
         connection.receive(60.0)
+
+
+def test_probes_are_rare(ends):
+    """Nobody reads them while the client computes; a queue full of them would hold up the heartbeats."""
+    listener, peer, connection = ends
+    assert not any(listener.lost() for _ in range(1000))
+    with pytest.raises(TimedOut):
+        connection.receive(0.0)
+    assert not connection._link.poll(100)
+    listener._peers[peer].due = 0.0
+    assert not any(listener.lost() for _ in range(1000))
+    assert connection._link.poll(60_000)
+    assert connection._link.recv() == network.PROBE
+    assert not connection._link.poll(100)
+
+
+def test_who_left_is_told_within_some_looks(ends):
+    listener, peer, connection = ends
+    connection.close()
+    lost = []
+    assert until(lambda: list(listener.events()) or lost.extend(listener.lost()) or lost)
+    assert lost == [peer]
+    assert listener.lost() == []
 
 
 def test_who_does_not_read_holds_up_nobody(ends):

@@ -69,7 +69,8 @@ class _Front:
         self._listener = listener
         self._order = pack((source, sys.argv))
         self._poller = select.poll()
-        self._poller.register(listener.file, select.POLLIN)
+        for file in listener.files:
+            self._poller.register(file, select.POLLIN)
         self._served: dict[bytes, _Served] = {}
         self._by_file: dict[int, _Served] = {}
         self._leaving: list[tuple[float, subprocess.Popen[bytes]]] = []
@@ -99,8 +100,9 @@ class _Front:
             served = self._served.get(peer)
             if served is None:
                 continue
-            if served.asked or self._listener.owes(peer):
-                self._leave(served, "a second question came before the answer to the first")
+            if not data or served.asked or self._listener.owes(peer):
+                why = "a second question came before the answer to the first" if data else "an empty question"
+                self._leave(served, why)
                 continue
             served.asked = True
             self._write(served, data)

@@ -32,6 +32,7 @@ LARGEST = 2**30  # bytes of a message
 _PIECE = 2**20  # bytes of what travels at once
 _LOOK = 0.2  # seconds between two looks whether the other side is still there
 _SEAL = 64  # bytes that encryption adds, and some
+_DOUBTS, _CARE = 3, 60.0  # how often to ask who may be gone, and seconds until one is asked without any doubt
 _QUEUE = 32  # messages that wait on each side
 
 _MARK = b"cosolve"
@@ -294,6 +295,28 @@ def _close(link: Any, monitor: Any) -> None:
 # -- the side that is connected to ------------------------------------------------------------------------------------
 
 
+class _Peer:
+    """Somebody who has greeted: over which file, and when to ask whether they are still there."""
+
+    def __init__(self, file: int) -> None:
+        self.file = file
+        self.long = bytearray()  # what has come of a long message
+        self.doubts = 0  # how often to ask, once a second, since the connection over that file was lost
+        self.pause = _CARE
+        self.due = monotonic() + _CARE
+
+    def asked(self) -> bool:
+        """Whether to ask now."""
+        if self.doubts:
+            self.doubts -= 1
+            return True
+        if monotonic() < self.due:
+            return False
+        self.pause *= 2.0  # rarer and rarer: who computes for days finds few of them
+        self.due = monotonic() + self.pause
+        return True
+
+
 class Came(NamedTuple):
     """Something that came: from whom, and a message, or None for a new connection."""
 
@@ -304,8 +327,11 @@ class Came(NamedTuple):
 class Listener:
     """Where `Connection`s come in, one port for all; only those with the key are seen at all.
 
-    `events` is what came, and has to be asked before every wait: `file` becomes readable when something comes after
-    that. `send` answers, and `lost` tells, when called about once a second, who is no longer there.
+    `events` is what came, and has to be asked before every wait: one of `files` becomes readable when something comes
+    after that. `send` answers, and `lost` tells, when called about once a second, who is no longer there.
+
+    That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
+    came over that file is sent a probe, and who cannot be reached any more is gone.
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
@@ -320,8 +346,11 @@ class Listener:
         link.router_mandatory = True
         link.zap_domain = _DOMAIN.encode()
         link.curve_server, link.curve_secretkey = True, pair.server_secret
-        self._monitor = link.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
-        self._peers: dict[bytes, bytearray] = {}  # what has come of their long messages
+        self._monitor = link.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
+        )
+        self._strangers = 0
+        self._peers: dict[bytes, _Peer] = {}
         self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
         self._dropped: list[bytes] = []
         self.complaints: list[str] = []
@@ -333,7 +362,7 @@ class Listener:
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
         bound: bytes = link.last_endpoint
         self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
-        self.file: int = link.fd
+        self.files: tuple[int, int] = (link.fd, self._monitor.fd)
 
     @property
     def busy(self) -> bool:
@@ -348,25 +377,33 @@ class Listener:
         """New connections and whole messages; violations end the connection."""
         zmq, link = self._zmq, self._link
         while link.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-            frames = link.recv_multipart(zmq.NOBLOCK)
-            peer, piece = frames[0], frames[-1]
-            long = self._peers.get(peer)
-            if long is None:
-                if len(frames) == 2 and piece[:_HEAD] == HELLO and self._welcomed(peer, piece[_HEAD:]):
+            peer = link.recv(zmq.NOBLOCK)
+            known = self._peers.get(peer)
+            if known is None:
+                if self._welcomed(peer, link.recv_multipart(zmq.NOBLOCK, copy=False)):
                     yield Came(peer, None)
-            elif len(frames) == 2 and piece[:_HEAD] == DATA and not long:
+                continue
+            piece = link.recv(zmq.NOBLOCK)
+            head = b"" if link.rcvmore else piece[:_HEAD]
+            if head == DATA and not known.long:
                 yield Came(peer, piece[_HEAD:])
-            elif len(frames) == 2 and piece[:_HEAD] in (MORE, DATA) and len(long) + len(piece) <= LARGEST + _HEAD:
-                long += memoryview(piece)[_HEAD:]
-                if piece[:_HEAD] == DATA:
-                    self._peers[peer] = bytearray()
-                    yield Came(peer, long)
+            elif head in (MORE, DATA) and len(known.long) + len(piece) <= LARGEST + _HEAD:
+                known.long += memoryview(piece)[_HEAD:]
+                if head == DATA:
+                    whole, known.long = known.long, bytearray()
+                    yield Came(peer, whole)
             else:
+                while link.rcvmore:
+                    link.recv(zmq.NOBLOCK)
                 self.drop(peer, "this is no message of cosolve")
+        self._watch()
 
-    def _welcomed(self, peer: bytes, hello: bytes) -> bool:
+    def _welcomed(self, peer: bytes, frames: list[Any]) -> bool:
+        hello = frames[0].bytes
+        if len(frames) > 1 or hello[:_HEAD] != HELLO:
+            return False
         try:
-            protocol, version = _greeted(hello)
+            protocol, version = _greeted(hello[_HEAD:])
         except Malformed:
             return False
         self._post(peer, WELCOME + _greeting())
@@ -376,7 +413,7 @@ class Listener:
                 f"{PROTOCOL}"
             )
             return False
-        self._peers[peer] = bytearray()
+        self._peers[peer] = _Peer(frames[0].get(self._zmq.SRCFD))
         return True
 
     def send(self, peer: bytes, parts: Sequence[bytes | memoryview]) -> None:
@@ -417,23 +454,31 @@ class Listener:
             self._dropped.append(peer)
 
     def lost(self) -> list[bytes]:
-        """Who is gone, or was dropped, since the last call; asks everybody."""
-        for peer in self._peers:
-            if peer not in self._waiting:
+        """Who is gone, or was dropped, since the last call."""
+        self._watch()
+        for peer, known in self._peers.items():
+            if known.asked():
                 self._sent(peer, PROBE)
         lost, self._dropped = list(dict.fromkeys(self._dropped)), []
         for peer in lost:
             self._peers.pop(peer, None)
             self._waiting.pop(peer, None)
-        self._listen_for_strangers()
+        if self._strangers:
+            count, self._strangers = self._strangers, 0
+            self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
         return lost
 
-    def _listen_for_strangers(self) -> None:
-        count = 0
-        while _event(self._zmq, self._monitor, 0.0) is not None:
-            count += 1
-        if count:
-            self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
+    def _watch(self) -> None:
+        """Take note of connections that were lost or refused."""
+        zmq, monitor = self._zmq, self._monitor
+        while monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            event = zmq.utils.monitor.recv_monitor_message(monitor)
+            if event["event"] != zmq.EVENT_DISCONNECTED:
+                self._strangers += 1
+                continue
+            for known in self._peers.values():
+                if known.file == event["value"]:
+                    known.doubts = _DOUBTS
 
     def close(self, why: str = "") -> None:
         """Let go of everybody."""
