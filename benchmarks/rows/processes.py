@@ -62,8 +62,9 @@ def run(bench: Bench) -> list[Section]:
         "too (two `Linear`; FMUs and jitted `Ode` go the same way), every row checked and recorded. The federates of "
         "HELICS and mosaik are Python, and so are the masses in the other rows: classes whose `advance` a compiled "
         "loop calls back (`native = cs.Subsystem.by_callback`), as the C++ core of HELICS serves Python federates, or "
-        "which the readable engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from another "
-        "one: TCP, both sides authenticated, every message encrypted. With fewer free cores than processes every crossing waits for the scheduler, "
+        "which the readable engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from "
+        "another one: TCP, both sides authenticated, every message encrypted. With fewer free cores than processes "
+        "every crossing waits for the scheduler, "
         "whoever does it.",
         "",
         *table(["", "per step", "range", "x HELICS", "answer agrees"], rows),

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+import zmq
 from tests.isolated import models
 from tests.isolated.servers import Line, said, served
 from tests.processes import children, environment, started, until
@@ -61,7 +62,6 @@ def test_a_wrong_key_is_told_on_both_sides(plain, nobody_left):
 
 def test_half_of_the_key_is_not_enough():
     """Who knows the server's public key still has to be the one client."""
-    zmq = pytest.importorskip("zmq")
     listener = network.Listener("127.0.0.1", 0, "the key")
     try:
         link = zmq.Context.instance().socket(zmq.DEALER)
