@@ -16,7 +16,8 @@ from tests.isolated.leftovers import leftovers, stay
 from tests.processes import ends, environment, run, started, until
 
 import cosolve as cs
-from cosolve.process import shared_memory
+from cosolve.process import launch, shared_memory
+from cosolve.process.channel import ThreadedPipe
 from cosolve.signal import Polynomial
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +39,6 @@ def _run(deed, *, timeout=60.0, transport="shared_memory", log=None):
     [
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "shared_memory"),
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "pipe"),
-        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "tcp"),
         ("exit", "ended with exit code 3; its last words: about to exit / licence server not found", "shared_memory"),
         ("sys.exit", "ended with exit code 4", "shared_memory"),
         ("kill", r"was ended \(signal 9, SIGKILL\)", "shared_memory"),
@@ -58,10 +58,25 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_a_hang_is_ended_by_the_timeout(transport):
     error, apart = _run("hang", timeout=1.0, transport=transport)
     assert "gave no answer within 1 s and was ended; its last words: about to hang; raise timeout" in str(error)
+    assert len(error.result.t) == 6
+    assert not apart._worker.alive
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    ("deed", "expected"),
+    [("segfault", r"crashed \(signal 11, SIGSEGV\)"), ("hang", "gave no answer within 1 s and was ended")],
+)
+def test_pipes_that_a_thread_reads_notice_the_same(monkeypatch, deed, expected):
+    """What Windows uses, on this side."""
+    monkeypatch.setattr(launch, "pipe", ThreadedPipe)
+    error, apart = _run(deed, timeout=1.0, transport="pipe")
+    with pytest.raises(cs.SubsystemError, match=expected):
+        raise error
     assert len(error.result.t) == 6
     assert not apart._worker.alive
 
@@ -133,7 +148,7 @@ def test_the_log_is_kept_where_asked(tmp_path):
         (models.pendulum(), {}, "this Ode cannot be sent to another process"),
         (42, {}, "not 42"),
         ("nonsense", {}, "'module:function'"),
-        (models.Plain, {"transport": "carrier pigeon"}, "transport must be 'shared_memory', 'pipe' or 'tcp'"),
+        (models.Plain, {"transport": "carrier pigeon"}, "transport must be 'shared_memory' or 'pipe'"),
         (models.Plain, {"timeout": -1.0}, "timeout must be a positive number"),
     ],
 )
@@ -272,7 +287,7 @@ def test_workers_end_with_their_run(tmp_path, how):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_sigterm_ends_a_busy_process(tmp_path, transport):
     """Wherever it is; the run says so and keeps its result."""
     log = tmp_path / "log"
