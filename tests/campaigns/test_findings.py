@@ -10,7 +10,7 @@ from cosolve.basics.checks import is_number
 from cosolve.engine.native import verbs
 from cosolve.engine.native.loops import compiled_text
 from cosolve.engine.texts import bind_text
-from cosolve.process.worker import Server
+from cosolve.process.worker import LocalServer
 
 
 class Unprintable(Exception):
@@ -71,11 +71,11 @@ def test_an_exception_that_cannot_be_shown_leaves_a_process_alive():
         def start(self, t0):
             raise Unprintable
 
-    server = Server()
+    server = LocalServer()
     server.subsystem = Bad()
     answer = m.read_answer(memoryview(b"".join(server.answer(_bytes(m.write_request(m.START, times=(0, 0, 0, 0)))))))
     assert answer.form == m.FAILURE
-    assert "cannot be shown" in answer.value[2]
+    assert "cannot be shown" in server.contents.unpack(answer.value)[2]
 
 
 def _bytes(parts) -> memoryview:

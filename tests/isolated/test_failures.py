@@ -38,7 +38,6 @@ def _run(deed, *, timeout=60.0, transport="shared_memory", log=None):
     [
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "shared_memory"),
         ("segfault", r"crashed \(signal 11, SIGSEGV\)", "pipe"),
-        ("segfault", r"crashed \(signal 11, SIGSEGV\)", "tcp"),
         ("exit", "ended with exit code 3; its last words: about to exit / licence server not found", "shared_memory"),
         ("sys.exit", "ended with exit code 4", "shared_memory"),
         ("kill", r"was ended \(signal 9, SIGKILL\)", "shared_memory"),
@@ -58,7 +57,7 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_a_hang_is_ended_by_the_timeout(transport):
     error, apart = _run("hang", timeout=1.0, transport=transport)
     assert "gave no answer within 1 s and was ended; its last words: about to hang; raise timeout" in str(error)
@@ -133,7 +132,7 @@ def test_the_log_is_kept_where_asked(tmp_path):
         (models.pendulum(), {}, "this Ode cannot be sent to another process"),
         (42, {}, "not 42"),
         ("nonsense", {}, "'module:function'"),
-        (models.Plain, {"transport": "carrier pigeon"}, "transport must be 'shared_memory', 'pipe' or 'tcp'"),
+        (models.Plain, {"transport": "carrier pigeon"}, "transport must be 'shared_memory' or 'pipe'"),
         (models.Plain, {"timeout": -1.0}, "timeout must be a positive number"),
     ],
 )
@@ -272,7 +271,7 @@ def test_workers_end_with_their_run(tmp_path, how):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("transport", ["shared_memory", "pipe", "tcp"])
+@pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_sigterm_ends_a_busy_process(tmp_path, transport):
     """Wherever it is; the run says so and keeps its result."""
     log = tmp_path / "log"

@@ -19,7 +19,7 @@ def serve(
     ] = None,
 ) -> None:
     """Offer a subsystem to runs on other machines (cosolve.Remote), until Ctrl-C or SIGTERM."""
-    from cosolve.process.remote import serve as offer
+    from cosolve.process.front import serve as offer
 
     def ready(address: str, secret: str) -> None:
         typer.echo(f"serving {factory}\ncosolve.Remote({address!r}, key={secret!r})")

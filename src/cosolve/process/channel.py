@@ -1,12 +1,14 @@
-"""Byte channels between two processes: pipes and TCP. Messages are length-prefixed; an empty one is a wake-up."""
+"""Byte channels between two processes of one machine. Messages are length-prefixed; an empty one is a wake-up."""
 
 from __future__ import annotations
 
 import os
 import select
-import socket
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
 from time import monotonic
 from typing import Protocol
 
@@ -15,7 +17,7 @@ _WAKE_UP = _LENGTH.pack(0)
 
 
 class Disconnected(Exception):
-    """The other side has closed its end, or is gone."""
+    """The other side has closed its end, or is gone; the text says why where that is known."""
 
 
 class TimedOut(Exception):
@@ -59,21 +61,11 @@ class Pipe:
         self._room.register(write, select.POLLOUT)
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
-        self._send(b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
+        _write_all(self._write, b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
 
     def wake(self) -> None:
         """Wake a sleeping reader."""
-        self._send(_WAKE_UP)
-
-    def _send(self, data: bytes) -> None:
-        try:
-            sent = os.write(self._write, data)
-            if sent < len(data):
-                rest = memoryview(data)[sent:]
-                while len(rest):
-                    rest = rest[os.write(self._write, rest) :]
-        except OSError:
-            raise Disconnected from None
+        _write_all(self._write, _WAKE_UP)
 
     def wait(self, timeout: float | None) -> bool:
         """True as soon as there is something to read (or the other side is gone)."""
@@ -113,40 +105,67 @@ class Pipe:
         self._read = self._write = -1
 
 
-class Tcp:
-    """A connected socket."""
+class ThreadedPipe:
+    """The same where the system cannot wait for a pipe with a time limit: a thread reads all the time.
 
-    def __init__(self, connection: socket.socket) -> None:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = connection
+    >>> import os
+    >>> (a, b), (c, d) = os.pipe(), os.pipe()
+    >>> one, two = ThreadedPipe(a, d), ThreadedPipe(c, b)
+    >>> one.send([b"hel", b"lo"])
+    >>> bytes(two.receive(60.0))
+    b'hello'
+    >>> one.close(), two.close()
+    (None, None)
+    """
+
+    def __init__(self, read: int, write: int) -> None:
+        self._write = write
+        self._messages: SimpleQueue[bytes | None] = SimpleQueue()
+        Thread(target=_collect, args=(read, self._messages), daemon=True).start()
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
-        try:
-            self._socket.settimeout(None)
-            self._socket.sendall(b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
-        except OSError:
-            raise Disconnected from None
+        _write_all(self._write, b"".join([_LENGTH.pack(sum(map(len, parts))), *parts]))
 
     def receive(self, timeout: float | None = None) -> memoryview:
-        deadline = None if timeout is None else monotonic() + timeout
-        return self._body(int(_LENGTH.unpack(self._body(_LENGTH.size, deadline))[0]), deadline)
-
-    def _body(self, count: int, deadline: float | None) -> memoryview:
-        data = bytearray(count)
-        rest = memoryview(data)
-        while len(rest):
-            if deadline is not None:
-                self._socket.settimeout(max(1e-6, deadline - monotonic()))
-            try:
-                got = self._socket.recv_into(rest)
-            except TimeoutError:
-                raise TimedOut from None
-            except OSError:
-                raise Disconnected from None
-            if not got:
-                raise Disconnected
-            rest = rest[got:]
-        return memoryview(data)
+        try:
+            message = self._messages.get(timeout=timeout)
+        except Empty:
+            raise TimedOut from None
+        if message is None:
+            self._messages.put(None)
+            raise Disconnected
+        return memoryview(message)
 
     def close(self) -> None:
-        self._socket.close()
+        """The other side sees the end and closes, whereupon the thread ends."""
+        if self._write >= 0:
+            os.close(self._write)
+        self._write = -1
+
+
+def _collect(read: int, messages: SimpleQueue[bytes | None]) -> None:
+    """Whole messages, then None."""
+    with open(read, "rb", closefd=True) as stream, suppress(OSError):
+        while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
+            (length,) = _LENGTH.unpack(head)
+            body = stream.read(length)
+            if len(body) < length:
+                break
+            messages.put(body)
+    messages.put(None)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    try:
+        sent = os.write(fd, data)
+        if sent < len(data):
+            rest = memoryview(data)[sent:]
+            while len(rest):
+                rest = rest[os.write(fd, rest) :]
+    except OSError:
+        raise Disconnected from None
+
+
+def pipe(read: int, write: int) -> Pipe | ThreadedPipe:
+    """The channel over two pipes on this system."""
+    return ThreadedPipe(read, write) if os.name == "nt" else Pipe(read, write)

@@ -1,4 +1,6 @@
-"""How processes that a run starts come to their end: on SIGTERM at once, and with the process that started them.
+"""How processes that a run or a server starts live: where they print, and how they come to their end.
+
+On SIGTERM at once, and with the process that started them.
 
 A run ends its processes when it ends. One that is killed cannot: its processes have to notice by themselves, also while
 they compute. Nothing is cleaned up then, because what they compute may hang.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -97,3 +100,37 @@ def hear_ctrl_c_but_go_on() -> None:
     signal.signal(signal.SIGINT, lambda number, frame: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it started."""
+    with suppress(OSError):
+        if os.name == "nt":
+            process.kill()
+        elif process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def how_it_ended(code: int) -> str:
+    """Words for the exit code of a process.
+
+    >>> how_it_ended(3), how_it_ended(-11)
+    ('ended with exit code 3', 'crashed (signal 11, SIGSEGV)')
+    """
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    what = {"SIGSEGV": "crashed", "SIGBUS": "crashed", "SIGABRT": "aborted", "SIGFPE": "crashed"}
+    return f"{what.get(name, 'was ended')} (signal {-code}, {name})"
+
+
+def print_to_log() -> None:
+    """Whatever is printed, also by compiled code, goes to the log, line by line."""
+    os.dup2(2, 1)
+    with suppress(OSError, ValueError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, 1, 0)

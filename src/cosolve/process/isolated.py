@@ -15,13 +15,14 @@ from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import worker as far_side
 from cosolve.process.launch import Worker
+from cosolve.process.pickles import Pickles
 from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.subsystem.base import Subsystem
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
 
-TRANSPORTS = ("shared_memory", "pipe", "tcp")
+TRANSPORTS = ("shared_memory", "pipe")
 _KILLED = 9  # SIGKILL: the process did not end by itself but was ended (timeout, Ctrl-C)
 _DEGREES = 4  # signals up to this many coefficients fit into the shared memory
 
@@ -34,7 +35,7 @@ class Isolated(Proxy):
     to the last bit. With `simulate(..., workers=n)` several of them compute at the same time; compiled runs cross them
     through shared memory with compiled code at both ends.
 
-    `transport` is `"shared_memory"` (fastest), `"pipe"` or `"tcp"`. A call that takes longer than `timeout` seconds
+    `transport` is `"shared_memory"` (fastest) or `"pipe"`. A call that takes longer than `timeout` seconds
     ends the process and, with a sentence, the run. What the process prints is kept in `log`, or only its last lines.
 
     >>> import cosolve as cs
@@ -68,8 +69,8 @@ class Isolated(Proxy):
         self._order = _order(subsystem)
         self._name, self._timeout = name, timeout
         self._log = None if log is None else Path(log)
-        self._wanted = "tcp" if os.name == "nt" else transport  # Windows cannot wait for pipes with a time limit
-        super().__init__()
+        self._wanted = "pipe" if os.name == "nt" else transport  # shared memory needs a pipe to sleep on
+        super().__init__(Pickles())
         self._inside: Callable[[], None] | None = None  # how to get back from compiled code
         self._worker = self._launch()
         self._used = False  # by an earlier run
@@ -99,7 +100,7 @@ class Isolated(Proxy):
 
     @property
     def transport(self) -> str:
-        """What carries the messages: `"shared_memory"`, `"pipe"` or `"tcp"`."""
+        """What carries the messages: `"shared_memory"` or `"pipe"`."""
         self._about()
         return self._worker.transport
 
@@ -125,8 +126,7 @@ class Isolated(Proxy):
 
     def _native(self, H: float, degree: int) -> Native | str:
         if self.transport != "shared_memory":
-            way = {"pipe": "pipes", "tcp": "TCP"}[self.transport]
-            return f"its process is reached through {way}, and compiled code needs shared memory"
+            return "its process is reached through pipes, and compiled code needs shared memory"
         from cosolve.process.native_exchange import near_native
 
         return near_native(self, H, degree)

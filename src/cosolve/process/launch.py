@@ -7,14 +7,9 @@ group of its own, so that Ctrl-C reaches only the run, which then ends its worke
 from __future__ import annotations
 
 import os
-import pickle
-import secrets
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -23,9 +18,11 @@ from typing import IO, Any
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process import shared_memory
-from cosolve.process.channel import Channel, Disconnected, Pipe, Tcp, TimedOut
+from cosolve.process.channel import Channel, Disconnected, Pipe, TimedOut, pipe
+from cosolve.process.ending import how_it_ended, kill_group
+from cosolve.process.pickles import Pickles
 
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.worker import main; main({parent}, {port})"
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from cosolve.process.worker import main; main({parent})"
 LOADING = 60.0  # seconds beyond `timeout` for starting Python and importing, or for compiling
 _FAREWELL = 2.0  # seconds to end by itself when the run lets go
 _QUOTED = 5  # lines of the log
@@ -38,8 +35,6 @@ class Worker:
         self.transport, self.timeout = transport, timeout
         self.owed: BaseException | None = None  # what went wrong where nothing could be raised; the next call does
         self._log: IO[bytes] = tempfile.TemporaryFile() if log is None else log.open("w+b")  # noqa: SIM115
-        listener = socket.create_server(("127.0.0.1", 0)) if transport == "tcp" else None
-        port = 0 if listener is None else listener.getsockname()[1]
         path = [os.path.abspath(entry) for entry in sys.path]
         group: dict[str, Any] = (
             {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
@@ -47,7 +42,7 @@ class Worker:
             else {"process_group": 0}
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(path=path, parent=os.getpid(), port=port)],
+            [sys.executable, "-c", _PROGRAM.format(path=path, parent=os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -56,28 +51,19 @@ class Worker:
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.channel: Channel
         self._end = weakref.finalize(self, _end, self.process, self._log, os.getpid())
-        self._order, self._listener = order, listener
-        if listener is None:
-            self.pipe = Pipe(os.dup(self.process.stdout.fileno()), os.dup(self.process.stdin.fileno()))
-            self.process.stdin.close()
-            self.process.stdout.close()
-            self.channel = self.pipe
-            weakref.finalize(self, self.pipe.close)
-            self._send_order()
-
-    def _send_order(self) -> None:
+        self.channel: Channel = pipe(os.dup(self.process.stdout.fileno()), os.dup(self.process.stdin.fileno()))
+        self.process.stdin.close()
+        self.process.stdout.close()
+        weakref.finalize(self, self.channel.close)
+        self._contents = Pickles()
         with suppress(Disconnected):  # told about when the answer is read
-            self.channel.send(m.write_request(m.LOAD, content=pickle.dumps(self._order)))
+            self.channel.send(m.write_request(m.LOAD, content=self._contents.pack(order)))
 
     def loaded(self) -> dict[str, Any]:
         """Wait until the subsystem is there; what it is."""
         timeout = None if self.timeout is None else self.timeout + LOADING
         try:
-            if self._listener is not None:
-                self.channel = self._accepted(self._listener, timeout)
-                self._send_order()
             answer = m.read_answer(self.channel.receive(timeout))
         except TimedOut:
             self.kill()
@@ -86,34 +72,9 @@ class Worker:
             raise SetupError(f"its process {self._how_it_ended()} while loading{self._quoted()}") from None
         if answer.form == m.FAILURE:
             self.kill()
-            raise rebuilt(answer.value)
-        about: dict[str, Any] = answer.value
+            raise self._contents.unpack_error(answer.value)
+        about: dict[str, Any] = self._contents.unpack(answer.value)
         return about
-
-    def _accepted(self, listener: socket.socket, timeout: float | None) -> Tcp:
-        """The connection of our worker: it knows a token that nobody else does."""
-        assert self.process.stdin is not None
-        token = secrets.token_bytes(32)
-        with suppress(OSError):  # it may have ended already
-            self.process.stdin.write(token)
-        began = time.monotonic()
-        with listener:
-            listener.settimeout(0.2)
-            while True:
-                if timeout is not None and time.monotonic() - began > timeout:
-                    raise TimedOut
-                try:
-                    connection, _ = listener.accept()
-                except TimeoutError:
-                    if self.process.poll() is not None:
-                        raise Disconnected from None
-                    continue
-                channel = Tcp(connection)
-                with suppress(Disconnected, TimedOut):
-                    if secrets.compare_digest(bytes(channel.receive(10.0)), token):
-                        weakref.finalize(self, channel.close)
-                        return channel
-                channel.close()
 
     def share_memory(self, message: int) -> str:
         """Turn to shared memory for messages of this size; the reason where that cannot be had, else ''."""
@@ -121,11 +82,13 @@ class Worker:
             path = shared_memory.create(message)
         except OSError as error:
             return str(error)
+        assert isinstance(self.channel, Pipe)
+        self.pipe = self.channel
         try:
             near = shared_memory.SharedMemory(path, self.pipe, side=0)
-            answer = m.read_answer(self.call(m.write_request(m.ATTACH, content=pickle.dumps(path))))
+            answer = m.read_answer(self.call(m.write_request(m.ATTACH, content=self._contents.pack(path))))
             if answer.form == m.FAILURE:
-                return str(answer.value[2])
+                return str(self._contents.unpack_error(answer.value))
         finally:
             with suppress(OSError):
                 os.unlink(path)
@@ -182,14 +145,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.kill()
             return "closed its connection"
-        if code >= 0:
-            return f"ended with exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = "unknown"
-        what = {"SIGSEGV": "crashed", "SIGBUS": "crashed", "SIGABRT": "aborted", "SIGFPE": "crashed"}
-        return f"{what.get(name, 'was ended')} (signal {-code}, {name})"
+        return how_it_ended(code)
 
     def _quoted(self) -> str:
         """The last lines of the log."""
@@ -199,29 +155,6 @@ class Worker:
         self._log.seek(max(0, self._log.tell() - 4096))
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
         return "; its last words: " + " / ".join(line[:200] for line in lines[-_QUOTED:]) if lines else ""
-
-
-def rebuilt(failure: tuple[bytes | None, str, str, str]) -> Exception:
-    """The exception that was raised over there, with its traceback as a note."""
-    packed, kind, text, where = failure
-    error: Exception | None = None
-    if packed is not None:
-        with suppress(Exception):  # a type that cannot be imported here
-            error = pickle.loads(packed)
-    if error is None:
-        error = SubsystemError(f"{text} ({kind})")
-    error.add_note("In the process of the subsystem:\n" + where)
-    return error
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it started."""
-    with suppress(OSError):
-        if os.name == "nt":
-            process.kill()
-        elif process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _end(process: subprocess.Popen[bytes], log: IO[bytes], owner: int) -> None:

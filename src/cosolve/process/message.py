@@ -1,24 +1,26 @@
 """What travels between a run and the process of a subsystem: one fixed header, then arrays of doubles as they are.
 
-The frequent calls (crossing a step, rollback, outputs) need no pickling at all, so a small message costs about a
-microsecond to write or to read and every double arrives with the bits it left with.
+The frequent calls (crossing a step, rollback, outputs) hold nothing else, so a small message costs about a microsecond
+to write or to read and every double arrives with the bits it left with. What the rare ones hold besides is bytes here;
+a `Format` makes them: pickles for a process of ours (`pickles.py`), plain data for another machine (`content.py`).
+Sizes are compared with the bytes that came before anything is read: what does not fit is `Malformed`.
 """
 
 from __future__ import annotations
 
-import pickle
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.process.data import Malformed
 from cosolve.signal.polynomial import InputSignal, Polynomial
 
 # calls
 LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
-EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, ATTRIBUTE = range(12, 17)
+EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, NOISE = range(12, 17)
 NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from compiled code
 _BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
 
@@ -34,6 +36,26 @@ _LONG = 1024  # numbers: shorter arrays are cheaper to copy than to pass on piec
 Parts: TypeAlias = list[bytes | memoryview]
 
 
+class Format(Protocol):
+    """How the contents of rare calls, and what was raised, become bytes and are read again."""
+
+    def pack(self, value: Any) -> bytes:
+        """Any content; a sentence where it cannot travel."""
+        ...
+
+    def unpack(self, data: bytes | memoryview) -> Any:
+        """The content, or `Malformed`."""
+        ...
+
+    def pack_error(self, error: Exception) -> bytes:
+        """What was raised."""
+        ...
+
+    def unpack_error(self, data: bytes | memoryview) -> Exception:
+        """Something to raise here, or `Malformed`."""
+        ...
+
+
 class Request(NamedTuple):
     """One call: its times, an input signal or a matrix, a further vector, and handles of states to forget."""
 
@@ -46,11 +68,11 @@ class Request(NamedTuple):
     coefficients: Matrix
     extra: Vector
     free: tuple[int, ...]
-    content: Any
+    content: memoryview
 
 
 class Answer(NamedTuple):
-    """What came back: `form` says which of the fields count."""
+    """What came back: `form` says which of the fields count; an object or a failure is still bytes."""
 
     form: int
     handle: int
@@ -92,13 +114,14 @@ def write_request(
 
 def read_call(data: memoryview) -> int:
     """Which call a request is."""
-    return int(_REQUEST.unpack_from(data)[0]) & ~_BY_COLUMNS
+    return int(_head(_REQUEST, data)[0]) & ~_BY_COLUMNS
 
 
 def read_request(data: memoryview) -> Request:
     """The request in `data`; its arrays are copies of their own."""
-    call, n_free, handle, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _REQUEST.unpack_from(data)
+    call, n_free, handle, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
     at = _REQUEST.size
+    _refuse_other_size(data, at + 8 * (rows * columns + n_extra + n_free) + n_content)
     coefficients = _array(data, at, rows * columns)
     at += 8 * rows * columns
     if call & _BY_COLUMNS:
@@ -110,8 +133,7 @@ def read_request(data: memoryview) -> Request:
     at += 8 * n_extra
     free = struct.unpack_from(f"<{n_free}q", data, at) if n_free else ()
     at += 8 * n_free
-    content = pickle.loads(data[at : at + n_content]) if n_content else None
-    return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, free, content)
+    return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, free, data[at:])
 
 
 def write_crossing(t0: float, t1: float, u: InputSignal) -> Parts:
@@ -136,9 +158,10 @@ def read_crossing(data: memoryview) -> tuple[float, float, Polynomial] | None:
     >>> t0, t1, u.H, u.coefficients
     (0.5, 0.6, 0.1, array([[1., 2.]]))
     """
-    call, n_free, _, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _REQUEST.unpack_from(data)
+    call, n_free, _, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
     if call != ADVANCE or n_free or n_extra or n_content or not columns:
         return None
+    _refuse_other_size(data, _REQUEST.size + 8 * rows * columns)
     return t0, t1, Polynomial(u_t0, u_H, np.ndarray((rows, columns), _DOUBLE, data, _REQUEST.size).copy())
 
 
@@ -159,12 +182,15 @@ def read_vector(data: memoryview) -> Vector | None:
     >>> read_vector(memoryview(write_vector(np.array([1.0, 2.0]))[0]))
     array([1., 2.])
     """
-    form, _, _, _, rows, _ = _ANSWER.unpack_from(data)
-    return np.ndarray(rows, _DOUBLE, data, _ANSWER.size).copy() if form == VECTOR else None
+    form, _, _, _, rows, _ = _head(_ANSWER, data)
+    if form != VECTOR:
+        return None
+    _refuse_other_size(data, _ANSWER.size + 8 * rows)
+    return np.ndarray(rows, _DOUBLE, data, _ANSWER.size).copy()
 
 
 def write_answer(form: int, value: Any = None, *, handle: int = 0, t: float = 0.0) -> Parts:
-    """The bytes of an answer, in one or several pieces.
+    """The bytes of an answer, in one or several pieces; an object and a failure are given as bytes.
 
     >>> read_answer(memoryview(b"".join(write_answer(VECTOR, np.array([1.0]), t=0.5))))
     Answer(form=1, handle=0, t=0.5, value=array([1.]))
@@ -172,8 +198,7 @@ def write_answer(form: int, value: Any = None, *, handle: int = 0, t: float = 0.
     if form in (VECTOR, MATRIX):
         shape = (value.size, 1) if form == VECTOR else value.shape
         return _parts(_ANSWER.pack(form, 0, handle, t, *shape), [value], b"")
-    content = b"" if form == NOTHING else pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    return [_ANSWER.pack(form, 0, handle, t, 0, 0) + content]
+    return [_ANSWER.pack(form, 0, handle, t, 0, 0) + (b"" if form == NOTHING else value)]
 
 
 def _parts(head: bytes, arrays: list[Vector], tail: bytes) -> Parts:
@@ -187,15 +212,30 @@ def _parts(head: bytes, arrays: list[Vector], tail: bytes) -> Parts:
 
 def read_answer(data: memoryview) -> Answer:
     """The answer in `data`; its arrays are copies of their own."""
-    form, _, handle, t, rows, columns = _ANSWER.unpack_from(data)
+    form, _, handle, t, rows, columns = _head(_ANSWER, data)
     value: Any = None
-    if form == VECTOR:
-        value = _array(data, _ANSWER.size, rows)
-    elif form == MATRIX:
-        value = _array(data, _ANSWER.size, rows * columns).reshape(rows, columns)
+    if form in (VECTOR, MATRIX):
+        count = rows if form == VECTOR else rows * columns
+        _refuse_other_size(data, _ANSWER.size + 8 * count)
+        value = _array(data, _ANSWER.size, count)
+        if form == MATRIX:
+            value = value.reshape(rows, columns)
+    elif form in (OBJECT, FAILURE):
+        value = data[_ANSWER.size :]
     elif form != NOTHING:
-        value = pickle.loads(data[_ANSWER.size :])
+        raise Malformed(f"an answer of the unknown form {form}")
     return Answer(form, handle, t, value)
+
+
+def _head(form: struct.Struct, data: memoryview) -> tuple[Any, ...]:
+    if len(data) < form.size:
+        raise Malformed(f"a message of {len(data)} bytes, shorter than its head")
+    return form.unpack_from(data)
+
+
+def _refuse_other_size(data: memoryview, size: int) -> None:
+    if len(data) != size:
+        raise Malformed(f"a message of {len(data)} bytes that says it has {size}")
 
 
 def _array(data: memoryview, at: int, count: int) -> Vector:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import pickle
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +21,7 @@ from cosolve.process import exchange as x
 from cosolve.process import message as m
 from cosolve.process import shared_memory
 from cosolve.process.channel import Disconnected, Pipe
-from cosolve.process.launch import LOADING, rebuilt
+from cosolve.process.launch import LOADING
 from cosolve.process.proxy import SavedState
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Ports
@@ -124,9 +123,7 @@ class _Near(_Side):
         """A call of the ordinary kind; what goes wrong is raised by the next one, where the run expects it."""
         worker = self._worker
         try:
-            answer = m.read_answer(worker.call(m.write_request(what, handle=self._handle)))
-            if answer.form == m.FAILURE:
-                worker.owed = rebuilt(answer.value)
+            self._apart._read(worker.call(m.write_request(what, handle=self._handle)))
         except BaseException as error:
             worker.owed = error
 
@@ -164,7 +161,7 @@ class _Near(_Side):
 
     def explain(self, status: int) -> None:
         """Raise with the words of whoever failed."""
-        self._apart._ask(m.EXPLAIN, handle=self._handle, content=pickle.dumps(status))
+        self._apart._ask(m.EXPLAIN, handle=self._handle, content=status)
 
     def jacobian(self, weight: Vector) -> Matrix:
         """The same in every step of this size."""
@@ -185,13 +182,11 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
         return f"there is no shared memory for it ({error})"
     try:
         near = _Near(apart, path, shape)
-        request = m.write_request(m.NATIVE, content=pickle.dumps((H, degree, path, sizes)))
+        request = m.write_request(m.NATIVE, content=apart._contents.pack((H, degree, path, sizes)))
         with apart._lock:
-            answer = m.read_answer(apart._call_far(request, LOADING))
+            answer = apart._read(apart._call_far(request, LOADING))
     finally:
         os.unlink(path)
-    if answer.form == m.FAILURE:
-        raise rebuilt(answer.value)
     if isinstance(answer.value, str):
         return answer.value
     near.state = SavedState(answer.handle, apart._holder(), apart._forget)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,16 +15,20 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.wording import text_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
-from cosolve.process.launch import rebuilt
+from cosolve.process.data import Malformed
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port
 
 
 class Proxy(Subsystem):
-    """Forwards the whole contract. Who inherits says how to load, how to call, and which process holds the states."""
+    """Forwards the whole contract. Who inherits says how to load, how to call, and which process holds the states.
 
-    def __init__(self) -> None:
+    `contents` is how the contents of rare calls travel.
+    """
+
+    def __init__(self, contents: m.Format) -> None:
+        self._contents = contents
         self._lock = RLock()
         self._forget: deque[int] = deque()  # states that nobody holds any more, told with the next call
         self._known: dict[str, Any] | None = None
@@ -46,6 +49,10 @@ class Proxy(Subsystem):
         """A number for the process that holds the saved states."""
         raise NotImplementedError
 
+    def _unreadable(self, error: Malformed) -> SubsystemError:
+        """The words for an answer that is none."""
+        return SubsystemError(f"its process sent {error}")
+
     def _begin_anew(self) -> None:
         """Another process holds the states from here on; those of the old one tell nobody that they are let go."""
         self._known, self._forget = None, deque()
@@ -58,11 +65,25 @@ class Proxy(Subsystem):
                     self._known = self._loaded()
         return self._known
 
-    def _ask(self, call: int, **what: Any) -> m.Answer:
+    def _ask(self, call: int, content: Any = None, **what: Any) -> m.Answer:
         self._about()
+        packed = b"" if content is None else self._contents.pack(content)
         with self._lock:
             free = [self._forget.popleft() for _ in range(len(self._forget))]
-            return _good(m.read_answer(self._call_far(m.write_request(call, free=free, **what))))
+            return self._read(self._call_far(m.write_request(call, free=free, content=packed, **what)))
+
+    def _read(self, data: memoryview) -> m.Answer:
+        """The answer; raises what was raised over there."""
+        try:
+            answer = m.read_answer(data)
+            if answer.form == m.OBJECT:
+                return answer._replace(value=self._contents.unpack(answer.value))
+            if answer.form != m.FAILURE:
+                return answer
+            raised = self._contents.unpack_error(answer.value)
+        except Malformed as error:
+            raise self._unreadable(error) from None
+        raise raised
 
     # -- the contract ----------------------------------------------------------------------------------
 
@@ -81,7 +102,7 @@ class Proxy(Subsystem):
     @property
     def noise(self) -> float:  # type: ignore[override]
         """Relative accuracy of the subsystem now."""
-        return float(self._ask(m.ATTRIBUTE, content=pickle.dumps("noise")).value)
+        return float(self._ask(m.NOISE).value)
 
     @property
     def overshoots(self) -> bool:  # type: ignore[override]
@@ -111,8 +132,11 @@ class Proxy(Subsystem):
             return self._cross(m.ADVANCE, t0, t1, u).value
         with self._lock:
             data = self._call_far(m.write_crossing(t0, t1, u))
-            outputs = m.read_vector(data)
-            return _good(m.read_answer(data)).value if outputs is None else outputs
+            try:
+                outputs = m.read_vector(data)
+            except Malformed as error:
+                raise self._unreadable(error) from None
+            return self._read(data).value if outputs is None else outputs
 
     def portable_state(self) -> Any:
         """The state itself, not where it lies over there."""
@@ -171,8 +195,8 @@ class Proxy(Subsystem):
         return self._ask(which, times=(t, 0.0, 0.0, 0.0), coefficients=states, extra=np.asarray(u, np.float64)).value
 
     def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """Any other method of the subsystem; arguments and result are pickled."""
-        return self._ask(m.CALL, content=pickle.dumps((name, arguments, named))).value
+        """Any other method of the subsystem."""
+        return self._ask(m.CALL, content=(name, arguments, named)).value
 
 
 _FORWARDED: dict[str, Callable[..., Any]] = {
@@ -186,13 +210,6 @@ _FORWARDED: dict[str, Callable[..., Any]] = {
     "set_state": Proxy._set_state,
     "equations": Proxy._equations,
 }
-
-
-def _good(answer: m.Answer) -> m.Answer:
-    """The answer, or what was raised over there."""
-    if answer.form == m.FAILURE:
-        raise rebuilt(answer.value)
-    return answer
 
 
 class SavedState:

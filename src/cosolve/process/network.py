@@ -1,0 +1,459 @@
+"""Connections between machines: ZeroMQ carries them, and its CURVE encrypts them and proves who is who.
+
+Both sides know one key, a text. A slow hash of it gives two pairs of curve25519 keys: the server has to hold one of
+them, and lets in only who holds the other. Whoever does not have the key gets no byte to be read here. Messages have a
+head of eight bytes that says what they are; long ones travel in pieces, so that heartbeats pass in between. A side
+that is not heard for `SILENCE` seconds is gone. What the messages hold is not known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import socket
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from time import monotonic
+from typing import Any, NamedTuple
+
+from cosolve.basics.wording import shown
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.process.channel import Disconnected, TimedOut
+from cosolve.process.data import Malformed, library, pack, unpack
+from cosolve.version import VERSION
+
+PROTOCOL = 1  # rises when messages change; the greeting itself never does
+HEARTBEAT, SILENCE = 1.0, 8.0  # seconds between signs of life, and until a side without them is gone
+CONNECTING = 8.0  # seconds until somebody has answered
+LARGEST = 2**30  # bytes of a message
+_PIECE = 2**20  # bytes of what travels at once
+_LOOK = 0.2  # seconds between two looks whether the other side is still there
+_QUEUE = 32  # messages that wait on each side
+
+_MARK = b"cosolve"
+HELLO, WELCOME, MORE, DATA, PROBE, BYE = (_MARK + bytes([kind]) for kind in range(1, 7))
+_HEAD = len(DATA)
+_WORDS = 1000  # characters of a farewell
+_DOMAIN = "cosolve"
+
+
+class Keys(NamedTuple):
+    """Two pairs, as ZeroMQ writes them."""
+
+    server: bytes
+    server_secret: bytes
+    client: bytes
+    client_secret: bytes
+
+
+@lru_cache(maxsize=16)
+def keys(key: str) -> Keys:
+    """What CURVE needs, from the key that both sides know.
+
+    The hash is slow on purpose: a key that people make up can be found by trying, also from a recorded greeting, and
+    every trial costs as much. `cosolve serve` makes random ones.
+    """
+    zmq = _zmq()
+    made = hashlib.scrypt(key.encode(), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64)
+    secrets = [zmq.utils.z85.encode(made[k : k + 32]) for k in (0, 32)]
+    server, client = (zmq.curve_public(secret) for secret in secrets)
+    return Keys(server, secrets[0], client, secrets[1])
+
+
+def _zmq() -> Any:
+    """The library, with encryption."""
+    zmq = library("zmq")
+    library("zmq.utils.z85")
+    library("zmq.utils.monitor")
+    if not zmq.has("curve"):
+        raise SetupError("this libzmq was built without encryption (CURVE); run: pip install --force-reinstall pyzmq")
+    return zmq
+
+
+def _settle(link: Any) -> None:
+    """What both ends have in common."""
+    link.linger = 0
+    link.sndhwm = link.rcvhwm = _QUEUE
+    link.maxmsgsize = _PIECE + _HEAD
+    link.handshake_ivl = int(1e3 * CONNECTING)
+    link.heartbeat_ivl, link.heartbeat_timeout = int(1e3 * HEARTBEAT), int(1e3 * SILENCE)
+    link.heartbeat_ttl = int(1e3 * SILENCE)
+
+
+def _pieces(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+    """One message as what travels at once, each with its head."""
+    whole = b"".join([DATA, *parts])
+    if len(whole) <= _PIECE + _HEAD:
+        yield whole
+        return
+    if len(whole) - _HEAD > LARGEST:
+        raise SubsystemError(f"a message of {len(whole)} bytes is too long to be sent; at most {LARGEST} are")
+    body = memoryview(whole)[_HEAD:]
+    for at in range(0, len(body), _PIECE):
+        head = MORE if at + _PIECE < len(body) else DATA
+        yield b"".join([head, body[at : at + _PIECE]])
+
+
+def _greeting() -> bytes:
+    return pack({"protocol": PROTOCOL, "cosolve": VERSION})
+
+
+def _greeted(data: bytes) -> tuple[int, str]:
+    """Protocol and version of the other side."""
+    about = unpack(data)
+    if type(about) is not dict or type(about.get("protocol")) is not int:
+        raise Malformed("a greeting that is none")
+    return about["protocol"], shown(about.get("cosolve"), 40)
+
+
+# -- the side that connects -------------------------------------------------------------------------------------------
+
+
+class Connection:
+    """One connection to a `Listener`; a `Channel`.
+
+    Connecting raises a `SetupError` that begins with `who`: nobody answers, another key, another version.
+    """
+
+    def __init__(self, host: str, port: int, key: str, who: str = "Remote") -> None:
+        self._zmq = _zmq()
+        self._where, self._who = f"{host}:{port}", who
+        self._pair = keys(key)
+        deadline = monotonic() + CONNECTING
+        found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
+        for k, address in enumerate(found):
+            self._open()
+            try:
+                self._reach(address, deadline)
+                self._greet(deadline)
+                return
+            except _Absent:
+                self.close()
+                if k == len(found) - 1:
+                    raise SetupError(
+                        f"{who}: nobody answers at {self._where}; start 'cosolve serve FACTORY --port {port}' there"
+                    ) from None
+            except BaseException:
+                self.close()
+                raise
+
+    def _open(self) -> None:
+        zmq = self._zmq
+        self._link = link = zmq.Context.instance().socket(zmq.DEALER)
+        _settle(link)
+        link.reconnect_ivl = -1  # another connection would be another subsystem
+        link.connect_timeout = int(1e3 * CONNECTING)
+        link.curve_serverkey = self._pair.server
+        link.curve_publickey, link.curve_secretkey = self._pair.client, self._pair.client_secret
+        self._monitor = link.get_monitor_socket(
+            zmq.EVENT_CLOSED | zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+        )
+        self._patience = 0.0
+        self._broken = False
+        self._end = weakref.finalize(self, _close, link, self._monitor)
+
+    def _reach(self, address: str, deadline: float) -> None:
+        """Until both sides have proved that they have the key."""
+        zmq = self._zmq
+        self._link.ipv6 = "[" in address
+        self._link.connect(address)
+        reached = False
+        while (left := deadline - monotonic()) > 0:
+            event = _event(zmq, self._monitor, left)
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                return
+            if event == zmq.EVENT_CONNECTED:
+                reached = True
+            elif event == zmq.EVENT_CLOSED and not reached:
+                raise _Absent
+            elif event is not None:
+                break
+        if not reached:
+            raise _Absent
+        raise SetupError(
+            f"{self._who}: the server at {self._where} does not accept this key (or is no 'cosolve serve', or one "
+            "of another version)"
+        )
+
+    def _greet(self, deadline: float) -> None:
+        try:
+            self._link.send(HELLO + _greeting())
+            answer = self._next(deadline)
+            if answer[:_HEAD] != WELCOME:
+                raise Malformed("no greeting")
+            protocol, version = _greeted(answer[_HEAD:])
+        except (Disconnected, TimedOut, Malformed) as error:
+            why = str(error) or "it does not greet back"
+            raise SetupError(f"{self._who}: the server at {self._where} is no 'cosolve serve': {why}") from None
+        if protocol != PROTOCOL:
+            raise SetupError(
+                f"{self._who}: the server at {self._where} has cosolve {version}, which speaks protocol {protocol}; "
+                f"this is cosolve {VERSION} with protocol {PROTOCOL}: install the same version on both sides"
+            )
+
+    def send(self, parts: Sequence[bytes | memoryview]) -> None:
+        """Send one message; raises `Disconnected`."""
+        zmq = self._zmq
+        for piece in _pieces(parts):
+            while True:
+                try:
+                    self._link.send(piece, zmq.NOBLOCK)
+                    break
+                except zmq.Again:  # more waits than may, or the other side is gone
+                    self._refuse_broken()
+                    self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
+                except zmq.ZMQError as error:
+                    raise Disconnected(str(error)) from None
+
+    def receive(self, timeout: float | None = None) -> memoryview:
+        """The next message; raises `Disconnected` or `TimedOut`."""
+        deadline = None if timeout is None else monotonic() + timeout
+        piece = self._next(deadline)
+        if piece[:_HEAD] == DATA:
+            return memoryview(piece)[_HEAD:]
+        return self._rest(piece, deadline)
+
+    def _rest(self, piece: bytes, deadline: float | None) -> memoryview:
+        """A long message, of which this piece is the first."""
+        whole = bytearray()
+        while piece[:_HEAD] == MORE and len(whole) <= LARGEST:
+            whole += memoryview(piece)[_HEAD:]
+            piece = self._next(deadline)
+        if piece[:_HEAD] != DATA or len(whole) > LARGEST:
+            raise Disconnected("it sent what is no message of cosolve")
+        whole += memoryview(piece)[_HEAD:]
+        return memoryview(whole)
+
+    def _next(self, deadline: float | None) -> bytes:
+        """What came, but for probes and farewells."""
+        zmq, link = self._zmq, self._link
+        while True:
+            patience = _LOOK if deadline is None else min(_LOOK, max(0.0, deadline - monotonic()))
+            if patience != self._patience:
+                self._patience = patience
+                link.rcvtimeo = int(1e3 * patience) + 1
+            try:
+                piece: bytes = link.recv()
+            except zmq.Again:
+                if deadline is not None and monotonic() >= deadline:
+                    raise TimedOut from None
+                self._refuse_broken()
+                continue
+            except zmq.ZMQError as error:
+                raise Disconnected(str(error)) from None
+            if piece[:_HEAD] == BYE:
+                raise Disconnected(shown(piece[_HEAD:].decode(errors="replace"), _WORDS))
+            if piece != PROBE:
+                return piece
+
+    def _refuse_broken(self) -> None:
+        """Raise when the connection was lost and nothing that came before is left to be read."""
+        if self._broken:
+            raise Disconnected
+        while (event := _event(self._zmq, self._monitor, 0.0)) is not None:
+            if event in (self._zmq.EVENT_DISCONNECTED, self._zmq.EVENT_CLOSED):
+                self._broken = True  # once more around: a farewell may have come before
+
+    def close(self) -> None:
+        """Let go; the other side notices."""
+        self._end()
+
+
+class _Absent(Exception):
+    """Nobody listens there."""
+
+
+def _addresses(host: str, port: int, trouble: str) -> list[str]:
+    """Where a name leads, in the order to be tried."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise SetupError(f"{trouble}: there is no such host ({error})") from None
+    numeric = [f"[{to[0]}]" if family == socket.AF_INET6 else str(to[0]) for family, _, _, _, to in found]
+    return [f"tcp://{name}:{port}" for name in dict.fromkeys(numeric)]
+
+
+def _event(zmq: Any, monitor: Any, patience: float) -> int | None:
+    """What happened to a socket; None when nothing did in time."""
+    if not monitor.poll(1e3 * patience):
+        return None
+    return int(zmq.utils.monitor.recv_monitor_message(monitor)["event"])
+
+
+def _close(link: Any, monitor: Any) -> None:
+    with suppress(Exception):
+        link.disable_monitor()
+    monitor.close(linger=0)
+    link.close(linger=0)
+
+
+# -- the side that is connected to ------------------------------------------------------------------------------------
+
+
+class Came(NamedTuple):
+    """Something that came: from whom, and a message, or None for a new connection."""
+
+    peer: bytes
+    data: bytes | bytearray | None
+
+
+class Listener:
+    """Where `Connection`s come in, one port for all; only those with the key are seen at all.
+
+    `socket` can be polled; `events` is what came since, `send` answers, and `lost` tells, when called about once a
+    second, who is no longer there.
+    """
+
+    def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
+        self._zmq = zmq = _zmq()
+        pair = keys(key)
+        self._context = zmq.Context()
+        self._guard = library("zmq.auth.thread").ThreadAuthenticator(self._context)
+        self._guard.start()
+        self._guard.configure_curve_callback(_DOMAIN, _OnlyOne(pair.client))
+        self.socket = link = self._context.socket(zmq.ROUTER)
+        _settle(link)
+        link.router_mandatory = True
+        link.zap_domain = _DOMAIN.encode()
+        link.curve_server, link.curve_secretkey = True, pair.server_secret
+        self._monitor = link.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
+        self._peers: dict[bytes, bytearray] = {}  # what has come of their long messages
+        self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
+        self._dropped: list[bytes] = []
+        self.complaints: list[str] = []
+        try:
+            link.ipv6 = ":" in host
+            link.bind(f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}")
+        except zmq.ZMQError as error:
+            self.close()
+            raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
+        bound: bytes = link.last_endpoint
+        self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
+
+    @property
+    def busy(self) -> bool:
+        """Whether something waits to be sent; `flush` tries again."""
+        return bool(self._waiting)
+
+    def owes(self, peer: bytes) -> bool:
+        """Whether something for this peer waits to be sent."""
+        return peer in self._waiting
+
+    def events(self) -> Iterator[Came]:
+        """New connections and whole messages; violations end the connection."""
+        zmq = self._zmq
+        while True:
+            try:
+                frames = self.socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            peer, piece = frames[0], frames[-1]
+            long = self._peers.get(peer)
+            if long is None:
+                if len(frames) == 2 and piece[:_HEAD] == HELLO and self._welcomed(peer, piece[_HEAD:]):
+                    yield Came(peer, None)
+            elif len(frames) == 2 and piece[:_HEAD] == DATA and not long:
+                yield Came(peer, piece[_HEAD:])
+            elif len(frames) == 2 and piece[:_HEAD] in (MORE, DATA) and len(long) + len(piece) <= LARGEST + _HEAD:
+                long += memoryview(piece)[_HEAD:]
+                if piece[:_HEAD] == DATA:
+                    self._peers[peer] = bytearray()
+                    yield Came(peer, long)
+            else:
+                self.drop(peer, "this is no message of cosolve")
+
+    def _welcomed(self, peer: bytes, hello: bytes) -> bool:
+        try:
+            protocol, version = _greeted(hello)
+        except Malformed:
+            return False
+        self._post(peer, WELCOME + _greeting())
+        if protocol != PROTOCOL:
+            self.complaints.append(
+                f"a client with cosolve {version} speaks protocol {protocol}, this is cosolve {VERSION} with protocol "
+                f"{PROTOCOL}"
+            )
+            return False
+        self._peers[peer] = bytearray()
+        return True
+
+    def send(self, peer: bytes, parts: Sequence[bytes | memoryview]) -> None:
+        """Send one message, as soon as there is room for it; nothing happens when the peer is gone."""
+        for piece in _pieces(parts):
+            self._post(peer, piece)
+
+    def _post(self, peer: bytes, piece: bytes) -> None:
+        waiting = self._waiting.get(peer)
+        if waiting is not None:
+            waiting.append(piece)
+        elif not self._sent(peer, piece):
+            self._waiting[peer] = deque([piece])
+
+    def _sent(self, peer: bytes, piece: bytes) -> bool:
+        """False where there is no room; who is gone is noticed by `lost`."""
+        try:
+            self.socket.send_multipart([peer, piece], self._zmq.NOBLOCK)
+        except self._zmq.Again:
+            return False
+        except self._zmq.ZMQError:
+            self._dropped.append(peer)
+        return True
+
+    def flush(self) -> None:
+        """Send what waits, as far as there is room."""
+        for peer, waiting in list(self._waiting.items()):
+            while waiting and self._sent(peer, waiting[0]):
+                waiting.popleft()
+            if not waiting:
+                del self._waiting[peer]
+
+    def drop(self, peer: bytes, why: str) -> None:
+        """Let go of a peer, with words for it."""
+        if self._peers.pop(peer, None) is not None:
+            self._waiting.pop(peer, None)
+            self._sent(peer, BYE + why[:_WORDS].encode(errors="replace"))
+            self._dropped.append(peer)
+
+    def lost(self) -> list[bytes]:
+        """Who is gone, or was dropped, since the last call; asks everybody."""
+        for peer in self._peers:
+            if peer not in self._waiting:
+                self._sent(peer, PROBE)
+        lost, self._dropped = list(dict.fromkeys(self._dropped)), []
+        for peer in lost:
+            self._peers.pop(peer, None)
+            self._waiting.pop(peer, None)
+        self._listen_for_strangers()
+        return lost
+
+    def _listen_for_strangers(self) -> None:
+        count = 0
+        while _event(self._zmq, self._monitor, 0.0) is not None:
+            count += 1
+        if count:
+            self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
+
+    def close(self, why: str = "") -> None:
+        """Let go of everybody."""
+        for peer in list(self._peers):
+            self.drop(peer, why)
+        with suppress(Exception):
+            self.socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self.socket.close(linger=500)  # for the farewells
+        self._guard.stop()
+        self._context.term()
+
+
+class _OnlyOne:
+    """Lets in who has the secret that belongs to one public key."""
+
+    def __init__(self, client: bytes) -> None:
+        self._client = client
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        """Asked by the authenticator of pyzmq."""
+        return hmac.compare_digest(key, self._client)

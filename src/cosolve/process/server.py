@@ -1,0 +1,151 @@
+"""The side of the subsystem: answers calls for one subsystem, whoever asks.
+
+Saved states stay here; only their numbers travel. `worker.py` serves a run on this machine, `offered.py` one on
+another, whose requests may be anything: what is called by name is a public method of the subsystem or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from cosolve.basics.arrays import real_array
+from cosolve.basics.wording import shown
+from cosolve.errors import SubsystemError
+from cosolve.process import message as m
+from cosolve.process.data import Malformed
+from cosolve.signal.polynomial import Polynomial
+from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.port import Ports
+
+
+class Server:
+    """Answers the calls for one subsystem; `answer` turns a request into the bytes of an answer."""
+
+    def __init__(self, contents: m.Format) -> None:
+        self.contents = contents
+        self.subsystem = Subsystem()
+        self.outputs = Ports(())
+        self.methods: frozenset[str] = frozenset()
+        self.states: dict[int, Any] = {}
+        self.saved = 0
+        self.equations: tuple[Callable[..., Any], Callable[..., Any], Any] | None = None
+
+    def answer(self, data: memoryview) -> m.Parts:
+        """One call, whatever comes of it."""
+        try:
+            crossing = m.read_crossing(data)
+            if crossing is not None:
+                return m.write_vector(self.outputs.pack(self.subsystem.advance(*crossing)))
+            r = m.read_request(data)
+            for handle in r.free:
+                self.states.pop(handle, None)
+            return self._answer(r)
+        except Exception as error:
+            return m.write_answer(m.FAILURE, self.contents.pack_error(error))
+
+    def load(self, content: Any) -> Subsystem:
+        """Build the subsystem that is asked for."""
+        raise NotImplementedError
+
+    def further(self, r: m.Request) -> m.Parts:
+        """Calls that only some servers know."""
+        raise Malformed(f"an unknown call {r.call}")
+
+    def _answer(self, r: m.Request) -> m.Parts:
+        subsystem = self.subsystem
+        if r.call in (m.ADVANCE, m.REPLAY):
+            cross = subsystem.advance if r.call == m.ADVANCE else subsystem.replay
+            return self._outputs(cross(r.t0, r.t1, Polynomial(r.u_t0, r.u_H, r.coefficients)))
+        if r.call == m.SAVE:
+            self.saved += 1
+            self.states[self.saved] = subsystem.save()
+            return m.write_answer(m.NOTHING, handle=self.saved)
+        if r.call == m.RESTORE:
+            subsystem.restore(self.states[r.handle])
+            return m.write_answer(m.NOTHING)
+        if r.call == m.OUTPUT:
+            return self._outputs(subsystem.output(r.t0, r.extra))
+        if r.call == m.JACOBIAN:
+            u = Polynomial(r.u_t0, r.u_H, r.coefficients)
+            return self.plain(subsystem.jacobian(r.t0, r.t1, u, r.extra), dimensions=2)
+        if r.call == m.STEP:
+            reached = subsystem.step(r.t0, r.t1, Polynomial(r.u_t0, r.u_H, r.coefficients))
+            if isinstance(reached, (tuple, list)) and len(reached) == 2 and isinstance(reached[0], float):
+                return m.write_answer(m.VECTOR, self.outputs.pack(reached[1]), t=reached[0])
+            return self.object(reached)  # for the run to complain about
+        if r.call == m.GET_STATE:
+            return self.plain(subsystem.get_state(), dimensions=1)
+        if r.call == m.SET_STATE:
+            subsystem.set_state(r.extra)
+            return m.write_answer(m.NOTHING)
+        return self._rare(r)
+
+    def _rare(self, r: m.Request) -> m.Parts:
+        """Calls that come once, or seldom."""
+        if r.call == m.START:
+            self.equations = None
+            first = self.subsystem.start(r.t0)
+            return m.write_answer(m.NOTHING) if first is None else self._outputs(first)
+        if r.call in (m.RHS, m.OUTPUT_FUNCTION):
+            if self.equations is None:
+                self.equations = self.subsystem.equations()
+            function = self.equations[0] if r.call == m.RHS else self.equations[1]
+            return self.plain(function(r.t0, r.coefficients[0], r.extra), dimensions=1)
+        if r.call == m.EQUATIONS:
+            self.equations = self.subsystem.equations()
+            return self.object(self.equations[2])
+        if r.call == m.NOISE:
+            return self.object(float(self.subsystem.noise))
+        if r.call == m.CALL:
+            return self.object(self._called(*self.contents.unpack(r.content)))
+        if r.call == m.LOAD:
+            return self.object(self._described(self.load(self.contents.unpack(r.content) if r.content else None)))
+        return self.further(r)
+
+    def _called(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if name not in self.methods:
+            raise SubsystemError(f"the subsystem has no method {shown(name)}")
+        return getattr(self.subsystem, name)(*arguments, **named)
+
+    def _described(self, made: Subsystem) -> dict[str, Any]:
+        """Take the subsystem and say what it is."""
+        self.subsystem, self.outputs = made, Ports(made.outputs)
+        self.methods = frozenset(
+            name
+            for name in dir(made)
+            if not name.startswith("_") and name not in _NOT_METHODS and callable(getattr(made, name, None))
+        )
+        return {
+            "inputs": Ports(made.inputs).ports,
+            "outputs": self.outputs.ports,
+            "methods": self.methods,
+            "overshoots": bool(made.overshoots),
+            "stops_inside": bool(made.stops_inside),
+            "driven_as": str(made.driven_as),
+            "concurrent": bool(made.concurrent),
+            "kind": type(made).__name__,
+            "native": callable(getattr(made, "native", None)),
+        }
+
+    def object(self, value: Any) -> m.Parts:
+        """The answer that holds any value."""
+        return m.write_answer(m.OBJECT, self.contents.pack(value))
+
+    def _outputs(self, value: Any) -> m.Parts:
+        return m.write_answer(m.VECTOR, self.outputs.pack(value))
+
+    def plain(self, value: Any, dimensions: int) -> m.Parts:
+        """An array of doubles as it is; anything else for the other side to judge."""
+        with suppress(TypeError, ValueError):
+            array = real_array(value)
+            if array.ndim == dimensions:
+                return m.write_answer(m.VECTOR if dimensions == 1 else m.MATRIX, array)
+        return self.object(value)
+
+
+#: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
+_NOT_METHODS = frozenset(
+    {"noise", "inputs", "outputs", "overshoots", "stops_inside", "driven_as", "concurrent", "native"}
+)
