@@ -1,4 +1,4 @@
-"""Subsystems in a process of their own (`Isolated`) or on another machine (`Remote`).
+"""Subsystems in a process of their own (`Isolated`), on another machine (`Remote`), on ranks of MPI (`on_ranks`).
 
 `proxy.py` is the side of the run, `worker.py` the side of the subsystem; `message.py` says what travels, `channel.py`
 and `shared_memory.py` how. Compiled runs go another way: `exchange.py` is machine code for both sides,
@@ -6,6 +6,7 @@ and `shared_memory.py` how. Compiled runs go another way: `exchange.py` is machi
 """
 
 from cosolve.process.isolated import Isolated
+from cosolve.process.ranks import Ranks, on_ranks
 from cosolve.process.remote import Remote
 
-__all__ = ["Isolated", "Remote"]
+__all__ = ["Isolated", "Ranks", "Remote", "on_ranks"]
