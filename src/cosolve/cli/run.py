@@ -94,7 +94,7 @@ def run(
         "outputs": outputs,
         "tolerance": tolerance,
     }
-    of_run = {"inputs": inputs, "report": None if report is None else str(report), "rtol": rtol}
+    of_run: dict[str, Any] = {"inputs": inputs, "report": None if report is None else str(report), "rtol": rtol}
     from cosolve.process.mpi import is_launched
 
     read = partial(read_file, file, method, degree, step, t_end, **of_run, **of_fmu)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosolve.errors import SetupError
@@ -30,9 +30,9 @@ def load_on_ranks(path: str | Path) -> tuple[Description, Ranks]:
 
 def read_on_ranks(read: Callable[[Builder], Description]) -> tuple[Description, Ranks]:
     """The same for whatever `read` makes of a system file whose subsystems `build` makes."""
-    held: list[tuple[Ranks, dict[str, int]]] = []
+    held: list[tuple[Ranks, Mapping[str, int]]] = []
 
-    def build(sources: dict[str, Callable[[], Subsystem]], placement: dict[str, int]) -> dict[str, Subsystem]:
+    def build(sources: Mapping[str, Callable[[], Subsystem]], placement: Mapping[str, int]) -> dict[str, Subsystem]:
         if not held:
             held.append((on_ranks(sources, placement=placement), placement))
         return held[0][0].subsystems

@@ -24,9 +24,7 @@ def is_fmu(file: Path) -> bool:
     return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
 
 
-def read_any(
-    file: Path, options: Mapping[str, Any], load: Callable[[Path], Description] = load_system
-) -> Description:
+def read_any(file: Path, options: Mapping[str, Any], load: Callable[[Path], Description] = load_system) -> Description:
     """A system file, an SSP or one FMU as a run; `options` are what is said otherwise than in the file.
 
     Those are `method` (a name), `degree`, `step`, `rtol`, `t_end`, `inputs` (`a.u=2.5` or `a.u=drive.csv:column`); for

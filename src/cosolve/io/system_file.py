@@ -196,10 +196,10 @@ class Description:
 
 
 #: Makes the subsystems of a file: takes how each is built, and who is to go to which rank.
-Builder = Callable[[dict[str, Callable[[], Subsystem]], dict[str, int]], dict[str, Subsystem]]
+Builder = Callable[[Mapping[str, Callable[[], Subsystem]], Mapping[str, int]], dict[str, Subsystem]]
 
 
-def _built_here(sources: dict[str, Callable[[], Subsystem]], placement: dict[str, int]) -> dict[str, Subsystem]:
+def _built_here(sources: Mapping[str, Callable[[], Subsystem]], placement: Mapping[str, int]) -> dict[str, Subsystem]:
     return {name: source() for name, source in sources.items()}
 
 

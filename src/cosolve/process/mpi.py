@@ -63,6 +63,7 @@ class World:
 
     def __init__(self) -> None:
         self.taken = self.dismissed = False  # the other ranks serve; they were told to leave
+        self.busy: set[int] = set()  # tags of messages that are still to be answered
         self._mpi = _library()
         self._comm = self._mpi.COMM_WORLD.Dup()  # messages of others do not come in between
         self.rank: int = self._comm.rank
@@ -74,7 +75,7 @@ class World:
         self._sent: list[tuple[Any, bytes]] = []  # messages that may still be under way, and their memory
 
     def _connected(self) -> tuple[Doorbell, dict[int, Ringer], int]:
-        """The bell of this rank, those that it rings (rank 0 all, the others that of rank 0), and ranks on this machine."""
+        """The bell of this rank, those it rings (rank 0 all, the others rank 0's), and how many ranks are on this machine."""
         bell = Doorbell()
         here = socket.gethostname().encode()[: _ADDRESS // 2]
         mine = here + b"\0" + bell.address.encode()

@@ -31,7 +31,8 @@ from cosolve.subsystem.base import Subsystem
 
 _ROOT, _CONTROL = 0, 0
 _READY, _FAILED, _DROP, _LEAVE, _GONE = "ready", "failed", "drop", "leave", "gone"
-_FAREWELL = 5.0  # seconds for the others to finish what they are at
+_FAREWELL = 60.0  # seconds for the others to leave
+_HURRY = 2.0  # where one of them is at work although nobody waits for it any more
 
 #: How a subsystem is built where it is needed, or the subsystem itself.
 Source = Callable[[], Subsystem] | Subsystem
@@ -117,6 +118,7 @@ class Ranks:
         missing = [name for name in self._names if name not in placement]
         if missing:
             raise SetupError(f"place: '{missing[0]}' has no rank; give all of them, or let balance find the others")
+        here: list[str] = []
         for number, name in enumerate(self._names):
             rank = placement[name]
             if rank == self.placement.get(name):
@@ -126,11 +128,15 @@ class Ranks:
                 old.let_go()
                 self._tell(old.rank, (_DROP, number + 1))
             self.placement[name] = rank
-            if rank == _ROOT or self._world is None:
-                with told_as_setup(f"'{name}'"):
-                    self.subsystems[name] = built(self._sources[name])
-            else:
+            if rank != _ROOT and self._world is not None:  # builds it while this one goes on
                 self.subsystems[name] = OnRank(self._world, name, number + 1, rank)
+            else:
+                here.append(name)
+        for name in here:
+            self.subsystems[name] = built(self._sources[name])
+        for subsystem in self.subsystems.values():
+            if isinstance(subsystem, OnRank):
+                subsystem.wait_until_built()
         self.placement = {name: placement[name] for name in self._names}
         self.subsystems = {name: self.subsystems[name] for name in self._names}
 
@@ -159,7 +165,7 @@ class OnRank(Proxy):
         self._posted: tuple[float, float, float, float, bytes] | None = None  # a crossing that is under way
         self._owed = False  # an answer that nobody waits for any more
         self.runs_on = f"rank {rank}"
-        self._send(m.write_request(m.LOAD))  # is built there while this rank goes on
+        self._send(m.write_request(m.LOAD))
 
     def __reduce__(self) -> Any:
         raise SetupError(f"'{self._name}' lies on {self.runs_on} and cannot be copied; copy what it is built from")
@@ -170,6 +176,10 @@ class OnRank(Proxy):
                 self._send(m.write_request(m.LOAD))
             about: dict[str, Any] = self._read(self._receive()).value
         return about
+
+    def wait_until_built(self) -> None:
+        """Until it is there; raises where it cannot be built."""
+        self._about()
 
     def let_go(self) -> None:
         """Wait for what is under way: another rank is asked from here on."""
@@ -184,11 +194,13 @@ class OnRank(Proxy):
         if self._owed:  # by a sweep that ended early
             self._receive()
         self._owed = True
+        self._world.busy.add(self._tag)
         self._world.send(request, self.rank, self._tag)
 
     def _receive(self) -> memoryview:
         data = self._world.receive(self.rank, self._tag)[1]
         self._posted, self._owed = None, False
+        self._world.busy.discard(self._tag)
         return data
 
     def _call_far(self, request: m.Parts) -> memoryview:
@@ -249,7 +261,9 @@ class _RankServer(Server):
 
 def _checked(subsystems: Mapping[str, Source]) -> list[str]:
     if not isinstance(subsystems, Mapping) or not subsystems:
-        raise SetupError(f"on_ranks takes subsystems by name, or functions that build them, not {shortened(subsystems)}")
+        raise SetupError(
+            f"on_ranks takes subsystems by name, or functions that build them, not {shortened(subsystems)}"
+        )
     for name, source in subsystems.items():
         if not isinstance(source, Subsystem) and not callable(source):
             raise SetupError(f"on_ranks: '{name}' is no subsystem and no function that builds one: {shortened(source)}")
@@ -264,7 +278,8 @@ def _dismiss(world: World) -> None:
     contents, rank = Content(), 0
     for rank in range(1, world.size):
         world.send([contents.pack((_LEAVE, None))], rank, _CONTROL)
-    until = perf_counter() + _FAREWELL
+    patience = _HURRY if world.busy else _FAREWELL
+    until = perf_counter() + patience
     try:
         for rank in range(1, world.size):
             word = ""
@@ -272,7 +287,7 @@ def _dismiss(world: World) -> None:
                 word, _ = contents.unpack(world.receive(rank, _CONTROL, max(until - perf_counter(), 0.0))[1])
     except TimedOut:  # one computes, perhaps for ever, and MPI would wait for it
         sys.stdout.flush()
-        print(f"cosolve: rank {rank} did not come to its end within {_FAREWELL:g} s; all are ended", file=sys.stderr)
+        print(f"cosolve: rank {rank} did not come to its end within {patience:g} s; all are ended", file=sys.stderr)
         sys.stderr.flush()
         world.abort(1)
 
