@@ -29,6 +29,7 @@ _CALM = 20  # waits without that, after one in which it was in vain: others may 
 _SHARE = 0.1  # of the time waited so far
 _SHORTEST, _LONGEST = 20e-6, 10e-3  # seconds of sleep
 _ADDRESS = 256  # bytes
+_ROOM = 16  # messages
 _LARGE = 1 << 14  # bytes from which on a message may need both sides to be at it
 _HANDOVER = 20e-3  # seconds that the sender of a large message stays at it
 
@@ -73,9 +74,10 @@ class World:
         self._calm = 0  # waits that are still to come without spinning
         self._lock = Lock()  # not every MPI may be called by several threads at once
         self._sent: list[tuple[Any, bytes]] = []  # messages that may still be under way, and their memory
+        self._room = _ROOM  # so many of them are kept before one looks which have arrived
 
     def _connected(self) -> tuple[Doorbell, dict[int, Ringer], int]:
-        """The bell of this rank, those it rings (rank 0 all, the others rank 0's), and how many ranks are on this machine."""
+        """The bell of this rank, those it rings (rank 0 all, others that of rank 0), and how many share its machine."""
         bell = Doorbell()
         here = socket.gethostname().encode()[: _ADDRESS // 2]
         mine = here + b"\0" + bell.address.encode()
@@ -97,7 +99,9 @@ class World:
         """Send one message, given in one or several pieces; returns before it has arrived."""
         data = b"".join(parts)
         with self._lock:
-            self._sent = [(request, kept) for request, kept in self._sent if not request.Test()]
+            if len(self._sent) >= self._room:
+                self._sent = [(sent, kept) for sent, kept in self._sent if not sent.Test()]
+                self._room = 2 * len(self._sent) + _ROOM
             request = self._comm.Isend([data, self._mpi.BYTE], to, tag)
             self._sent.append((request, data))
         self._ringers[to].ring()

@@ -79,10 +79,11 @@ class Crew:
         #: who looks after events, where macro steps end at them
         self.watch: Watch | None = None
         apart = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "parallel crossing")]
-        # those that can be sent off without a thread that waits for them
-        self._posted = [i for i in apart if self._driven[i] is None]
         #: which of them may work while others do: all, with threads, or those that do so elsewhere
         self.beside = tuple(range(plan.n_subsystems)) if workers > 1 else tuple(apart)
+        # those that can be sent off without a thread that waits for them, and the others
+        self._posted = [i for i in apart if self._driven[i] is None]
+        self._threaded = [i for i in self.beside if i not in self._posted]
         #: threads for calls that may run at the same time, or None
         self.pool = ThreadPoolExecutor(max(workers, len(apart))) if self.beside else None
 
@@ -295,7 +296,7 @@ class Crew:
         if self.watch is not None:
             return self._sweep_watched(self.watch, cross, window, coefficients)
         if self.pool is not None:
-            cross = self._set_out(cross, self._posted if local == "converged" else [], window, coefficients)
+            cross = self._set_out(cross, local == "converged", window, coefficients)
         if not self._few:
             y = np.empty(self.plan.n_y)
             for i, part in enumerate(self.plan.y_slices):
@@ -313,11 +314,11 @@ class Crew:
         return self._packed_one_by_one(window, numbers) if whole is None else whole
 
     def _set_out(
-        self, cross: Callable[..., Any], posted: list[int], window: Window, coefficients: Matrix
+        self, cross: Callable[..., Any], post: bool, window: Window, coefficients: Matrix
     ) -> Callable[..., Any]:
         """Let those begin that need not wait for each other; what to call for the outputs of one."""
         assert self.pool is not None
-        for i in posted:
+        for i in self._posted if post else []:
             began = perf_counter()
             try:
                 self.plan.subsystems[i].post_advance(window.t0, window.t1, self.signal(i, window, coefficients))
@@ -325,7 +326,7 @@ class Crew:
                 raise self._failed(i, window.t0, "crossing the step", error) from error
             finally:
                 self._seconds[i] += perf_counter() - began
-        others = [i for i in self.beside if i not in posted]
+        others = self._threaded if post else self.beside
         if not others:
             return cross
         jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in others}
