@@ -27,6 +27,7 @@ PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cosolve_pair": ("", ()),
     "cosolve_restart": ("", ()),
     "cosolve_processes": ("", ()),
+    "cosolve_ranks": ("", ()),
     "cosolve_precision": ("", ()),
     "scipy_restart": ("", ()),
     "fmpy_loop": ("fmpy", ("fmpy",)),

@@ -87,6 +87,9 @@ from .interface.driving import (
 from .io import (
     load_system as load_system,
 )
+from .io.ranks import (
+    load_on_ranks as load_on_ranks,
+)
 from .io.crosscheck import (
     crosscheck as crosscheck,
 )
@@ -136,6 +139,9 @@ from .method import (
 from .run.choose import (
     choose as choose,
 )
+from .run.crossing_costs import (
+    crossing_costs as crossing_costs,
+)
 from .run.error_bar import (
     error_bar as error_bar,
 )
@@ -165,7 +171,9 @@ from .multibody.subsystem import (
 )
 from .process import (
     Isolated as Isolated,
+    Ranks as Ranks,
     Remote as Remote,
+    on_ranks as on_ranks,
 )
 from .process.static_process import (
     StaticProcess as StaticProcess,

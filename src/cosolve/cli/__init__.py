@@ -44,7 +44,10 @@ class Group(TyperGroup):
         except CosolveError as error:
             if ctx.params.get("debug"):
                 raise
-            typer.echo("\n".join([f"cosolve: {error}", *getattr(error, "__notes__", [])]), err=True)
+            from cosolve.process.mpi import told_rank
+
+            if told_rank() == 0:  # the other ranks of a job have nothing else to say
+                typer.echo("\n".join([f"cosolve: {error}", *getattr(error, "__notes__", [])]), err=True)
             raise typer.Exit(3 if isinstance(error, SimulationError) else 2) from None
 
 

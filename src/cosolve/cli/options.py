@@ -10,6 +10,8 @@ import typer
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cosolve.io import Description
 
 SystemFile = Annotated[
@@ -68,12 +70,21 @@ def is_fmu(file: Path) -> bool:
 
 
 def read_file(
-    file: Path, method: str | None, degree: int | None, step: float | None, t_end: float | None, **others: Any
+    file: Path,
+    method: str | None,
+    degree: int | None,
+    step: float | None,
+    t_end: float | None,
+    *,
+    load: Callable[[Path], Description] | None = None,
+    **others: Any,
 ) -> Description:
-    """The system file with what the command line changes."""
+    """The system file (which `load` reads) with what the command line changes."""
+    from cosolve.io import load_system
     from cosolve.io.source import read_any
 
-    return read_any(file, {"method": method, "degree": degree, "step": step, "t_end": t_end, **others})
+    changes = {"method": method, "degree": degree, "step": step, "t_end": t_end, **others}
+    return read_any(file, changes, load or load_system)
 
 
 def assignments(words: list[str], option: str) -> dict[str, Any]:

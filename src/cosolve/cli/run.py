@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,8 +94,11 @@ def run(
         "outputs": outputs,
         "tolerance": tolerance,
     }
-    of_run = {"inputs": inputs, "report": None if report is None else str(report), "rtol": rtol}
-    described = read_file(file, method, degree, step, t_end, **of_run, **of_fmu)
+    of_run: dict[str, Any] = {"inputs": inputs, "report": None if report is None else str(report), "rtol": rtol}
+    from cosolve.process.mpi import is_launched
+
+    read = partial(read_file, file, method, degree, step, t_end, **of_run, **of_fmu)
+    described, placed = _on_ranks(read) if is_launched() else (read(), "")
     given = described.output
     output = replace(given, file=out or given.file or _DEFAULT_RESULT, csv=csv or given.csv)
     if plot:
@@ -106,6 +110,8 @@ def run(
         described = replace(described, error_bar=SURE if error_bar == SURE else True)
     if report is None and output.report:
         report = described.beside(".html")
+    if placed and not quiet:
+        typer.echo(placed)
     carry_out(
         described,
         lambda show: described.run(
@@ -121,6 +127,15 @@ def run(
         report,
         quiet,
     )
+
+
+def _on_ranks(read: Callable[..., Description]) -> tuple[Description, str]:
+    """On rank 0 the run and who lies where; other ranks stay here until it is over."""
+    from cosolve.io import load_system
+    from cosolve.io.ranks import read_on_ranks
+
+    described, ranks = read_on_ranks(lambda build: read(load=partial(load_system, build=build)))
+    return described, str(ranks)
 
 
 def carry_out(

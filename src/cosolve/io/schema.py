@@ -174,6 +174,7 @@ class SimulationTable(Table):
     rtol: float | None = None
     startup: str | dict[str, Any] | None = None
     workers: Annotated[int, Field(ge=1)] = 1
+    ranks: dict[str, Annotated[int, Field(ge=0)]] = {}
     error_bar: bool | Literal["sure"] = False
     max_steps: Annotated[int, Field(ge=1)] | None = None
     stop_at_events: bool = False

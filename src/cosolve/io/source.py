@@ -6,7 +6,7 @@ A run that keeps states writes its source into them, so that `cosolve resume run
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ def is_fmu(file: Path) -> bool:
     return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
 
 
-def read_any(file: Path, options: Mapping[str, Any]) -> Description:
+def read_any(file: Path, options: Mapping[str, Any], load: Callable[[Path], Description] = load_system) -> Description:
     """A system file, an SSP or one FMU as a run; `options` are what is said otherwise than in the file.
 
     Those are `method` (a name), `degree`, `step`, `rtol`, `t_end`, `inputs` (`a.u=2.5` or `a.u=drive.csv:column`); for
     an FMU also `kind`, `values` (by name), `outputs`, `tolerance`. Others are kept for whoever gave them.
+    `load` reads a system file.
     """
     step, t_end = options.get("step"), options.get("t_end")
     if is_fmu(file):
@@ -41,7 +42,7 @@ def read_any(file: Path, options: Mapping[str, Any]) -> Description:
 
         described = read_ssp(file, t_end=t_end)
     else:
-        described = load_system(file)
+        described = load(file)
     method, rtol = options.get("method"), options.get("rtol")
     if rtol is not None or method == "auto":  # what is not given is left open
         described = replace(described, method=None, step=None, rtol=tolerance(method, step, rtol))

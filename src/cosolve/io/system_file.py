@@ -72,6 +72,7 @@ from cosolve.io.schema import (
 )
 from cosolve.io.toml_text import TomlFile
 from cosolve.method import Method
+from cosolve.process.placement import refuse_bad_placement
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
@@ -194,8 +195,18 @@ class Description:
         return result
 
 
-def load_system(path: str | Path) -> Description:
+#: Makes the subsystems of a file: takes how each is built, and who is to go to which rank.
+Builder = Callable[[Mapping[str, Callable[[], Subsystem]], Mapping[str, int]], dict[str, Subsystem]]
+
+
+def _built_here(sources: Mapping[str, Callable[[], Subsystem]], placement: Mapping[str, int]) -> dict[str, Subsystem]:
+    return {name: source() for name, source in sources.items()}
+
+
+def load_system(path: str | Path, build: Builder = _built_here) -> Description:
     """Read a system file; everything that can be wrong with it is refused here, with file, line and table.
+
+    `build` makes the subsystems where they are not simply built here (`load_on_ranks`).
 
     >>> import tempfile
     >>> text = '''
@@ -226,7 +237,7 @@ def load_system(path: str | Path) -> Description:
     simulation = described.simulation
     # FMUs that factories name are looked for beside the file, too
     with watching(tell_outside=True) as fmus, modules_used() as modules, looking_in(file.folder):
-        system = _system(file, described)
+        system = _system(file, described, build)
     with file.at(("simulation",), "rtol"):
         rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
@@ -268,10 +279,11 @@ def load_system(path: str | Path) -> Description:
     )
 
 
-def _system(file: TomlFile, described: SystemTable) -> System:
-    subsystems = {}
-    for name, table in described.subsystems.items():
-        subsystems[name] = _subsystem(file, name, table)
+def _system(file: TomlFile, described: SystemTable, build: Builder) -> System:
+    with file.at(("simulation",), "ranks"):
+        refuse_bad_placement(described.subsystems, described.simulation.ranks)
+    sources = {name: partial(_subsystem, file, name, table) for name, table in described.subsystems.items()}
+    subsystems = build(sources, described.simulation.ranks)
     with file.at(("subsystems",)):
         system = System(subsystems)
     for n, connection in enumerate(described.connections):

@@ -1,4 +1,4 @@
-"""Subsystems in a process of their own (`Isolated`) or on another machine (`Remote`).
+"""Subsystems in a process of their own (`Isolated`), on another machine (`Remote`), on ranks of MPI (`on_ranks`).
 
 `proxy.py` is the side of the run, `server.py` the side of the subsystem; `message.py` says what travels, `channel.py`
 and `shared_memory.py` how on one machine, `network.py` between two. What another machine sends is plain data and runs
@@ -8,6 +8,7 @@ hang or a leak on the far side cannot take the run along.
 """
 
 from cosolve.process.isolated import Isolated
+from cosolve.process.ranks import Ranks, on_ranks
 from cosolve.process.remote import Remote
 
-__all__ = ["Isolated", "Remote"]
+__all__ = ["Isolated", "Ranks", "Remote", "on_ranks"]

@@ -22,6 +22,7 @@ from cosolve.signal.polynomial import InputSignal, Polynomial
 LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
 EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, NOISE = range(12, 17)
 NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from compiled code
+COST = 22  # to a rank of an MPI job
 _BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
 
 # what an answer holds

@@ -63,6 +63,8 @@ class Subsystem:
     least_degree: int = 0
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
+    #: Where it runs when that is on another rank, for messages: "rank 2".
+    runs_on: str = ""
 
     def start(self, t0: float) -> Any:
         """Go to the initial state at `t0` and return the outputs there."""
@@ -148,6 +150,8 @@ class Subsystem:
     """set_state(x): put the subsystem into state `x`."""
     equations: Callable[[], tuple[Callable[..., Any], Callable[..., Any], Matrix | None]]
     """equations() -> (rhs, output, E) of `E x' = rhs(t, x, u)`, `y = output(t, x, u)`; E None is the identity."""
+    post_advance: Callable[[float, float, InputSignal], None]
+    """post_advance(t0, t1, u): begin to cross the step, elsewhere; the next `advance` with the same arguments waits."""
     native: Callable[[float, int], Any]
     """native(H, degree) -> how compiled code crosses a step of length `H`, or why it cannot (`native.py`)."""
     output_jacobian: Callable[[float, Vector], Any]
@@ -167,6 +171,7 @@ CAPABILITIES: dict[str, tuple[tuple[str, ...], str]] = {
     "events": (("advance_to_event", "handle_event"), "ending a macro step at an event, for the others to see"),
     "state": (("get_state", "set_state"), "stability analysis before the run"),
     "equations": (("equations",), "integrating it together with static subsystems"),
+    "parallel crossing": (("post_advance",), "crossing a macro step elsewhere, while the others cross it here"),
     "compiled crossing": (("native",), "running the whole loop over macro steps compiled"),
     "output jacobian": (("output_jacobian",), "derivatives of a static subsystem without perturbed calls"),
 }

@@ -45,8 +45,9 @@ def _finite_doubles(numbers: Sequence[float] | Vector) -> Vector | None:
     return values if values.dtype is _DOUBLE and values.ndim == 1 and all_finite(values) else None
 
 
-def _awaited(jobs: list[Future[Any]] | dict[int, Future[Any]], i: int, *_: object) -> Any:
-    return jobs[i].result()
+def _awaited(jobs: dict[int, Future[Any]], cross: Callable[..., Any], i: int, *arguments: Any) -> Any:
+    """The outputs of one that has set out, or that crosses now."""
+    return jobs[i].result() if i in jobs else cross(i, *arguments)
 
 
 class Crew:
@@ -77,8 +78,14 @@ class Crew:
         self.retried_before: dict[str, int] = {}
         #: who looks after events, where macro steps end at them
         self.watch: Watch | None = None
+        apart = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "parallel crossing")]
+        #: which of them may work while others do: all, with threads, or those that do so elsewhere
+        self.beside = tuple(range(plan.n_subsystems)) if workers > 1 else tuple(apart)
+        # those that can be sent off without a thread that waits for them, and the others
+        self._posted = [i for i in apart if self._driven[i] is None]
+        self._threaded = [i for i in self.beside if i not in self._posted]
         #: threads for calls that may run at the same time, or None
-        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self.pool = ThreadPoolExecutor(max(workers, len(apart))) if self.beside else None
 
     def note_constants(self) -> None:
         """Read the constant inputs from the plan (again: when they have changed between two steps)."""
@@ -289,8 +296,7 @@ class Crew:
         if self.watch is not None:
             return self._sweep_watched(self.watch, cross, window, coefficients)
         if self.pool is not None:
-            jobs = [self.pool.submit(cross, i, window, coefficients) for i in range(len(self._members))]
-            cross = partial(_awaited, jobs)
+            cross = self._set_out(cross, local == "converged", window, coefficients)
         if not self._few:
             y = np.empty(self.plan.n_y)
             for i, part in enumerate(self.plan.y_slices):
@@ -307,6 +313,25 @@ class Crew:
         whole = _finite_doubles(numbers)
         return self._packed_one_by_one(window, numbers) if whole is None else whole
 
+    def _set_out(
+        self, cross: Callable[..., Any], post: bool, window: Window, coefficients: Matrix
+    ) -> Callable[..., Any]:
+        """Let those begin that need not wait for each other; what to call for the outputs of one."""
+        assert self.pool is not None
+        for i in self._posted if post else []:
+            began = perf_counter()
+            try:
+                self.plan.subsystems[i].post_advance(window.t0, window.t1, self.signal(i, window, coefficients))
+            except Exception as error:
+                raise self._failed(i, window.t0, "crossing the step", error) from error
+            finally:
+                self._seconds[i] += perf_counter() - began
+        others = self._threaded if post else self.beside
+        if not others:
+            return cross
+        jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in others}
+        return partial(_awaited, jobs, cross)
+
     def _sweep_watched(self, watch: Watch, cross: Callable[..., Any], window: Window, coefficients: Matrix) -> Vector:
         """The same where steps end at events: those that have them go first, so that few have to go back."""
         cross = self.advance if cross == self._cross else cross
@@ -314,9 +339,9 @@ class Crew:
         for i in watch.able:
             y[self.plan.y_slices[i]] = cross(i, window, coefficients)
         if self.pool is not None:
-            jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in watch.others}
+            jobs = {i: self.pool.submit(cross, i, window, coefficients) for i in watch.others if i in self.beside}
             wait(jobs.values())
-            cross = partial(_awaited, jobs)
+            cross = partial(_awaited, jobs, cross)
         for i in watch.others:
             y[self.plan.y_slices[i]] = cross(i, window, coefficients)
         return y
@@ -384,7 +409,7 @@ class Crew:
 
     def _rollback_failed(self, i: int, call: str, error: Exception) -> SubsystemError:
         name = self.plan.names[i]
-        return SubsystemError(f"'{name}' failed in {call}: {raised(error)}", subsystem=name)
+        return SubsystemError(f"'{name}' failed in {call}{self._at(i)}: {raised(error)}", subsystem=name)
 
     # -- guarding --------------------------------------------------------------------------------------
 
@@ -409,7 +434,12 @@ class Crew:
     def _failed(self, i: int, t: float, doing: str, error: Exception) -> SubsystemError:
         """The sentence about a call that raised `error`."""
         name, kind = self.plan.names[i], NonFiniteError if isinstance(error, NonFiniteError) else SubsystemError
-        return kind(failed_while(name, doing, t, error), time=t, subsystem=name)
+        return kind(failed_while(name, doing + self._at(i), t, error), time=t, subsystem=name)
+
+    def _at(self, i: int) -> str:
+        """Where subsystem `i` runs, for a sentence, when that is not here."""
+        place = self.plan.subsystems[i].runs_on
+        return f" on {place}" if place else ""
 
     def _refuse_non_finite(self, i: int, t: float, doing: str, y: Vector) -> None:
         """Raise when an output of subsystem `i` is NaN or infinite."""

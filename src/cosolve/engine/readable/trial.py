@@ -7,6 +7,8 @@ methods correct.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
@@ -115,12 +117,14 @@ class Trial:
 
     def _all_responses(self, z: Vector, y: Vector) -> list[Matrix]:
         """The response of every subsystem; side by side where the crew has threads, each with its own signals."""
-        coefficients, count = self.coefficients(z), self.plan.n_subsystems
-        pool = self.crew.pool
-        if pool is None:
-            return [self._response(i, z, y, coefficients) for i in range(count)]
-        jobs = [pool.submit(self._response, i, z, y, coefficients.copy()) for i in range(count)]
-        return [job.result() for job in jobs]
+        coefficients, crew = self.coefficients(z), self.crew
+        jobs: dict[int, Future[Matrix]] = {}
+        if crew.pool is not None:
+            jobs = {i: crew.pool.submit(self._response, i, z, y, coefficients.copy()) for i in crew.beside}
+        return [
+            jobs[i].result() if i in jobs else self._response(i, z, y, coefficients)
+            for i in range(self.plan.n_subsystems)
+        ]
 
     def _response(self, i: int, z: Vector, y: Vector, coefficients: Matrix) -> Matrix:
         """`d y_i(T_{N+1}) / d z(T_{N+1})` for the coupling variables that subsystem `i` reads.

@@ -1,0 +1,201 @@
+"""The processes that `mpiexec` has started, and messages between them: what `ranks.py` stands on.
+
+mpi4py is imported here and nowhere else. MPI libraries wait by looking again and again, which takes a core from whoever
+could use it. Here a wait looks for some microseconds and then sleeps: until the bell rings (`doorbell.py`) where the
+other rank is on the same machine, and in any case no longer than a tenth of the time waited so far, so that messages
+between machines are late by that much at most.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from threading import Lock
+from time import perf_counter, sleep
+from typing import Any
+
+from cosolve.errors import SetupError
+from cosolve.process.channel import TimedOut
+from cosolve.process.doorbell import Doorbell, Ringer
+
+#: What launchers tell a process about itself: how many there are, which one it is.
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK")
+_INSTALL = "pip install 'cosolve[mpi]' brings it and an MPI library; with the MPI of a cluster: pip install mpi4py"
+
+_SPIN = 200e-6  # seconds of a wait in which the core is kept
+_CALM = 20  # waits without that, after one in which it was in vain: others may need the core
+_SHARE = 0.1  # of the time waited so far
+_SHORTEST, _LONGEST = 20e-6, 10e-3  # seconds of sleep
+_ADDRESS = 256  # bytes
+_ROOM = 16  # messages
+_LARGE = 1 << 14  # bytes from which on a message may need both sides to be at it
+_HANDOVER = 20e-3  # seconds that the sender of a large message stays at it
+
+
+def is_launched() -> bool:
+    """True in a process that `mpiexec` (or `srun` with PMI) has started; costs nothing elsewhere.
+
+    >>> is_launched()
+    False
+    """
+    return any(name in os.environ for name in (*_SIZES, *_RANKS))
+
+
+def told_rank() -> int:
+    """Which rank this process is, as far as the launcher says so without MPI; 0 elsewhere.
+
+    >>> told_rank()
+    0
+    """
+    told = [os.environ[name] for name in _RANKS if name in os.environ]
+    return next((int(text) for text in told if text.isdecimal()), 0)
+
+
+def _told_size() -> int:
+    """How many processes the launcher says there are, 1 where it says nothing."""
+    told = [os.environ[name] for name in _SIZES if name in os.environ]
+    return max((int(text) for text in told if text.isdecimal()), default=1)
+
+
+class World:
+    """All ranks of this job; one object per process (`world`), made on every rank at the same place of the program."""
+
+    def __init__(self) -> None:
+        self.taken = self.dismissed = False  # the other ranks serve; they were told to leave
+        self.busy: set[int] = set()  # tags of messages that are still to be answered
+        self._mpi = _library()
+        self._comm = self._mpi.COMM_WORLD.Dup()  # messages of others do not come in between
+        self.rank: int = self._comm.rank
+        self.size: int = self._comm.size
+        self._bell, self._ringers, near = self._connected()
+        self._spin = _SPIN if near <= (os.cpu_count() or 1) else 0.0
+        self._calm = 0  # waits that are still to come without spinning
+        self._lock = Lock()  # not every MPI may be called by several threads at once
+        self._sent: list[tuple[Any, bytes]] = []  # messages that may still be under way, and their memory
+        self._room = _ROOM  # so many of them are kept before one looks which have arrived
+
+    def _connected(self) -> tuple[Doorbell, dict[int, Ringer], int]:
+        """The bell of this rank, those it rings (rank 0 all, others that of rank 0), and how many share its machine."""
+        bell = Doorbell()
+        here = socket.gethostname().encode()[: _ADDRESS // 2]
+        mine = here + b"\0" + bell.address.encode()
+        mine = mine if len(mine) <= _ADDRESS else here
+        all_of_them = bytearray(_ADDRESS * self.size)
+        byte = self._mpi.BYTE
+        self._comm.Allgather([mine.ljust(_ADDRESS, b"\0"), byte], [all_of_them, byte])
+        ringers, near = {}, 0
+        for rank in range(self.size):
+            where, _, rest = bytes(all_of_them[_ADDRESS * rank : _ADDRESS * (rank + 1)]).partition(b"\0")
+            near += where == here
+            if rank != self.rank and 0 in (rank, self.rank):
+                ringers[rank] = Ringer(rest.rstrip(b"\0").decode() if where == here else "")
+        self._comm.Barrier()  # everybody has everybody's address
+        bell.hide()
+        return bell, ringers, near
+
+    def send(self, parts: Sequence[bytes | memoryview], to: int, tag: int) -> None:
+        """Send one message, given in one or several pieces; returns before it has arrived."""
+        data = b"".join(parts)
+        with self._lock:
+            if len(self._sent) >= self._room:
+                self._sent = [(sent, kept) for sent, kept in self._sent if not sent.Test()]
+                self._room = 2 * len(self._sent) + _ROOM
+            request = self._comm.Isend([data, self._mpi.BYTE], to, tag)
+            self._sent.append((request, data))
+        self._ringers[to].ring()
+        if len(data) >= _LARGE:  # so that the other side has it before this one does something else
+            began = perf_counter()
+            while perf_counter() - began < _HANDOVER:
+                with self._lock:
+                    if request.Test():
+                        return
+                _give_way()
+
+    def receive(self, source: int, tag: int | None = None, timeout: float | None = None) -> tuple[int, memoryview]:
+        """The next message of a rank (and with this tag, where one is given), and its tag; `TimedOut` without one."""
+        mpi, probe = self._mpi, self._comm.Improbe
+        wanted, status = mpi.ANY_TAG if tag is None else tag, mpi.Status()
+        began = spin = 0.0
+        while True:
+            before = self._bell.rings
+            with self._lock:
+                # the first look lets a message in, the second finds it
+                message = probe(source, wanted, status) or probe(source, wanted, status)
+                if message is not None:
+                    data = bytearray(status.Get_count(mpi.BYTE))
+                    message.Recv([data, mpi.BYTE])
+                    return status.Get_tag(), memoryview(data)
+            now = perf_counter()
+            if not began:
+                began, spin = now, 0.0 if self._calm else self._spin
+                self._calm = max(self._calm - 1, 0)
+            waited = now - began
+            if timeout is not None and waited > timeout:
+                raise TimedOut
+            if waited >= spin:
+                if spin:
+                    self._calm = _CALM
+                seconds = min(max(_SHARE * waited, _SHORTEST), _LONGEST)
+                if self._ringers[source].is_near:
+                    self._bell.sleep(seconds, before)
+                else:
+                    sleep(seconds)
+
+    def abort(self, code: int) -> None:
+        """End all ranks now, whatever they do."""
+        self._comm.Abort(code)
+
+
+_worlds: list[World] = []
+
+
+def world() -> World | None:
+    """All ranks of this job; None where there is only this process."""
+    if not is_launched():
+        return None
+    if not _worlds:
+        _worlds.append(World())
+    return _worlds[0] if _worlds[0].size > 1 else None
+
+
+def _give_way() -> None:
+    """Let another process have the core, where one wants it."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        sleep(0.0)
+
+
+def _library() -> Any:
+    """mpi4py's MPI, initialised, once it is clear that it and the launcher belong together."""
+    try:
+        import mpi4py
+    except ImportError:
+        raise SetupError(f"mpiexec has started this process, but mpi4py is missing; {_INSTALL}") from None
+    told = _told_size()
+    mpi4py.rc.initialize, mpi4py.rc.finalize = False, True  # only after a look at launcher and library
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise SetupError(f"mpi4py finds no MPI library ({' '.join(str(error).split())}); {_INSTALL}") from None
+    if not MPI.Is_initialized():
+        name = MPI.Get_library_version()
+        # Open MPI's own launcher: an MPICH would end the process with a word about PMI
+        if told > 1 and "OMPI_COMM_WORLD_SIZE" in os.environ and not name.startswith("Open MPI"):
+            raise SetupError(_strangers(told, name))
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    if told > 1 and MPI.COMM_WORLD.size == 1:
+        raise SetupError(_strangers(told, MPI.Get_library_version()))
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise SetupError("this MPI may be called by one thread only; build it with thread support, or take another")
+    return MPI
+
+
+def _strangers(told: int, library: str) -> str:
+    name = " ".join(library.replace("\0", " ").split(",")[0].split()[:3])
+    return (
+        f"mpiexec has started {told} processes, but it belongs to another MPI than the library that mpi4py uses here "
+        f"({name}), so that each of them would run alone; call the mpiexec of that library"
+    )

@@ -1,0 +1,335 @@
+"""Subsystems on the ranks of an MPI job: rank 0 runs the coupling, the others serve the subsystems that lie on them.
+
+Every rank runs the same program up to `on_ranks` and so knows how each subsystem is built; a rank builds those that are
+placed on it, and nothing but numbers and plain data travels. From there on rank 0 goes on alone. The tag of a message
+says which subsystem it is about: its number plus one, 0 being for the ranks themselves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import perf_counter
+from typing import Any, NoReturn
+
+from cosolve.basics.wording import raised, shortened
+from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.process import message as m
+from cosolve.process.channel import TimedOut
+from cosolve.process.content import Content
+from cosolve.process.ending import hear_ctrl_c_but_go_on
+from cosolve.process.factory import built
+from cosolve.process.mpi import World, world
+from cosolve.process.placement import balanced, refuse_bad_costs, refuse_bad_placement, told
+from cosolve.process.proxy import Proxy, told_as_setup
+from cosolve.process.server import Server
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem
+
+_ROOT, _CONTROL = 0, 0
+_READY, _FAILED, _DROP, _LEAVE, _GONE = "ready", "failed", "drop", "leave", "gone"
+_FAREWELL = 60.0  # seconds for the others to leave
+_HURRY = 2.0  # where one of them is at work although nobody waits for it any more
+
+#: How a subsystem is built where it is needed, or the subsystem itself.
+Source = Callable[[], Subsystem] | Subsystem
+
+
+def on_ranks(subsystems: Mapping[str, Source], *, placement: Mapping[str, int] | None = None) -> Ranks:
+    """Spread subsystems over the ranks that `mpiexec` has started: `mpiexec -n 4 python script.py`.
+
+    All ranks call it with the same arguments, at the same place of the same script. On rank 0 it returns, and what
+    follows runs there alone; the other ranks serve the subsystems that lie on them, and leave (by `SystemExit`) when
+    rank 0 comes to its end. `subsystems` are functions that build them, called on the rank where they are wanted, or
+    subsystems, which then every rank has built. Without `mpiexec` there is one rank, and nothing is different.
+
+    `placement` says who goes to which rank; the others are spread evenly, and `Ranks.balance` does so by their cost.
+
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
+    >>> ranks = cs.on_ranks({"one": tank, "two": tank})
+    >>> print(ranks)
+    1 rank: 'one', 'two' on rank 0
+    >>> sorted(cs.System(ranks.subsystems).subsystems)
+    ['one', 'two']
+    """
+    job = joined()
+    if job is not None and job.rank != _ROOT:
+        _serve(job, subsystems)
+    return Ranks(job, subsystems, placement or {})
+
+
+def joined() -> World | None:
+    """The ranks of this job, None where there is one; rank 0 lets the others go when it ends, however it does."""
+    job = world()
+    if job is not None and job.rank == _ROOT:
+        atexit.unregister(_dismiss)
+        atexit.register(_dismiss, job)
+    return job
+
+
+class Ranks:
+    """The ranks of this job as rank 0 sees them, and which subsystem lies where."""
+
+    def __init__(self, world: World | None, subsystems: Mapping[str, Source], placement: Mapping[str, int]) -> None:
+        self._world, self.size = world, 1 if world is None else world.size
+        self._sources = subsystems
+        self.placement: dict[str, int] = {}
+        #: what goes into a `System`: subsystems of this rank, and those that stand for one on another rank
+        self.subsystems: dict[str, Subsystem] = {}
+        if world is not None:
+            if world.taken:
+                raise SetupError("on_ranks: the other ranks serve those of the first call; give it all subsystems")
+            world.taken = True
+        try:
+            self._names = _checked(subsystems)
+            refuse_bad_placement(self._names, placement, None if world is None else self.size)
+            if world is None:
+                placement = dict.fromkeys(self._names, _ROOT)
+            else:
+                self._await_others(world)
+            self.place(balanced(self._names, {}, self.size, placement))
+        except BaseException:
+            self.close()
+            raise
+
+    def __str__(self) -> str:
+        return told(self.placement, self.size)
+
+    def _await_others(self, world: World) -> None:
+        """All ranks must have come to the same call."""
+        contents = Content()
+        for rank in range(1, self.size):
+            word, what = contents.unpack(world.receive(rank, _CONTROL)[1])
+            if word == _FAILED:
+                raise SetupError(f"rank {rank}: {what}")
+            if list(what) != self._names:
+                raise SetupError(
+                    f"rank {rank} has the subsystems {shortened(list(what))}, rank 0 {shortened(self._names)}; all "
+                    "ranks must run the same script with the same files"
+                )
+
+    def place(self, placement: Mapping[str, int]) -> None:
+        """Put every subsystem on its rank; those that move are built anew there, and `subsystems` are others then."""
+        refuse_bad_placement(self._names, placement, self.size)
+        missing = [name for name in self._names if name not in placement]
+        if missing:
+            raise SetupError(f"place: '{missing[0]}' has no rank; give all of them, or let balance find the others")
+        here: list[str] = []
+        for number, name in enumerate(self._names):
+            rank = placement[name]
+            if rank == self.placement.get(name):
+                continue
+            old = self.subsystems.get(name)
+            if isinstance(old, OnRank):
+                old.let_go()
+                self._tell(old.rank, (_DROP, number + 1))
+            self.placement[name] = rank
+            if rank != _ROOT and self._world is not None:  # builds it while this one goes on
+                self.subsystems[name] = OnRank(self._world, name, number + 1, rank)
+            else:
+                here.append(name)
+        for name in here:
+            self.subsystems[name] = built(self._sources[name])
+        for subsystem in self.subsystems.values():
+            if isinstance(subsystem, OnRank):
+                subsystem.wait_until_built()
+        self.placement = {name: placement[name] for name in self._names}
+        self.subsystems = {name: self.subsystems[name] for name in self._names}
+
+    def balance(self, costs: Mapping[str, float], fixed: Mapping[str, int] | None = None) -> None:
+        """Place by what a crossing costs (`cs.crossing_costs`), the dearest first; those of `fixed` have their rank."""
+        refuse_bad_costs(self._names, costs)
+        refuse_bad_placement(self._names, fixed or {}, self.size)
+        self.place(balanced(self._names, costs, self.size, fixed))
+
+    def close(self) -> None:
+        """Let the other ranks leave; done anyway at the end of the script."""
+        if self._world is not None:
+            _dismiss(self._world)
+
+    def _tell(self, rank: int, what: tuple[str, Any]) -> None:
+        assert self._world is not None
+        self._world.send([Content().pack(what)], rank, _CONTROL)
+
+
+class OnRank(Proxy):
+    """A subsystem that lies on another rank. `post_advance` lets it set out while others are still to be asked."""
+
+    def __init__(self, world: World, name: str, tag: int, rank: int) -> None:
+        super().__init__(Content())
+        self._world, self._name, self._tag, self.rank = world, name, tag, rank
+        self._posted: tuple[float, float, float, float, bytes] | None = None  # a crossing that is under way
+        self._owed = False  # an answer that nobody waits for any more
+        self.runs_on = f"rank {rank}"
+        self._send(m.write_request(m.LOAD))
+
+    def __reduce__(self) -> Any:
+        raise SetupError(f"'{self._name}' lies on {self.runs_on} and cannot be copied; copy what it is built from")
+
+    def _loaded(self) -> dict[str, Any]:
+        with told_as_setup(f"'{self._name}' on {self.runs_on}"):
+            if not self._owed:  # the first try failed
+                self._send(m.write_request(m.LOAD))
+            about: dict[str, Any] = self._read(self._receive()).value
+        return about
+
+    def wait_until_built(self) -> None:
+        """Until it is there; raises where it cannot be built."""
+        self._about()
+
+    def let_go(self) -> None:
+        """Wait for what is under way: another rank is asked from here on."""
+        with self._lock:
+            if self._owed:
+                self._receive()
+
+    def _holder(self) -> int:
+        return self.rank
+
+    def _send(self, request: m.Parts) -> None:
+        if self._owed:  # by a sweep that ended early
+            self._receive()
+        self._owed = True
+        self._world.busy.add(self._tag)
+        self._world.send(request, self.rank, self._tag)
+
+    def _receive(self) -> memoryview:
+        data = self._world.receive(self.rank, self._tag)[1]
+        self._posted, self._owed = None, False
+        self._world.busy.discard(self._tag)
+        return data
+
+    def _call_far(self, request: m.Parts) -> memoryview:
+        self._send(request)
+        return self._receive()
+
+    def post_advance(self, t0: float, t1: float, u: InputSignal) -> None:
+        """Begin to cross the step; the next `advance` with the same arguments waits for it."""
+        self._about()
+        with self._lock:
+            free = [self._forget.popleft() for _ in range(len(self._forget))]
+            times = (t0, t1, u.t0, u.H)
+            self._send(
+                m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, free=free)
+                if free
+                else m.write_crossing(t0, t1, u)
+            )
+            self._posted = (*times, u.coefficients.tobytes())
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        if self._posted is None:
+            return super().advance(t0, t1, u)
+        with self._lock:
+            if self._posted != (t0, t1, u.t0, u.H, u.coefficients.tobytes()):
+                raise SubsystemError("another crossing is under way; go back to a saved state first")
+            return self._read(self._receive()).value
+
+    def fastest_crossing(self) -> float:
+        """Seconds that the shortest crossing since the last start took over there; infinite without one."""
+        return float(self._ask(m.COST).value)
+
+
+class _RankServer(Server):
+    """Answers for one subsystem of a rank, and knows how long it took."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(Content())
+        self._source, self._fastest = source, float("inf")
+
+    def load(self, content: Any) -> Subsystem:
+        return built(self._source)
+
+    def answer(self, data: memoryview) -> m.Parts:
+        call = m.read_call(data)
+        began = perf_counter()
+        answer = super().answer(data)
+        if call == m.ADVANCE:
+            self._fastest = min(self._fastest, perf_counter() - began)
+        elif call == m.START:
+            self._fastest = float("inf")
+        return answer
+
+    def further(self, r: m.Request) -> m.Parts:
+        if r.call == m.COST:
+            return self.object(self._fastest)
+        return super().further(r)
+
+
+def _checked(subsystems: Mapping[str, Source]) -> list[str]:
+    if not isinstance(subsystems, Mapping) or not subsystems:
+        raise SetupError(
+            f"on_ranks takes subsystems by name, or functions that build them, not {shortened(subsystems)}"
+        )
+    for name, source in subsystems.items():
+        if not isinstance(source, Subsystem) and not callable(source):
+            raise SetupError(f"on_ranks: '{name}' is no subsystem and no function that builds one: {shortened(source)}")
+    return [str(name) for name in subsystems]
+
+
+def _dismiss(world: World) -> None:
+    """Let the other ranks leave, once; end them where they do not."""
+    if world.dismissed:
+        return
+    world.dismissed = True
+    contents, rank = Content(), 0
+    for rank in range(1, world.size):
+        world.send([contents.pack((_LEAVE, None))], rank, _CONTROL)
+    patience = _HURRY if world.busy else _FAREWELL
+    until = perf_counter() + patience
+    try:
+        for rank in range(1, world.size):
+            word = ""
+            while word != _GONE:  # others are from before
+                word, _ = contents.unpack(world.receive(rank, _CONTROL, max(until - perf_counter(), 0.0))[1])
+    except TimedOut:  # one computes, perhaps for ever, and MPI would wait for it
+        sys.stdout.flush()
+        print(f"cosolve: rank {rank} did not come to its end within {patience:g} s; all are ended", file=sys.stderr)
+        sys.stderr.flush()
+        world.abort(1)
+
+
+def leave_early(world: World, error: Exception) -> NoReturn:
+    """End of a rank that cannot even begin to serve: rank 0 says why, where it does not fail itself."""
+    contents = Content()
+    why = str(error) if isinstance(error, CosolveError) else raised(error)
+    world.send([contents.pack((_FAILED, why))], _ROOT, _CONTROL)
+    while contents.unpack(world.receive(_ROOT, _CONTROL)[1])[0] != _LEAVE:
+        pass
+    world.send([contents.pack((_GONE, None))], _ROOT, _CONTROL)
+    raise SystemExit(0)
+
+
+def _serve(world: World, subsystems: Mapping[str, Source]) -> NoReturn:
+    """A rank other than 0, from here to its end."""
+    try:
+        names = _checked(subsystems)
+    except CosolveError as error:
+        leave_early(world, error)
+    hear_ctrl_c_but_go_on()  # it reaches all ranks; rank 0 writes down what there is and lets the others go
+    contents = Content()
+    servers: dict[int, _RankServer] = {}
+    world.send([contents.pack((_READY, names))], _ROOT, _CONTROL)
+    sources = list(subsystems.values())
+    try:
+        while True:
+            tag, data = world.receive(_ROOT)
+            if tag != _CONTROL:
+                if tag not in servers:
+                    servers[tag] = _RankServer(sources[tag - 1])
+                world.send(servers[tag].answer(data), _ROOT, tag)
+                continue
+            word, what = contents.unpack(data)
+            if word == _LEAVE:
+                break
+            servers.pop(what, None)
+    except BaseException:  # SystemExit of a subsystem, no memory: rank 0 would wait for ever
+        with suppress(Exception):
+            traceback.print_exc()
+            sys.stderr.flush()
+        world.abort(1)
+    world.send([contents.pack((_GONE, None))], _ROOT, _CONTROL)
+    raise SystemExit(0)
