@@ -143,6 +143,9 @@ from .run.known_past import (
     KnownHistory as KnownHistory,
     KnownRates as KnownRates,
 )
+from .run.nested import (
+    Nested as Nested,
+)
 from .run.startup import (
     GradedStart as GradedStart,
     LeaderFollowerStart as LeaderFollowerStart,
