@@ -23,6 +23,7 @@ from cosolve.cli.options import with_word
 from cosolve.cli.report import report
 from cosolve.cli.resume import resume
 from cosolve.cli.run import run
+from cosolve.cli.schema import schema
 from cosolve.cli.serve import serve
 from cosolve.errors import CosolveError, SimulationError
 
@@ -68,7 +69,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback(invoke_without_command=True)(start)
-for _command in (run, resume, check, compare, report, export, inspect, crosscheck, serve):
+for _command in (run, resume, check, compare, report, export, inspect, schema, crosscheck, serve):
     app.command()(_command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(demo)
 

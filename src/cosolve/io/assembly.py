@@ -124,7 +124,7 @@ def _refuse_unfed(file: TomlFile, system: System) -> None:
 def _add_law(system: System, law: LawTable, folder: Path) -> None:
     if law.linear is not None:  # one value, which may drive several inputs
         inputs = law.inputs if isinstance(law.inputs, dict) else dict.fromkeys(_several(law.inputs), 1.0)
-        weighted = _Weighted(tuple(law.linear.values()))
+        weighted = Weighted(tuple(law.linear.values()))
         system.law(inputs, weighted, of=list(law.linear), jacobian=weighted.jacobian, name=law.name)
         return
     if law.factory is not None:
@@ -156,7 +156,7 @@ def _add_equations(system: System, equations: EquationsTable, folder: Path) -> N
 
 
 @dataclass(frozen=True)
-class _Weighted:
+class Weighted:
     """The sum of the arguments, each times its coefficient."""
 
     coefficients: tuple[float, ...]

@@ -19,7 +19,7 @@ from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.io.imports import call, import_callable, refuse_bad_arguments
-from cosolve.io.schema import ConnectionTable, FieldTable, FilterTable, MeshTable, PartsTable
+from cosolve.io.schema import ConnectionTable, FieldTable, FilterTable, MeshTable, PartsTable, Quantity
 from cosolve.io.toml_text import TomlFile, Where
 from cosolve.mapping import FieldMapping, Mesh, field_to_loads, loads_to_field, read_mesh
 from cosolve.subsystem import Port, Ports, Subsystem, weak_coupling
@@ -129,7 +129,7 @@ class _Place:
                     f"'{to}' lies on another mesh than '{next(iter(ends))}'; give it a connection of its own"
                 )
         self.mesh = None if start is None else start.mesh
-        self.quantity = "field" if start is None else start.quantity
+        self.quantity: Quantity = "field" if start is None else start.quantity
 
     def refuse_elsewhere(self) -> None:
         """Raise when a field has not come to the mesh where it goes, or as something else."""
@@ -256,10 +256,10 @@ def _mapped(each: FilterTable, place: _Place) -> Any:
     refuse_bad_arguments(str(each.map), method, {"source": source, "target": target, **each.options})
     made = method(*pair, **each.options)
     place.mesh = place.end.mesh
-    return made.as_law(kind)  # type: ignore[arg-type]
+    return made.as_law(kind)
 
 
-def _converted(name: str, place: _Place, quantity: str, method: Callable[[Mesh], FieldMapping]) -> Any:
+def _converted(name: str, place: _Place, quantity: Quantity, method: Callable[[Mesh], FieldMapping]) -> Any:
     if place.mesh is not None and name != place.mesh:
         raise SetupError(f"the field lies on the mesh '{place.mesh}' here, not on '{name}'")
     made = method(place.fields.mesh(name))
@@ -280,7 +280,7 @@ def _mesh(file: TomlFile, name: str, table: MeshTable) -> Mesh:
         return Mesh.line(table.line, closed=table.closed, name=name)
     assert table.points is not None
     cells = {"lines": table.lines, "triangles": table.triangles, "quadrilaterals": table.quadrilaterals}
-    return Mesh(table.points, **cells, name=name)  # type: ignore[arg-type]
+    return Mesh(table.points, **cells, name=name)
 
 
 def _as(quantity: str) -> str:

@@ -47,6 +47,7 @@ Drives = str | list[str] | Factors
 Addresses = str | list[str]
 Matrix = list[list[float]]
 Numbers = float | list[float]
+Quantity = Literal["field", "loads"]
 
 
 class PortTable(Table):
@@ -220,7 +221,7 @@ class FieldTable(Table):
 
     mesh: str
     components: Annotated[int, Field(ge=1)] = 1
-    quantity: Literal["field", "loads"] = "field"
+    quantity: Quantity = "field"
 
 
 class LawTable(Table):

@@ -1,6 +1,6 @@
 """Weak coupling with a factor: what is handed on is a blend of the newest value and of what was to be expected.
 
-Dettmer and Peric (2013): `y_{n+1} = beta u_{n+1} + (1 - beta) y_P` with the line through the last two values as `y_P`.
+Dettmer and Perić (2013): `y_{n+1} = beta u_{n+1} + (1 - beta) y_P` with the line through the last two values as `y_P`.
 A staggered scheme that iterates nothing stays stable with a small `beta` where an added mass would make it blow up.
 """
 
