@@ -1,7 +1,10 @@
 """Loops inside loops from a file: right there, in a file of its own, and what is refused."""
 
+import shutil
+
 import numpy as np
 import pytest
+from tests.fmu.build import fmu
 from tests.nested.test_nested import nested
 
 import cosolve as cs
@@ -171,3 +174,46 @@ def test_a_mistake_in_the_inner_file_is_told_with_both_files(load):
     assert "system.toml, line " in str(caught.value)
     assert "pair.toml, line " in str(caught.value)
     assert "unknown key 'lnear'" in str(caught.value)
+
+
+def test_changes_belong_into_the_outer_file(load):
+    with pytest.raises(
+        cs.SetupError, match=r"pair\.toml, line \d+, \[\[changes\]\] number 1: a system inside takes no changes"
+    ):
+        load(ELSEWHERE, INNER + "\n[[changes]]\nt = 0.5\nset = {two.end = 1.0}\n")
+
+
+def test_an_fmu_and_a_module_beside_the_inner_file(tmp_path):
+    """Paths in the inner file are relative to that, wherever the outer one lies."""
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "springs.py").write_text("def spring(x):\n    return -2.0 * x\n")
+    shutil.copy(fmu("mass_force", 2), tmp_path / "inside" / "body.fmu")
+    inner = """
+[subsystems.body]
+fmu = "body.fmu"
+[[laws]]
+inputs = "body.f"
+function = "springs:spring"
+of = "body.x"
+[simulation]
+t_end = 1.0
+method = "jacobi"
+step = 0.1
+"""
+    (tmp_path / "inside" / "body.toml").write_text(inner)
+    outer = """
+[subsystems.loop]
+kind = "system"
+file = "inside/body.toml"
+outputs = ["body.x"]
+[simulation]
+t_end = 0.5
+method = "jacobi"
+step = 0.1
+"""
+    (tmp_path / "system.toml").write_text(outer)
+    described = load_system(tmp_path / "system.toml")
+    alone = load_system(tmp_path / "inside" / "body.toml")
+    result, expected = (cs.simulate(d.system, t_end=0.5, method=d.method, step=0.1) for d in (described, alone))
+    assert result["loop.body.x"] == pytest.approx(expected["body.x"], abs=1e-13)
+    assert {"body.fmu", "springs.py", "body.toml"} <= {path.name for path in described.files}

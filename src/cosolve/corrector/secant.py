@@ -131,10 +131,8 @@ class Secant(Corrector):
         found = zip(self._rows.tolist(), self._columns.tolist(), strict=True) if self.pairs else ()
         both = set(found) & set(zip(rows, columns, strict=True))
         if both:
-            row, column = both.pop()
-            raise SetupError(
-                f"Secant: ('{labels[row]}', '{labels[column]}') is a pair and known; leave one of them out"
-            )
+            i, j = both.pop()
+            raise SetupError(f"Secant: ('{labels[i]}', '{labels[j]}') is a pair and known; leave one of them out")
         self._at, self._given = np.array([rows, columns], dtype=np.intp), np.array(values)
 
     def _resolved(self, labels: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[Index, Index]:

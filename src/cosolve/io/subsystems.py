@@ -10,6 +10,7 @@ from typing import Any
 
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
+from cosolve.fmu.places import looking_in
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.imports import call, import_callable, refuse_bad_arguments
@@ -129,6 +130,8 @@ def _inner(file: TomlFile, where: Where, given: InnerTable, assemble: Assemble) 
     else:
         with file.at(where, "file"), _reading_one(file, given.file) as inside:
             described = inside.validate(SystemTable, inside.data)
+            if described.changes:
+                raise inside.refuse(("changes", 0), "a system inside takes no changes; make them in the outer file")
             system = assemble(inside, described, ())
         run = described.simulation
         if method is None:
@@ -168,7 +171,8 @@ def _reading_one(file: TomlFile, name: str) -> Iterator[TomlFile]:
         raise SetupError(f"'{name}' would be inside itself; a system inside needs a file of its own")
     token = _reading.set((*before, inside.path))
     try:
-        yield inside
+        with looking_in(inside.folder):
+            yield inside
     finally:
         _reading.reset(token)
 

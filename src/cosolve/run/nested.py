@@ -237,17 +237,20 @@ class Fed(Drive):
         self._columns, self._factor = columns, factor
         self.signal: InputSignal = Polynomial(0.0, 1.0, np.zeros((1, int(columns[-1]) + 1)))
         self.t1 = inf
+        self._last: tuple[InputSignal, Piece] | None = None  # asked for more than once in every step
 
     def value(self, t: float, right: bool = False) -> Vector:
         values = self.signal.end if t >= self.t1 else self.signal(t)
         return self._factor * values[self._columns]
 
     def pieces(self, a: float, b: float) -> list[Piece]:
-        u = self.signal
-        coefficients: Matrix = self._factor * u.coefficients[:, self._columns]
-        if a != u.t0 or b != self.t1:
-            coefficients = shifted(coefficients, (a - u.t0) / u.H, (b - a) / u.H)
-        return [Piece(a, b, coefficients)]
+        u, last = self.signal, self._last
+        if last is None or last[0] is not u or (last[1].a, last[1].b) != (a, b):
+            coefficients: Matrix = self._factor * u.coefficients[:, self._columns]
+            if len(coefficients) > 1 and (a != u.t0 or b != self.t1):
+                coefficients = shifted(coefficients, (a - u.t0) / u.H, (b - a) / u.H)
+            self._last = last = u, Piece(a, b, coefficients)
+        return [last[1]]
 
 
 class Division:
