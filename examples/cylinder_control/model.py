@@ -140,6 +140,12 @@ class Wake(cs.Subsystem):
         )
 
 
+def wake(**parameters: float) -> Wake:
+    """The wake at its disturbed rest, for a system file: parameters of `Cylinder` by name."""
+    p = Cylinder(**parameters)
+    return Wake(p, p.first())
+
+
 def structure(p: Cylinder, first: State) -> cs.SecondOrder:
     """The cylinder on its spring, whose root is moved by `psi`."""
     return cs.SecondOrder(

@@ -33,30 +33,55 @@ class TrussTruss:
 SOURCE = TrussTruss()
 
 
-def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
-    """Truss one: the force `f` that it passes on comes in, the displacement of the joint goes out."""
-    load = np.zeros(p.one.n)
-    load[-1] = p.force
+def force_bar(bar: cs.Bar, force: float, tol: float, **options: object) -> cs.SecondOrder:
+    """A bar whose end is pulled: the force `f` that it passes on comes in, the displacement of the joint goes out."""
+    load = np.zeros(bar.n)
+    load[-1] = force
     return cs.SecondOrder(
-        cs.Structure(p.one.mass(), internal_force=p.one.internal_force, tangent=p.one.tangent, load=load),
+        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
         "backward-euler",
         inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
         outputs=[cs.At("u", -1, "displacement", unit="m")],
-        tol=p.local_tol,
+        tol=tol,
         **options,  # type: ignore[arg-type]
     )
 
 
-def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
-    """Truss two: the displacement of the joint comes in, the force `M a + p` there goes out."""
+def displacement_bar(bar: cs.Bar, tol: float, **options: object) -> cs.SecondOrder:
+    """A bar whose end is led: the displacement of the joint comes in, the force `M a + p` there goes out."""
     return cs.SecondOrder(
-        cs.Structure(p.two.mass(), internal_force=p.two.internal_force, tangent=p.two.tangent),
+        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent),
         "backward-euler",
         inputs=[cs.At("u", -1, "displacement", unit="m")],
         outputs=[cs.At("f", -1, "reaction", unit="N")],
-        tol=p.local_tol,
+        tol=tol,
         **options,  # type: ignore[arg-type]
     )
+
+
+def bar(
+    takes: str,
+    elements: int,
+    length: float,
+    E: float,
+    rho: float,
+    force: float = 0.0,
+    tol: float = 1e-12,
+    **options: object,
+) -> cs.SecondOrder:
+    """A bar for a system file: it `takes` a "force" or a "displacement" at its end."""
+    made = cs.Bar(elements=elements, length=length, E=E, rho=rho)
+    return force_bar(made, force, tol, **options) if takes == "force" else displacement_bar(made, tol, **options)
+
+
+def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
+    """Truss one, pulled by the constant force."""
+    return force_bar(p.one, p.force, p.local_tol, **options)
+
+
+def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
+    """Truss two, which follows."""
+    return displacement_bar(p.two, p.local_tol, **options)
 
 
 def system(p: TrussTruss = SOURCE, **options: object) -> cs.System:

@@ -117,6 +117,8 @@ from .mapping import (
     Mesh as Mesh,
     barycentric as barycentric,
     dual_mortar as dual_mortar,
+    field_to_loads as field_to_loads,
+    loads_to_field as loads_to_field,
     mortar as mortar,
     nearest_neighbour as nearest_neighbour,
     radial_basis as radial_basis,
@@ -148,6 +150,9 @@ from .run.error_bar import (
 from .run.known_past import (
     KnownHistory as KnownHistory,
     KnownRates as KnownRates,
+)
+from .run.nested import (
+    Nested as Nested,
 )
 from .run.startup import (
     GradedStart as GradedStart,
@@ -226,6 +231,7 @@ from .subsystem import (
     Pid as Pid,
     Port as Port,
     SelfDriven as SelfDriven,
+    weak_coupling as weak_coupling,
     Static as Static,
     StaticResidual as StaticResidual,
     Subsystem as Subsystem,

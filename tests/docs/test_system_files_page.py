@@ -30,7 +30,7 @@ def test_the_page_names_every_key_of_every_table():
     for table in tables:
         for name, field in table.model_fields.items():
             key = field.alias or name
-            if table is schema.SystemTable:
+            if table in (schema.SystemTable, schema.PartsTable):
                 assert re.search(rf"`\[\[?{key}\]?\]`|`\[{key}\.NAME\]`", PAGE), key
             else:
                 assert key in documented, f"{table.__name__}.{key}"
@@ -64,6 +64,36 @@ def test_the_rigid_joint_holds(folder):
 def test_the_names_of_methods_are_all_there():
     from cosolve.method.named import METHODS
 
-    row = next(line for line in PAGE.splitlines() if line.startswith("| `method`"))
+    row = next(line for line in PAGE.partition("## The run")[2].splitlines() if line.startswith("| `method`"))
     for name in METHODS:
         assert f"`{name}`" in row
+
+
+def test_the_controller_holds_the_structure(folder):
+    described = load_system("held.toml")
+    result = described.run()
+    assert abs(result["chain.x"][-1] - 0.1) < 1e-3  # the set point, by its integral
+    assert abs(result["control.f"][-1]) > 0.1  # against the load
+    text = PAGE.partition("# held.toml")[2].partition("```")[0]
+    for table in (schema.StructureTable, schema.PidTable, schema.PlaceTable):
+        for name in table.model_fields:
+            assert re.search(rf"\b{name} = ", text), f"{table.__name__}.{name}"
+
+
+def test_the_string_keeps_forces_and_constants(folder):
+    described = load_system("string.toml")
+    result = described.run()
+    assert np.abs(result["string.u"][-1]).max() <= 1.0
+    # the mapped forces have the sum of the pressure's integral: trapezoidal rule for fields linear between points
+    pressure, forces = result["fluid.p"][-1], result["drag"][-1]
+    assert abs(forces.sum() + 0.2 * (pressure[1:-1].sum() + 0.5 * (pressure[0] + pressure[-1]))) < 1e-8
+
+
+def test_the_tanks_exchange_inside(folder):
+    described = load_system("tanks.toml")
+    result = described.run()
+    pair = described.system.subsystems["pair"]
+    assert pair.stats.steps == 4 * result.stats.steps
+    # the quick exchange is done soon, then both have the same level
+    assert abs(result["pair.flow"][-1]) < 0.05
+    assert "inner macro steps" in result.stats.nested

@@ -235,7 +235,11 @@ GOOD = MASSES + LAW + SIMULATION
         ("x0 = [1, 0]", "x0 = [1, 'a']", "line 9, [subsystems.one]: x0 should be a valid number, not 'a'"),
         ("x0 = [1, 0]", "", "line 1, [subsystems.one]: the key 'x0' is missing"),
         ("x0 = [1, 0]", "x0 = [1, 0, 0]", "line 1, [subsystems.one]: Linear: A has shape (2, 2), expected (3, 3)"),
-        ('kind = "linear"', 'kind = "lineal"', "line 2, [subsystems.one]: kind should be 'linear', not 'lineal'"),
+        (
+            'kind = "linear"',
+            'kind = "lineal"',
+            "line 2, [subsystems.one]: there is no kind 'lineal'; did you mean 'linear'?",
+        ),
         ("[simulation]", "[simulations]", "line 27: unknown table 'simulations'; did you mean 'simulation'?"),
         ("t_end = 1.0", "", "line 27, [simulation]: the key 't_end' is missing"),
         ("t_end = 1.0", "t_end = -1.0", "line 28, [simulation]: t_end = -1 is not after"),
@@ -386,7 +390,11 @@ def test_inputs_from_tables_and_functions(write, tmp_path):
     ("old", "new", "words"),
     [
         ('column = "force"', 'column = "torque"', ["system.toml, line 23", "[inputs]", "no column 'torque'"]),
-        ('table = "drive.csv", ', "", ["[inputs]", "exactly one of table, times (with values) and function"]),
+        (
+            'table = "drive.csv", ',
+            "",
+            ["line 23, [inputs.one.f]", "exactly one of table, times (with values) and function"],
+        ),
         ('"one.f"', '"one.g"', ["[inputs]", "'one' has no input 'g'"]),
         ('function = "model:push"', 'function = "model:pull"', ["[inputs]", "pull"]),
     ],

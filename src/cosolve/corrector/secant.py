@@ -4,11 +4,14 @@ Without `pairs` every row is taken to depend on its own variable only: `J_mm = d
 that the equation of the variable `row` reads `row - f(column)`, as for two codes that exchange a signal each way; then
 
     dr_row/dz_row = 1,      dr_row/dz_column = (d r_row - d z_row) / d z_column.
+
+Entries that are known beforehand (of a linear code, say) are given as numbers, `known`, and are taken off first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +35,7 @@ class Secant(Corrector):
 
     `initial` is the slope to begin with: of a row by its own variable, or by the variable it is paired with (where 0
     makes the first correction a plain fixed-point iteration). Names of coupling variables stand for whole fields too,
-    entry by entry.
+    entry by entry. `known` lists constant entries `(row, column, value)` beside those that are found.
 
     >>> import numpy as np
     >>> secant = Secant(initial=1.0)                    # r(z) = z^2 - 2
@@ -46,21 +49,33 @@ class Secant(Corrector):
     Secant(pairs=[('force', 'displacement'), ('displacement', 'force')], initial=0)
     """
 
-    def __init__(self, pairs: Sequence[Sequence[str]] = (), initial: float = 1.0, carry: bool = True) -> None:
-        self.pairs = [_pair(given) for given in pairs]
-        if not is_number(initial) or (initial == 0 and not self.pairs):
+    def __init__(
+        self,
+        pairs: Sequence[Sequence[str]] = (),
+        initial: float = 1.0,
+        carry: bool = True,
+        known: Sequence[Sequence[Any]] = (),
+    ) -> None:
+        self.pairs, self.known = [_pair(given) for given in pairs], [_entry(given) for given in known]
+        if not is_number(initial) or (initial == 0 and not (self.pairs or self.known)):
             raise SetupError(f"Secant: initial must be a finite number (other than 0 without pairs), not {initial!r}")
         self.initial, self.carry = float(initial), carry
         self._labels: Sequence[str] = ()
 
     def __repr__(self) -> str:
-        return f"Secant(pairs={self.pairs}, initial={self.initial:g})" if self.pairs else "Secant()"
+        known = f", known={self.known}" if self.known else ""
+        return f"Secant(pairs={self.pairs}, initial={self.initial:g}{known})" if self.pairs or known else "Secant()"
 
     def start_run(self, labels: Sequence[str]) -> None:
         self._labels = labels
         self._rows = self._columns = np.arange(len(labels), dtype=np.intp)
-        if self.pairs:
-            self._rows, self._columns = self._resolved(labels)
+        self._at = np.zeros((2, 0), dtype=np.intp)
+        self._given = np.zeros(0)
+        if self.pairs or self.known:
+            self._rows, self._columns = self._resolved(labels, self.pairs)
+            if len(set(self._rows.tolist())) < len(self._rows):
+                raise SetupError("Secant: a coupling variable is the first of two pairs; one secant gives one slope")
+            self._place_known(labels)
         self._slope = np.full(len(self._rows), self.initial)
         self._last: tuple[Vector, Vector] | None = None
 
@@ -71,7 +86,7 @@ class Secant(Corrector):
 
     def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
         self._learn(z, r)
-        if not self.pairs:
+        if not (self.pairs or self.known):
             diagonal: Vector = z - r / self._slope
             return diagonal
         return z - Factorised(self._matrix(len(z)), self._labels).solve(r)
@@ -84,11 +99,14 @@ class Secant(Corrector):
         if last is None:
             return
         dz, dr = z - last[0], r - last[1]
-        above = (dr - dz)[self._rows] if self.pairs else dr
+        paired = bool(self.pairs or self.known)
+        if len(self._given):
+            np.subtract.at(dr, self._at[0], self._given * dz[self._at[1]])
+        above = (dr - dz)[self._rows] if paired else dr
         below = dz[self._columns]
         known = np.abs(below) > _FLOOR * np.maximum(np.abs(z), np.abs(last[0]))[self._columns]
         slope = np.divide(above, below, out=self._slope.copy(), where=known)
-        if not self.pairs:
+        if not paired:
             slope = np.where(slope == 0, self._slope, slope)
         self._slope = np.where(np.isfinite(slope), slope, self._slope)
 
@@ -96,12 +114,28 @@ class Secant(Corrector):
         if n < SPARSE_FROM:
             J = np.eye(n)
             J[self._rows, self._columns] += self._slope
+            np.add.at(J, (self._at[0], self._at[1]), self._given)
             return J
         from scipy.sparse import coo_array, eye_array
 
-        return (eye_array(n) + coo_array((self._slope, (self._rows, self._columns)), shape=(n, n))).tocsc()
+        slopes = coo_array((self._slope, (self._rows, self._columns)), shape=(n, n))
+        return (eye_array(n) + slopes + coo_array((self._given, (self._at[0], self._at[1])), shape=(n, n))).tocsc()
 
-    def _resolved(self, labels: Sequence[str]) -> tuple[Index, Index]:
+    def _place_known(self, labels: Sequence[str]) -> None:
+        rows, columns, values = list[int](), list[int](), list[float]()
+        for row, column, value in self.known:
+            some = self._resolved(labels, [(row, column)])
+            rows += some[0].tolist()
+            columns += some[1].tolist()
+            values += [value] * len(some[0])
+        found = zip(self._rows.tolist(), self._columns.tolist(), strict=True) if self.pairs else ()
+        both = set(found) & set(zip(rows, columns, strict=True))
+        if both:
+            i, j = both.pop()
+            raise SetupError(f"Secant: ('{labels[i]}', '{labels[j]}') is a pair and known; leave one of them out")
+        self._at, self._given = np.array([rows, columns], dtype=np.intp), np.array(values)
+
+    def _resolved(self, labels: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[Index, Index]:
         place: dict[str, list[int]] = {}
         for m, (name, label) in enumerate(zip(variables_of(labels), labels, strict=True)):
             place.setdefault(name, []).append(m)
@@ -109,7 +143,7 @@ class Secant(Corrector):
                 place[label] = [m]
         rows: list[int] = []
         columns: list[int] = []
-        for pair in self.pairs:
+        for pair in pairs:
             for name in pair:
                 if name not in place:
                     raise SetupError(f"Secant: pairs name '{name}', but the coupling variables are {listed(place)}")
@@ -121,8 +155,6 @@ class Secant(Corrector):
                 )
             rows += row
             columns += column
-        if len(set(rows)) < len(rows):
-            raise SetupError("Secant: a coupling variable is the first of two pairs; one secant determines one slope")
         return np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp)
 
 
@@ -130,3 +162,10 @@ def _pair(given: object) -> tuple[str, str]:
     if isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(name, str) for name in given):
         return given[0], given[1]
     raise SetupError(f"Secant: a pair is (variable of the row, variable it depends on), not {given!r}")
+
+
+def _entry(given: object) -> tuple[str, str, float]:
+    entries = list(given) if isinstance(given, (tuple, list)) else []
+    if len(entries) == 3 and is_number(entries[2]):
+        return (*_pair(entries[:2]), float(entries[2]))
+    raise SetupError(f"Secant: a known entry is (variable of the row, variable it depends on, number), not {given!r}")

@@ -478,6 +478,23 @@ class System(Addresses):
         for target, column in columns.items():
             self.set(target, Table.read(path, column, time=time, kind=kind, beyond=beyond))
 
+    def copied(self) -> System:
+        """The same subsystems, joined in the same way; what is joined or set on the copy leaves this one alone.
+
+        >>> import cosolve as cs
+        >>> system = cs.System({"a": cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])})
+        >>> system.copied().set("a.u", 1.0)
+        >>> system.unfed()
+        ['a.u']
+        """
+        twin = System(self.subsystems)
+        twin._fed, twin._joins, twin._constants = dict(self._fed), list(self._joins), dict(self._constants)
+        twin._drives_of = dict(self._drives_of)
+        twin._steps_of = {target: dict(steps) for target, steps in self._steps_of.items()}
+        for change in self._changes.listed:
+            twin._changes.add(change)
+        return twin
+
     # -- compiling -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosolve.errors import SetupError
-from cosolve.io.system_file import Builder, Description, load_system
+from cosolve.io.assembly import Builder
+from cosolve.io.system_file import Description, load_system
 from cosolve.process.ranks import Ranks, joined, leave_early, on_ranks
 from cosolve.run.crossing_costs import crossing_costs
 from cosolve.stepsize import Adaptive

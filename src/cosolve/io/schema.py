@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 
@@ -25,9 +32,22 @@ def _by_address(value: Any, prefix: str = "") -> Any:
     return flat
 
 
-Factors = Annotated[dict[str, float], BeforeValidator(_by_address)]
+class Unquoted:
+    """A table by address, as editors see it: keys with dots and without quotes are tables inside tables there."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        found = dict(handler(core))
+        value = found.get("additionalProperties", {})
+        inside = {"type": "object", "additionalProperties": value}
+        return {**found, "additionalProperties": {"anyOf": [value, inside]}}
+
+
+Factors = Annotated[dict[str, float], BeforeValidator(_by_address), Unquoted()]
 Drives = str | list[str] | Factors
 Addresses = str | list[str]
+Matrix = list[list[float]]
+Numbers = float | list[float]
+Quantity = Literal["field", "loads"]
 
 
 class PortTable(Table):
@@ -62,20 +82,146 @@ class LinearTable(Table):
     """[subsystems.NAME] with `kind = "linear"`."""
 
     kind: Literal["linear"]
-    A: list[list[float]]
-    B: list[list[float]]
-    C: list[list[float]]
-    D: list[list[float]] | None = None
+    A: Matrix
+    B: Matrix
+    C: Matrix
+    D: Matrix | None = None
     x0: list[float]
     inputs: list[str | PortTable]
     outputs: list[str | PortTable]
 
 
+class PidTable(Table):
+    """[subsystems.NAME] with `kind = "pid"`: a controller, sampled once per macro step."""
+
+    kind: Literal["pid"]
+    K_P: Numbers
+    K_I: Numbers = 0.0
+    K_D: Numbers = 0.0
+    setpoint: Numbers = 0.0
+    u0: Numbers | None = None
+    on_at: float | None = None
+    inputs: list[str | PortTable]
+    outputs: list[str | PortTable]
+
+
+class PlaceTable(Table):
+    """A port of a structure: what is put in or measured at some degrees of freedom."""
+
+    name: str
+    dofs: int | list[int] | Matrix
+    what: Literal["force", "displacement", "velocity", "acceleration", "reaction"]
+    factor: float = 1.0
+    unit: str = ""
+    nominal: float = 1.0
+
+
+class StructureTable(Table):
+    """[subsystems.NAME] with `kind = "structure"`: `M a + D v + K q = load + forces`, by a rule such as trapezoidal."""
+
+    kind: Literal["structure"]
+    M: Matrix | list[float]
+    D: Matrix | None = None
+    K: Matrix
+    load: list[float] | None = None
+    integrator: str
+    inputs: list[PlaceTable]
+    outputs: list[PlaceTable]
+    q0: list[float] | None = None
+    v0: list[float] | None = None
+    a0: list[float] | None = None
+    substeps: Annotated[int, Field(ge=1)] = 1
+
+
+class FilterTable(Table):
+    """One of the `filters` of a connection: a single step from what comes in to what goes out."""
+
+    scale: float | None = None
+    offset: Numbers | None = None
+    add: Factors | None = None
+    map: Literal["mortar", "dual-mortar", "nearest-neighbour", "barycentric", "radial-basis"] | None = None
+    options: dict[str, Any] = {}
+    kind: Literal["consistent", "conservative"] | None = None
+    to_loads: str | None = None
+    to_field: str | None = None
+    weak: float | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> FilterTable:
+        steps = [name for name in type(self).model_fields if name not in ("options", "kind")]
+        given = [name for name in steps if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError(
+                "filter", "a filter is one of {steps}; put several into the list, in order", {"steps": ", ".join(steps)}
+            )
+        if self.map is None and (self.options or self.kind is not None):
+            raise PydanticCustomError("filter", "options and kind belong to a filter with map")
+        return self
+
+
 class ConnectionTable(Table):
-    """[[connections]]."""
+    """[[connections]], straight or through `filters`."""
 
     source: str = Field(alias="from")
     to: Addresses
+    filters: list[FilterTable] = []
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _weak_last(self) -> ConnectionTable:
+        if any(each.weak is not None for each in self.filters[:-1]):
+            raise PydanticCustomError(
+                "filter", "weak is the last filter of a connection, since it remembers what it sent"
+            )
+        if self.name is not None and not self.filters:
+            raise PydanticCustomError(
+                "filter", "a name belongs to a connection with filters; without, the output has one"
+            )
+        return self
+
+
+class MeshTable(Table):
+    """[meshes.NAME]: points and cells right here, points of a `line`, a `file`, or a `factory`."""
+
+    points: list[float] | Matrix | None = None
+    lines: list[list[int]] | None = None
+    triangles: list[list[int]] | None = None
+    quadrilaterals: list[list[int]] | None = None
+    line: list[float] | Matrix | None = None
+    closed: bool = False
+    file: str | None = None
+    group: str | None = None
+    factory: str | None = None
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _one_way(self) -> MeshTable:
+        ways = {
+            "points": ("lines", "triangles", "quadrilaterals"),
+            "line": ("closed",),
+            "file": ("group",),
+            "factory": ("parameters",),
+        }
+        given = [way for way in ways if getattr(self, way) is not None]
+        if len(given) != 1:
+            raise PydanticCustomError("mesh", "a mesh needs exactly one of points, line, file and factory")
+        for way, keys in ways.items():
+            for key in keys:
+                if way != given[0] and key in self.model_fields_set:
+                    raise PydanticCustomError(
+                        "mesh",
+                        "{key} belongs to a mesh with {way}, not to one with {given}",
+                        {"key": key, "way": way, "given": given[0]},
+                    )
+        return self
+
+
+class FieldTable(Table):
+    """One of the [fields]: a port whose numbers lie at the points of a mesh."""
+
+    mesh: str
+    components: Annotated[int, Field(ge=1)] = 1
+    quantity: Quantity = "field"
 
 
 class LawTable(Table):
@@ -104,13 +250,27 @@ class LawTable(Table):
 
 
 class EquationsTable(Table):
-    """[[equations]]."""
+    """[[equations]]: a function `residual`, or `linear` coefficients of unknowns and outputs, a table per equation."""
 
     unknowns: dict[str, Drives]
-    residual: str
+    residual: str | None = None
+    linear: list[Factors] | None = None
     parameters: dict[str, Any] = {}
-    of: Addresses
-    initial: dict[str, float | list[float]] = {}
+    of: Addresses | None = None
+    initial: dict[str, Numbers] = {}
+    solve_start: bool = True
+
+    @model_validator(mode="after")
+    def _one_way(self) -> EquationsTable:
+        if (self.residual is None) == (self.linear is None):
+            raise PydanticCustomError("equations", "equations need exactly one of residual and linear")
+        if self.residual is not None and self.of is None:
+            raise PydanticCustomError("equations", "equations need 'of', the outputs that their residual takes")
+        if self.linear is not None and (self.of is not None or self.parameters):
+            raise PydanticCustomError(
+                "equations", "linear equations name their outputs themselves, so they take no 'of' and no parameters"
+            )
+        return self
 
 
 class ConstraintTable(Table):
@@ -121,7 +281,7 @@ class ConstraintTable(Table):
     parameters: dict[str, Any] = {}
     of: Addresses
     correction: dict[str, Drives] = {}
-    initial: dict[str, float | list[float]] = {}
+    initial: dict[str, Numbers] = {}
 
 
 class InputTable(Table):
@@ -161,7 +321,7 @@ class ChangeTable(Table):
     """[[changes]]: new values of parameters and constant inputs from the time `t` on."""
 
     t: float
-    set: Annotated[dict[str, Any], BeforeValidator(_by_address)]
+    set: Annotated[dict[str, Any], BeforeValidator(_by_address), Unquoted()]
 
 
 class SimulationTable(Table):
@@ -192,29 +352,58 @@ class OutputTable(Table):
     state_every: int | str | None = None
 
 
-class SystemTable(Table):
-    """The whole file."""
+class PartsTable(Table):
+    """What a system consists of: subsystems, and what joins them."""
 
+    meshes: dict[str, MeshTable] = {}
     subsystems: dict[str, dict[str, Any]]
+    fields: Annotated[dict[str, FieldTable], BeforeValidator(_inputs_by_address), Unquoted()] = {}
     connections: list[ConnectionTable] = []
     laws: list[LawTable] = []
     equations: list[EquationsTable] = []
     constraints: list[ConstraintTable] = []
-    constants: Annotated[dict[str, float | list[float]], BeforeValidator(_by_address)] = {}
-    inputs: Annotated[dict[str, InputTable], BeforeValidator(_inputs_by_address)] = {}
+    constants: Annotated[dict[str, Numbers], BeforeValidator(_by_address), Unquoted()] = {}
+
+
+class InnerTable(PartsTable):
+    """[subsystems.NAME] with `kind = "system"`: a system of its own, in a `file` or right here, iterated inside."""
+
+    kind: Literal["system"]
+    file: str | None = None
+    subsystems: dict[str, dict[str, Any]] = {}
+    inputs: dict[str, Drives] | list[str] = []
+    outputs: dict[str, str] | list[str]
+    method: str | dict[str, Any] | None = None
+    step: float | dict[str, Any] | None = None
+    substeps: Annotated[int, Field(ge=1)] | None = None
+    startup: str | dict[str, Any] | None = None
+    workers: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _one_way(self) -> InnerTable:
+        here = [name for name in PartsTable.model_fields if getattr(self, name)]
+        if self.file is not None and here:
+            raise PydanticCustomError("inner", "a system inside comes from a file or stands right here, not both")
+        if self.file is None and not self.subsystems:
+            raise PydanticCustomError("inner", "a system inside needs a file, or subsystems right here")
+        if self.file is None and self.method is None:
+            raise PydanticCustomError("inner", "a system inside needs a method, such as method = 'implicit'")
+        return self
+
+
+class SystemTable(PartsTable):
+    """The whole file."""
+
+    inputs: Annotated[dict[str, InputTable], BeforeValidator(_inputs_by_address), Unquoted()] = {}
     changes: list[ChangeTable] = []
     simulation: SimulationTable
     output: OutputTable = OutputTable()
 
 
-#: which table a complaint below a top-level name is about
-TABLES: dict[str, type[Table]] = {
-    "connections": ConnectionTable,
-    "laws": LawTable,
-    "equations": EquationsTable,
-    "constraints": ConstraintTable,
-    "inputs": InputTable,
-    "changes": ChangeTable,
-    "simulation": SimulationTable,
-    "output": OutputTable,
+#: The forms of [subsystems.NAME] with a `kind`; the others are told by their keys `factory` and `fmu`.
+KINDS: dict[str, type[Table]] = {
+    "linear": LinearTable,
+    "pid": PidTable,
+    "structure": StructureTable,
+    "system": InnerTable,
 }

@@ -43,36 +43,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from re import ASCII, fullmatch
 from typing import Any, Literal
 
-import numpy as np
-
-from cosolve.basics.arrays import Matrix
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError, SimulationError
 from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
-from cosolve.interface.driving import Table
 from cosolve.io import named
-from cosolve.io.imports import call, import_callable, modules_used, refuse_bad_arguments
-from cosolve.io.schema import (
-    TABLES,
-    EquationsTable,
-    FactoryTable,
-    FmuTable,
-    InputTable,
-    LawTable,
-    LinearTable,
-    OutputTable,
-    PortTable,
-    SystemTable,
-)
+from cosolve.io.assembly import Builder, built_here, files_used, whole_system
+from cosolve.io.imports import modules_used
+from cosolve.io.schema import OutputTable, SystemTable
 from cosolve.io.toml_text import TomlFile
 from cosolve.method import Method
-from cosolve.process.placement import refuse_bad_placement
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
@@ -81,7 +64,6 @@ from cosolve.run.keeping import Cadence, Keep
 from cosolve.run.simulate import simulate
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
-from cosolve.subsystem import Linear, Port, Subsystem
 
 
 @dataclass(frozen=True)
@@ -195,15 +177,7 @@ class Description:
         return result
 
 
-#: Makes the subsystems of a file: takes how each is built, and who is to go to which rank.
-Builder = Callable[[Mapping[str, Callable[[], Subsystem]], Mapping[str, int]], dict[str, Subsystem]]
-
-
-def _built_here(sources: Mapping[str, Callable[[], Subsystem]], placement: Mapping[str, int]) -> dict[str, Subsystem]:
-    return {name: source() for name, source in sources.items()}
-
-
-def load_system(path: str | Path, build: Builder = _built_here) -> Description:
+def load_system(path: str | Path, build: Builder = built_here) -> Description:
     """Read a system file; everything that can be wrong with it is refused here, with file, line and table.
 
     `build` makes the subsystems where they are not simply built here (`load_on_ranks`).
@@ -233,11 +207,11 @@ def load_system(path: str | Path, build: Builder = _built_here) -> Description:
     0.5
     """
     file = TomlFile(path)
-    described = file.validate(SystemTable, file.data, tables=TABLES)
+    described = file.validate(SystemTable, file.data)
     simulation = described.simulation
     # FMUs that factories name are looked for beside the file, too
     with watching(tell_outside=True) as fmus, modules_used() as modules, looking_in(file.folder):
-        system = _system(file, described, build)
+        system = whole_system(file, described, build)
     with file.at(("simulation",), "rtol"):
         rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
@@ -274,174 +248,9 @@ def load_system(path: str | Path, build: Builder = _built_here) -> Description:
         simulation.error_bar,
         rtol,
         simulation.max_steps,
-        (*fmus.values(), *modules, *_tables(described, file.folder)),
+        (*fmus.values(), *modules, *files_used(file, described)),
         stop_at_events=simulation.stop_at_events,
     )
-
-
-def _system(file: TomlFile, described: SystemTable, build: Builder) -> System:
-    with file.at(("simulation",), "ranks"):
-        refuse_bad_placement(described.subsystems, described.simulation.ranks)
-    sources = {name: partial(_subsystem, file, name, table) for name, table in described.subsystems.items()}
-    subsystems = build(sources, described.simulation.ranks)
-    with file.at(("subsystems",)):
-        system = System(subsystems)
-    for n, connection in enumerate(described.connections):
-        with file.at(("connections", n)):
-            system.connect(connection.source, *_several(connection.to))
-    for n, law in enumerate(described.laws):
-        with file.at(("laws", n)):
-            _add_law(system, law, file.folder)
-    for n, equations in enumerate(described.equations):
-        with file.at(("equations", n)):
-            _add_equations(system, equations, file.folder)
-    for n, constraint in enumerate(described.constraints):
-        with file.at(("constraints", n)):
-            levels = _with_parameters(import_callable(constraint.levels, file.folder), constraint.parameters)
-            system.constraint(
-                constraint.multipliers,
-                levels,
-                of=_several(constraint.of),
-                correction=constraint.correction or None,
-                initial=constraint.initial,
-            )
-    for address, value in described.constants.items():
-        with file.at(("constants",), address):
-            system.set(address, value)
-    for address, given in described.inputs.items():
-        with file.at(("inputs",), address):
-            system.set(address, _drive(given, file.folder))
-    for n, change in enumerate(described.changes):
-        with file.at(("changes", n)):
-            system.at(change.t, change.set)
-    _refuse_unfed(file, system)
-    return system
-
-
-def _drive(given: InputTable, folder: Path) -> Table | Callable[[float], Any]:
-    if given.table is not None:
-        path = _found(given.table, folder)
-        return Table.read(path, given.column, time=given.time, kind=given.kind, beyond=given.beyond)
-    if given.function is not None:
-        return _with_parameters(import_callable(given.function, folder), given.parameters)
-    return Table(given.times or [], given.values or [], kind=given.kind, beyond=given.beyond)
-
-
-def _found(table: str, folder: Path) -> Path:
-    path = folder / table
-    return path if path.exists() else Path(table)
-
-
-def _tables(described: SystemTable, folder: Path) -> list[Path]:
-    """The files that inputs are read from."""
-    return [_found(each.table, folder) for each in described.inputs.values() if each.table is not None]
-
-
-def _refuse_unfed(file: TomlFile, system: System) -> None:
-    for address in system.unfed():
-        name, port = address.split(".", 1)
-        key = address if fullmatch(r"[\w-]+", port, ASCII) else f'"{address}"'
-        raise file.refuse(
-            ("subsystems", name),
-            f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
-            f"[constants] {key} = 0.0",
-        )
-
-
-def _subsystem(file: TomlFile, name: str, table: Mapping[str, Any]) -> Subsystem:
-    where = ("subsystems", name)
-    if "fmu" in table:
-        return _fmu(file, where, table)
-    if not any(key in table for key in ("kind", "A", "B", "C", "x0")):
-        if not set(table) - {"parameters"}:
-            raise file.refuse(
-                where, "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear' with its matrices"
-            )
-        made = file.validate(FactoryTable, table, where)
-        with file.at(where, "factory"):
-            subsystem = call(made.factory, import_callable(made.factory, file.folder), made.parameters)
-            if not isinstance(subsystem, Subsystem):
-                raise SetupError(f"'{made.factory}' returned a {type(subsystem).__name__}, not a cosolve.Subsystem")
-        return subsystem
-    linear = file.validate(LinearTable, table, where)
-    with file.at(where):
-        return Linear(
-            linear.A,
-            linear.B,
-            linear.C,
-            linear.D,
-            x0=linear.x0,
-            inputs=[_port(port) for port in linear.inputs],
-            outputs=[_port(port) for port in linear.outputs],
-        )
-
-
-def _fmu(file: TomlFile, where: tuple[str, ...], table: Mapping[str, Any]) -> Subsystem:
-    from cosolve.fmu.load import load_fmu
-
-    given = file.validate(FmuTable, table, where)
-    ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
-    for key in given.options:
-        if key in ("file", "name", *FmuTable.model_fields):
-            raise file.refuse(
-                where, f"'{key}' is no option; it has a key of its own, or follows from the table", "options"
-            )
-    with file.at(where, "options"):
-        refuse_bad_arguments("load_fmu", load_fmu, {"file": given.fmu, **given.options})
-    with file.at(where, "fmu"):
-        return load_fmu(
-            given.fmu,
-            parameters=given.parameters,
-            start=given.start,
-            isolated=given.isolated,
-            name=where[-1],
-            **ports,
-            **given.options,
-        )
-
-
-def _port(given: str | PortTable) -> Port:
-    return Port(given) if isinstance(given, str) else Port(**given.model_dump())
-
-
-def _add_law(system: System, law: LawTable, folder: Path) -> None:
-    if law.linear is not None:  # one value, which may drive several inputs
-        inputs = law.inputs if isinstance(law.inputs, dict) else dict.fromkeys(_several(law.inputs), 1.0)
-        weighted = _Weighted(tuple(law.linear.values()))
-        system.law(inputs, weighted, of=list(law.linear), jacobian=weighted.jacobian, name=law.name)
-        return
-    if law.factory is not None:
-        function = call(law.factory, import_callable(law.factory, folder), law.parameters)
-    else:
-        assert law.function is not None
-        function = _with_parameters(import_callable(law.function, folder), law.parameters)
-    system.law(law.inputs, function, of=_several(law.of or []), name=law.name)
-
-
-def _add_equations(system: System, equations: EquationsTable, folder: Path) -> None:
-    residual = _with_parameters(import_callable(equations.residual, folder), equations.parameters)
-    system.equations(equations.unknowns, residual, of=_several(equations.of), initial=equations.initial)
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """The sum of the arguments, each times its coefficient."""
-
-    coefficients: tuple[float, ...]
-
-    def __call__(self, *values: Any) -> Any:
-        return sum(c * value for c, value in zip(self.coefficients, values, strict=True))
-
-    def jacobian(self, *values: Any) -> Matrix:
-        return np.kron(np.array([self.coefficients]), np.eye(np.size(values[0])))
-
-
-def _with_parameters(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
-    return partial(function, **parameters) if parameters else function
-
-
-def _several(addresses: str | list[str]) -> list[str]:
-    return [addresses] if isinstance(addresses, str) else addresses
 
 
 def _refuse_unknown(names: list[str], known: list[str]) -> None:

@@ -12,14 +12,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cosolve.basics.checks import as_path
 from cosolve.basics.plain_file import refuse_no_file
-from cosolve.basics.wording import problem, shown, suggest
+from cosolve.basics.wording import problem, shortened, shown, suggest
 from cosolve.errors import SetupError
 
 #: The way to a table or a key: names, and numbers (from 0) inside arrays of tables.
@@ -54,7 +55,8 @@ class TomlFile:
         known = line_numbers(self.text)
         ways = [table[:n] for n in range(len(table), 0, -1)]
         if key is not None:
-            ways = [(*table, key), (*table, *key.split(".")), *ways]  # an address may stand there without quotes
+            ways = [(*table, key), (*table, *key.split(".")), *ways]
+        ways = [each for way in ways for each in (way, _unquoted(way))]  # addresses may stand there without quotes
         line = next((known[way] for way in ways if way in known), None)
         parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
         return SetupError(f"{', '.join(parts)}: {shown(what, 1200)}")
@@ -67,46 +69,105 @@ class TomlFile:
         except SetupError as error:
             raise self.refuse(table, str(error), key) from error.__cause__
 
-    def validate(
-        self,
-        model: type[_Model],
-        data: Mapping[str, Any],
-        table: Where = (),
-        tables: Mapping[str, type[BaseModel]] | None = None,
-    ) -> _Model:
-        """`data` as a `model`; the first complaint is raised, unknown keys before others (they explain them).
-
-        `tables` gives the models of the tables inside, by the name of their top-level table.
-        """
+    def validate(self, model: type[_Model], data: Mapping[str, Any], table: Where = ()) -> _Model:
+        """`data` as a `model`; the first complaint is raised, unknown keys before others (they explain them)."""
         try:
             return model.model_validate(data)
         except ValidationError as failure:
             errors = failure.errors()
             errors = [error for error in errors if error["type"] == "extra_forbidden"] or errors
-            others = len({error["loc"][: len(table) + 3] for error in errors}) - 1
+            others = len({error["loc"][:3] for error in errors}) - 1
             more = f" (and {others} more)" if others else ""
-            place = (*table, *errors[0]["loc"])
-            depth = len(table) or (0 if len(place) == 1 else 2 if isinstance(place[1], int) else 1)
-            owner = model if depth == len(table) else (tables or {}).get(str(place[0]))
-            raise self._complaint(errors[0], place, depth, owner, more) from None
+            raise self._complaint(errors[0], model, table, more) from None
 
-    def _complaint(
-        self, error: ErrorDetails, place: Where, depth: int, owner: type[BaseModel] | None, more: str
-    ) -> SetupError:
-        table, key = place[:depth], str(place[depth]) if len(place) > depth else None
-        noun = "key" if depth else "table"
+    def _complaint(self, error: ErrorDetails, model: type[BaseModel], above: Where, more: str) -> SetupError:
+        owner, inside, rest = innermost(model, error["loc"])
+        table, key = (*above, *inside), str(rest[0]) if rest else None
+        noun = "key" if table else "table"
         if key is None:
-            what = error["msg"]
+            given = error["type"] == "model_type"
+            what = f"this is a table of keys, not {shortened(error['input'])}" if given else error["msg"]
         elif error["type"] == "extra_forbidden":
-            known = [field.alias or name for name, field in owner.model_fields.items()] if owner else []
+            known = [field.alias or name for name, field in owner.model_fields.items()]
             what = f"unknown {noun} '{key}'; {suggest(key, known)}"
         elif error["type"] == "missing":
             what = f"the {noun} '{key}' is missing"
-        elif error["type"] == "list_type" and depth == 0:
-            what = f"there can be several of these tables, so write [[{key}]] instead of [{key}]"
+        elif error["type"] == "list_type" and tables_of(owner, key):
+            name = ".".join(map(str, (*table, key)))
+            what = f"there can be several of these tables, so write [[{name}]] instead of [{name}]"
         else:
             what = f"{key} {problem(error['msg'], error['input'])}"
         return self.refuse(table, what + more, key)
+
+
+def innermost(model: type[BaseModel], loc: Where) -> tuple[type[BaseModel], Where, Where]:
+    """The innermost table on the way to a value: its model, the way to it, and what is left of the way."""
+    hint: Any = model
+    owner, rest = model, loc
+    inside: Where = ()
+    way: Where = ()
+    for n, part in enumerate(loc):
+        if _is_model(hint):
+            hint = next((f.annotation for name, f in hint.model_fields.items() if part in (name, f.alias)), None)
+            way = (*way, part)
+        elif (chosen := _tagged(hint, part)) is not None:  # of a union: no step of the way, only the choice
+            hint = chosen
+        else:
+            hint = _inside(hint, part)
+            way = (*way, part)
+        if hint is None:
+            break
+        if _is_model(_only(hint)):
+            hint = _only(hint)
+            owner, inside, rest = hint, way, loc[n + 1 :]
+    return owner, inside, rest
+
+
+def tables_of(model: type[BaseModel], key: str) -> bool:
+    """True for a key that stands for several tables, each with a header of its own."""
+    hints = [field.annotation for name, field in model.model_fields.items() if key in (name, field.alias)]
+    return any(get_origin(hint) is list and _is_model(_only(get_args(hint)[0])) for hint in hints)
+
+
+def _is_model(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, BaseModel)
+
+
+def _plain(hint: Any) -> Any:
+    """A type without what is annotated to it."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _members(hint: Any) -> list[Any]:
+    """The types of a union; a single one otherwise."""
+    hint = _plain(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return [each for member in get_args(hint) for each in _members(member) if each is not type(None)]
+    return [hint]
+
+
+def _only(hint: Any) -> Any:
+    """The only type of a union with nothing else than None; the union otherwise."""
+    members = _members(hint)
+    return members[0] if len(members) == 1 else hint
+
+
+def _tagged(hint: Any, part: str | int) -> Any:
+    """The member of a union that pydantic names on the way to a value."""
+    members = _members(hint)
+    found = (each for each in members if len(members) > 1 and getattr(each, "__name__", None) == part)
+    return next(found, None)
+
+
+def _inside(hint: Any, part: str | int) -> Any:
+    """The type of the values in a list or a dict."""
+    for member in _members(hint):
+        arguments = get_args(member)
+        if get_origin(member) is list and isinstance(part, int):
+            return arguments[0]
+        if get_origin(member) is dict and isinstance(part, str):
+            return arguments[1]
+    return None
 
 
 def line_numbers(text: str) -> dict[Where, int]:
@@ -185,11 +246,21 @@ def _paths(value: Any, deepest: int = 8) -> Iterator[Where]:
                 yield from ((name, *path) for path in _paths(inside, deepest - 1))
 
 
+def _unquoted(way: Where) -> Where:
+    """The way to a key whose dots are those of tables."""
+    return tuple(name for part in way for name in (part.split(".") if isinstance(part, str) else [part]))
+
+
 def _header(table: Where) -> str:
-    """`[subsystems.one]`, or `[[laws]] number 2`."""
-    if isinstance(table[-1], int):
-        return f"[[{'.'.join(map(str, table[:-1]))}]] number {table[-1] + 1}"
-    return f"[{'.'.join(map(str, table))}]"
+    """`[subsystems.one]`, `[[laws]] number 2`, or `[[connections]] number 1, filters number 2`."""
+    number = next((n for n, part in enumerate(table) if isinstance(part, int)), None)
+    if number is None:
+        return f"[{'.'.join(map(str, table))}]"
+    names, rest = ".".join(map(str, table[:number])), table[number + 1 :]
+    head = f"[[{names}]] number {int(table[number]) + 1}"
+    for part in rest:
+        head += f" number {part + 1}" if isinstance(part, int) else f", {part}"
+    return head
 
 
 def _lower(text: str) -> str:

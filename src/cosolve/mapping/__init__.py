@@ -1,6 +1,7 @@
 """Field mapping between non-matching meshes: one method per file, each gives one linear operator (`FieldMapping`)."""
 
 from cosolve.mapping.l2_projection import dual_mortar, mortar
+from cosolve.mapping.loads import field_to_loads, loads_to_field
 from cosolve.mapping.mapping import FieldMapping, MappingReport
 from cosolve.mapping.mesh import Mesh
 from cosolve.mapping.nearest import nearest_neighbour
@@ -14,6 +15,8 @@ __all__ = [
     "Mesh",
     "barycentric",
     "dual_mortar",
+    "field_to_loads",
+    "loads_to_field",
     "mortar",
     "nearest_neighbour",
     "radial_basis",

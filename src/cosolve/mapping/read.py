@@ -1,4 +1,4 @@
-"""Meshes from files, in any format that meshio reads (Gmsh, VTK, Abaqus, Nastran, STL, ...)."""
+"""Meshes from files: any format that meshio reads (Gmsh, VTK, Abaqus, Nastran, STL, ...), or arrays of numpy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -19,7 +20,8 @@ def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = 
     """The triangles and quadrilaterals of a mesh file or, if it has none, its lines.
 
     `group` takes only the cells of that named set. Points that no such cell uses (inside a volume, say) are left out;
-    `mesh.file_points` gives the number in the file of each point that is kept.
+    `mesh.file_points` gives the number in the file of each point that is kept. A file of numpy (`.npz`) holds the
+    arguments of `Mesh` as arrays: `points`, and `lines`, or `triangles` and `quadrilaterals`; all points are kept.
 
     >>> import meshio, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -31,6 +33,8 @@ def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = 
     >>> folder.cleanup()
     """
     path = Path(path)
+    if path.suffix.lower() == ".npz":
+        return _from_arrays(path, group, name)
     file = _read(path)
     where = f"read_mesh: {path}"
     cells: dict[str, list[Any]] = {"line": [], "triangle": [], "quad": []}
@@ -57,6 +61,27 @@ def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = 
         name=name or path.stem,
     )
     mesh.file_points = used.astype(np.int64)
+    return mesh
+
+
+def _from_arrays(path: Path, group: str | None, name: str | None) -> Mesh:
+    if group is not None:
+        raise SetupError(f"read_mesh: {path} holds arrays of numpy, which have no group '{group}'; leave it out")
+    if not path.is_file():
+        raise SetupError(f"read_mesh: there is no file {path}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise SetupError(f"read_mesh: {path} is no file of numpy arrays ({error})") from None
+    known = ("points", "lines", "triangles", "quadrilaterals")
+    for key in arrays:
+        if key not in known:
+            raise SetupError(f"read_mesh: {path} holds an array '{key}'; those of a mesh are {', '.join(known)}")
+    if "points" not in arrays:
+        raise SetupError(f"read_mesh: {path} has no array 'points', the coordinates with one row per point")
+    mesh = Mesh(**arrays, name=name or path.stem)
+    mesh.file_points = np.arange(mesh.n_points, dtype=np.int64)
     return mesh
 
 

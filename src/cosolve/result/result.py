@@ -70,7 +70,7 @@ class Stats:
     that left much of the residual, `still` one about subsystems whose outputs
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
     sweep that is no better than a parallel one, `inexact` one about Jacobians that do not agree with differences,
-    `doubt` one about a tolerance that may not be met.
+    `doubt` one about a tolerance that may not be met, `nested` one about the work of systems inside (`Nested`).
     """
 
     steps: int = 0
@@ -101,6 +101,7 @@ class Stats:
     serial: str = ""
     inexact: str = ""
     doubt: str = ""
+    nested: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -135,7 +136,7 @@ class Stats:
             lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
         said = (self.growth, self.loop, self.correction, self.doubt)
         lines += [f"WARNING: {sentence}" for sentence in said if sentence]
-        noted = (self.still, self.startup, self.serial, self.inexact)
+        noted = (self.still, self.startup, self.serial, self.inexact, self.nested)
         lines += [f"NOTE: {sentence}" for sentence in noted if sentence]
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""

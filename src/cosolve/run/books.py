@@ -171,6 +171,8 @@ def note_totals(stats: Stats, core: Core) -> None:
     stats.retried = crew.retried()
     stats.startup, stats.serial = core.opening.note, serial_note(core.method, core.plan)
     stats.correction, stats.inexact = core.corrections.note, core.corrections.remark
+    asked = {name: getattr(part, "inner_work", None) for name, part in zip(names, core.plan.subsystems, strict=True)}
+    stats.nested = "; ".join(f"'{name}' took {tell()}" for name, tell in asked.items() if callable(tell))
     stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
     stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
     stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

@@ -18,6 +18,7 @@ from cosolve.subsystem.pid import Pid
 from cosolve.subsystem.port import Port, Ports
 from cosolve.subsystem.static import Static
 from cosolve.subsystem.static_residual import StaticResidual
+from cosolve.subsystem.weak import weak_coupling
 
 __all__ = [
     "ApproximateJacobian",
@@ -38,4 +39,5 @@ __all__ = [
     "Subsystem",
     "capabilities",
     "has_capability",
+    "weak_coupling",
 ]

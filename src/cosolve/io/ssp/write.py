@@ -14,9 +14,9 @@ import numpy as np
 
 from cosolve.errors import OutputFileError, SetupError
 from cosolve.interface import System
+from cosolve.io.assembly import Weighted
 from cosolve.io.ssp.affine import Affine
 from cosolve.io.ssp.document import ANNOTATION, TOP
-from cosolve.io.system_file import _Weighted
 from cosolve.io.tables import method_table, step_table
 from cosolve.method.named import MethodLike, as_method
 from cosolve.run.choose import tolerance
@@ -200,7 +200,7 @@ def _linear(join: Any) -> Affine | None:
         return None
     if isinstance(join.function, Affine):
         return join.function
-    return Affine(join.function.coefficients[0]) if isinstance(join.function, _Weighted) else None
+    return Affine(join.function.coefficients[0]) if isinstance(join.function, Weighted) else None
 
 
 def _connection(connections: Element, system: System, source: str, target: str, change: Affine) -> None:

@@ -1,0 +1,189 @@
+"""Subsystems from their tables: made by a function, an FMU, matrices, a controller, a structure, a system inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from cosolve.basics.wording import suggest
+from cosolve.errors import SetupError
+from cosolve.fmu.places import looking_in
+from cosolve.interface import System
+from cosolve.io import named
+from cosolve.io.imports import call, import_callable, refuse_bad_arguments
+from cosolve.io.schema import (
+    KINDS,
+    FactoryTable,
+    FmuTable,
+    InnerTable,
+    LinearTable,
+    PartsTable,
+    PidTable,
+    PortTable,
+    StructureTable,
+    SystemTable,
+)
+from cosolve.io.toml_text import TomlFile, Where
+from cosolve.subsystem import Linear, Pid, Port, Subsystem
+
+#: From a file, tables and where these stand to a system.
+Assemble = Callable[[TomlFile, PartsTable, Where], System]
+
+#: The system files that are being read, each inside the one before.
+_reading: ContextVar[tuple[Path, ...]] = ContextVar("reading", default=())
+
+
+def subsystem(file: TomlFile, where: Where, table: Mapping[str, Any], assemble: Assemble) -> Subsystem:
+    """The subsystem of a table [subsystems.NAME]."""
+    if "fmu" in table:
+        return _fmu(file, where, file.validate(FmuTable, table, where))
+    if "kind" not in table and not any(key in table for key in ("A", "B", "C", "x0")):
+        if not set(table) - {"parameters"}:
+            raise file.refuse(
+                where, "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear' with its matrices"
+            )
+        return _from_factory(file, where, file.validate(FactoryTable, table, where))
+    kind = table.get("kind", "linear")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind), KINDS)}", "kind")
+    given = file.validate(KINDS[kind], table, where)
+    if isinstance(given, InnerTable):
+        return _inner(file, where, given, assemble)
+    with file.at(where):
+        return _of_kind(given)
+
+
+def _of_kind(given: Any) -> Subsystem:
+    if isinstance(given, StructureTable):
+        return _structure(given)
+    inputs, outputs = [_port(port) for port in given.inputs], [_port(port) for port in given.outputs]
+    if isinstance(given, PidTable):
+        options = {"setpoint": given.setpoint, "u0": given.u0, "on_at": given.on_at}
+        return Pid(given.K_P, given.K_I, given.K_D, inputs=inputs, outputs=outputs, **options)  # type: ignore[arg-type]
+    assert isinstance(given, LinearTable)
+    return Linear(given.A, given.B, given.C, given.D, x0=given.x0, inputs=inputs, outputs=outputs)
+
+
+def _structure(given: StructureTable) -> Subsystem:
+    from cosolve.structures import At, SecondOrder, Structure
+
+    return SecondOrder(
+        Structure(given.M, D=given.D, K=given.K, load=given.load),
+        given.integrator,
+        inputs=[At(**place.model_dump()) for place in given.inputs],
+        outputs=[At(**place.model_dump()) for place in given.outputs],
+        q0=given.q0,
+        v0=given.v0,
+        a0=given.a0,
+        substeps=given.substeps,
+    )
+
+
+def _port(given: str | PortTable) -> Port:
+    return Port(given) if isinstance(given, str) else Port(**given.model_dump())
+
+
+def _from_factory(file: TomlFile, where: Where, made: FactoryTable) -> Subsystem:
+    with file.at(where, "factory"):
+        found = call(made.factory, import_callable(made.factory, file.folder), made.parameters)
+        if not isinstance(found, Subsystem):
+            raise SetupError(f"'{made.factory}' returned a {type(found).__name__}, not a cosolve.Subsystem")
+    return found
+
+
+def _fmu(file: TomlFile, where: Where, given: FmuTable) -> Subsystem:
+    from cosolve.fmu.load import load_fmu
+
+    ports = {key: value for key in ("inputs", "outputs") if (value := getattr(given, key)) is not None}
+    for key in given.options:
+        if key in ("file", "name", *FmuTable.model_fields):
+            raise file.refuse(
+                where, f"'{key}' is no option; it has a key of its own, or follows from the table", "options"
+            )
+    with file.at(where, "options"):
+        refuse_bad_arguments("load_fmu", load_fmu, {"file": given.fmu, **given.options})
+    with file.at(where, "fmu"):
+        return load_fmu(
+            given.fmu,
+            parameters=given.parameters,
+            start=given.start,
+            isolated=given.isolated,
+            name=str(where[-1]),
+            **ports,
+            **given.options,
+        )
+
+
+# -- a system inside -------------------------------------------------------------------------------------------------
+
+
+def _inner(file: TomlFile, where: Where, given: InnerTable, assemble: Assemble) -> Subsystem:
+    """A system of its own as one subsystem; what a file of its own says about its run counts unless said otherwise."""
+    from cosolve.run.nested import Nested
+
+    method, step, startup, folder = given.method, given.step, given.startup, file.folder
+    if given.file is None:
+        system = assemble(file, given, where)
+    else:
+        with file.at(where, "file"), _reading_one(file, given.file) as inside:
+            described = inside.validate(SystemTable, inside.data)
+            if described.changes:
+                raise inside.refuse(("changes", 0), "a system inside takes no changes; make them in the outer file")
+            system = assemble(inside, described, ())
+        run = described.simulation
+        if method is None:
+            method, folder = run.method, inside.folder
+        if step is None and given.substeps is None:
+            step = run.step
+        startup = run.startup if startup is None else startup
+    with file.at(where, "method"):
+        opened = named.open_method(method, folder)
+        if opened is None:
+            raise SetupError(
+                "a system inside needs a method, such as method = 'implicit'; it cannot be left open there"
+            )
+    with file.at(where, "startup"):
+        started = None if startup is None else named.startup(startup, folder)
+    with file.at(where, "step"):
+        control = named.step_control(step, folder) if isinstance(step, Mapping) else step
+    with file.at(where):
+        return Nested(
+            system,
+            method=opened,
+            inputs=given.inputs,
+            outputs=given.outputs,
+            substeps=given.substeps,
+            step=control,
+            startup=started,
+            workers=given.workers,
+        )
+
+
+@contextmanager
+def _reading_one(file: TomlFile, name: str) -> Iterator[TomlFile]:
+    """The file of a system inside, relative to the one that names it."""
+    inside = TomlFile(file.folder / name)
+    before = _reading.get() or (file.path,)
+    if inside.path.resolve() in [path.resolve() for path in before]:
+        raise SetupError(f"'{name}' would be inside itself; a system inside needs a file of its own")
+    token = _reading.set((*before, inside.path))
+    try:
+        with looking_in(inside.folder):
+            yield inside
+    finally:
+        _reading.reset(token)
+
+
+def inner_files(file: TomlFile, table: Mapping[str, Any]) -> list[Path]:
+    """The files of systems inside, and of those inside them."""
+    if table.get("kind") != "system":
+        return []
+    inside, found = file, list[Path]()
+    if isinstance(table.get("file"), str):
+        inside = TomlFile(file.folder / table["file"])
+        found.append(inside.path)
+    parts = inside.data.get("subsystems", {}) if inside is not file else table.get("subsystems", {})
+    return found + [path for each in parts.values() for path in inner_files(inside, each)]
