@@ -149,3 +149,8 @@ MEASURES = """<max-iterations value="100" />
 
 def constant(factor: float) -> str:
     return f'<acceleration:constant><relaxation value="{factor}" /></acceleration:constant>'
+
+
+def iterations(coupling: Coupling, name: str) -> list[int]:
+    """How many iterations each window of the implicit scheme of a participant took."""
+    return coupling.members[name].recorder.counts

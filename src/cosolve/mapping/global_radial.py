@@ -56,7 +56,7 @@ def global_radial_basis(
     """Interpolation with the radial functions of all source points.
 
     `support` is the radius of the compact bases (`wendland_...`, `compact_thin_plate`) and of a `"gaussian"` (which is
-    1e-9 there); `shape` is the parameter of `"multiquadric"` (`sqrt(shape^2 + r^2)`), its inverse, and of a Gaussian
+    1e-9 there, and zero beyond); `shape` is the parameter of `"multiquadric"` (`sqrt(shape^2 + r^2)`), its inverse, and of a Gaussian
     (`exp(-(shape r)^2)`). `axes` are the coordinates that count (default: all).
 
     >>> import numpy as np
@@ -104,7 +104,8 @@ def radial_function(basis: str, support: float | None, shape: float | None) -> C
     if basis not in get_args(GlobalBasis):
         raise SetupError(f"global_radial_basis: basis is one of {', '.join(get_args(GlobalBasis))}, not {basis!r}")
     if basis == "gaussian" and shape is None and support is not None and support > 0:
-        shape = math.sqrt(-math.log(1e-9)) / support
+        cut, steep = support, math.sqrt(-math.log(1e-9)) / support
+        return lambda r: np.where(r < cut, np.exp(-((steep * r) ** 2)), 0.0)
     if basis in _COMPACT:
         if support is None or not support > 0:
             raise SetupError(f"global_radial_basis: the basis {basis!r} needs a support above 0, not {support!r}")

@@ -22,9 +22,8 @@ from cosolve.precice.convergence import Key
 
 Samples = list[tuple[float, Vector]]
 
-#: Columns of a linear problem are worth keeping when they are nearly parallel, so the filters of a file that are
-#: relative to the whole matrix (QR1, QR3) are replaced by this one; QR2 is relative to the column, as it is here.
-_FILTER = 1e-10
+#: An absolute limit of a filter says nothing about columns that are scaled, so this relative one is used instead.
+_FILTER = 1e-4
 
 
 class Accelerator:
@@ -55,7 +54,7 @@ class Accelerator:
         """How many differences a quasi-Newton acceleration holds; None for the others."""
         return len(self._corrector._secants) if isinstance(self._corrector, LeastSquares) else None
 
-    def next(self, t0: float, start: Mapping[Key, Vector], used: Mapping[Key, Waveform], new: Mapping[Key, Samples]) -> dict[Key, Samples]:
+    def next(self, t0: float, used: Mapping[Key, Waveform], new: Mapping[Key, Samples]) -> dict[Key, Samples]:
         """Samples to go on with; `used` is what this iteration was computed from, `new` what came of it."""
         if self.tag is None:
             return dict(new)
@@ -130,7 +129,7 @@ class Accelerator:
         assert tag is not None
         self._grids = {key: tuple(t - t0 for t, _ in samples) for key, samples in new.items()}
         labels = [f"{k}[{i}]" for k, key in enumerate(self.listed) for i in range(len(new[key][-1][1]))]
-        tol = min(max(tag.limit, 1e-14), 0.9) if tag.filter == "QR2" else _FILTER
+        tol = _FILTER if tag.filter == "QR1-absolute" else min(max(tag.limit, 1e-14), 0.9)
         if tag.kind == "IQN-ILS":
             self._corrector = IqnIls(reuse=tag.reuse, initial=tag.relaxation, filter_tol=tol, columns=tag.columns)
         else:

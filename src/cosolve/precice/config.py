@@ -383,6 +383,13 @@ class Reader:
         pairs: dict[str, list[tuple[str, str]]] = {"write-data": [], "read-data": []}
         for tag in element.all("write-data", "read-data"):
             self._on_mesh(tag, tag["name"], tag["mesh"], meshes)
+            use = meshes[tag["mesh"]]
+            if not use.provided and not use.direct:
+                self.refuse(
+                    tag.line,
+                    f"<{tag.name}>: mesh '{tag['mesh']}' is received; open it with api-access=\"true\", or use a mesh that "
+                    f"'{element['name']}' provides and a mapping",
+                )
             if tag.name == "read-data" and tag["waveform-degree"] is not None:
                 old = self.data[tag["name"]]
                 self.data[tag["name"]] = Data(old.name, old.vector, tag["waveform-degree"], old.bounds)

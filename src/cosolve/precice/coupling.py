@@ -256,7 +256,7 @@ class Scheme:
             self.used, self.previous = {}, {}
             return True, gathered
         starts = {key: waves[key].values[0] for key in self.accelerated}
-        found = self.accelerator.next(side.t0, starts, waves, new)
+        found = self.accelerator.next(side.t0, waves, new)
         self.used = found
         out = {key: (starts[key], samples) for key, samples in found.items()}
         return False, {**gathered, **out}

@@ -32,7 +32,7 @@ class Recorder:
         self._watches: list[tuple[Watch, FieldMapping | None, Vector, IO[str] | None]] = []
         self._last: dict[tuple[str, str], Vector] = {}
         self._areas: dict[str, Vector] = {}
-        self._iterations = 0
+        self.counts: list[int] = []  # iterations of each window
         self.geometries: dict[str, Geometry] = {}
 
     @property
@@ -98,11 +98,10 @@ class Recorder:
         file = self._log("convergence", "  ".join(["TimeWindow", "Iteration", *measures.titles]))
         shown = "  ".join(f"{value:.8e}" for value in measures.residuals)
         file.write(f"{side.window:6d}  {side.iteration:6d}  {shown}\n".rstrip() + "\n")
-        if self.active and any(export.every_iteration for export in self.tag.exports):
-            self._iterations += 1
 
     def iterations(self, side: Side, converged: bool, columns: int | None) -> None:
         """A window of an implicit scheme is complete (not yet counted in `side`)."""
+        self.counts.append(side.iteration)
         if self.folder is None:
             return
         header = ["TimeWindow", "TotalIterations", "Iterations", "Convergence"]
