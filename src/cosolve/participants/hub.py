@@ -201,7 +201,9 @@ class Hub:
         if kind == c.FINISH:
             self._finished.add(name)
             if not self.coupling.ended(name):
-                raise SubsystemError(f"participant '{name}' has finished before the coupling has ended")
+                raise SubsystemError(
+                    self.watch(name) or f"participant '{name}' has finished before the coupling has ended"
+                )
             return name
         try:
             self.coupling.deliver(name, kind, content)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,15 @@ class Coupling:
     `deliver` takes a record of a participant; `answers` holds what is to be sent, as (participant, kind, content).
     """
 
-    def __init__(self, configuration: Configuration, record: bool = True) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        record: bool = True,
+        *,
+        state: Path | None = None,
+        resume: Path | None = None,
+    ) -> None:
+        self.state, self.resume = state, resume
         self.configuration = configuration
         self.answers: deque[tuple[str, int, bytes]] = deque()
         self.schemes = [Scheme(tag, configuration) for tag in configuration.schemes]
