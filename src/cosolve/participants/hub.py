@@ -118,7 +118,7 @@ class Hub:
     ) -> None:
         self.coupling, self.door, self.patience = coupling, door, patience
         self.watch = watch or (lambda name: "")
-        self._lines: dict[str, Connection] = {}
+        self.lines: dict[str, Connection] = {}
         self._selector = selectors.DefaultSelector()
         self._finished: set[str] = set()
 
@@ -128,12 +128,19 @@ class Hub:
 
     def serve(self) -> None:
         """Until the end, or a sentence of what went wrong."""
-        if self.door is not None:
+        try:
+            self.listen(lambda: self.coupling.done and self._finished >= set(self.lines))
+        finally:
+            self.close()
+
+    def listen(self, until: Callable[[], bool]) -> None:
+        """Carry records to and fro until something has happened; whoever is connected learns why it failed."""
+        if self.door is not None and self.door.socket not in self._selector.get_map():
             self._selector.register(self.door.socket, selectors.EVENT_READ, None)
         began = time.monotonic()
         looked = began
         try:
-            while self._more():
+            while not until():
                 events = self._selector.select(_LOOK)
                 for key, _ in events:
                     if key.data is None:
@@ -146,16 +153,11 @@ class Hub:
                     looked = now
                     self._look_around(now - began)
         except CosolveError as error:
-            self._tell(str(error))
+            self.tell(str(error))
             raise
         except BaseException as error:
-            self._tell(f"the hub was ended ({type(error).__name__})")
+            self.tell(f"the hub was ended ({type(error).__name__})")
             raise
-        finally:
-            self.close()
-
-    def _more(self) -> bool:
-        return not (self.coupling.done and self._finished >= set(self._lines))
 
     def _look_around(self, waited: float) -> None:
         if self.coupling.done:
@@ -163,7 +165,7 @@ class Hub:
         trouble = self.watch(None)
         if trouble:
             raise SubsystemError(trouble)
-        missing = [name for name in self.coupling.names if name not in self._lines]
+        missing = [name for name in self.coupling.names if name not in self.lines]
         if missing and waited > self.patience:
             raise SetupError(
                 f"{'participant' if len(missing) == 1 else 'participants'} {listed(missing)} did not connect within "
@@ -217,7 +219,7 @@ class Hub:
         while answers:
             name, kind, content = answers.popleft()
             with suppress(OSError):  # noticed when it is read from
-                self._lines[name].send(kind, content)
+                self.lines[name].send(kind, content)
 
     def _welcome(self, line: Connection, kind: int, content: bytes) -> str | None:
         """A stranger says who it is."""
@@ -230,10 +232,10 @@ class Hub:
                     trouble = "the token is not that of this hub"
                 elif name not in self.coupling.names:
                     trouble = f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
-                elif name in self._lines:
+                elif name in self.lines:
                     trouble = f"participant '{name}' is connected already"
                 else:
-                    self._lines[name] = line
+                    self.lines[name] = line
                     self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
                     line.send(c.CONTRACT, self.coupling.contract(name, cwd))
                     return name
@@ -248,7 +250,8 @@ class Hub:
         if name is not None:
             raise SubsystemError(f"participant '{name}': {why}")
 
-    def _tell(self, why: str) -> None:
+    def tell(self, why: str) -> None:
+        """Everybody learns why it ends."""
         for line in self._all_lines():
             with suppress(OSError):
                 line.socket.settimeout(1.0)

@@ -278,7 +278,6 @@ class Member:
         self.coupling, self.tag, self.name = coupling, tag, tag.name
         configuration = coupling.configuration
         self.inbox: deque[tuple[int, bytes]] = deque()
-        self.arrived: deque[str] = deque()
         self.task: Wait | None = None
         self.recorder = Recorder(None, tag, configuration)
         self.sides = [Side(scheme, self.name) for scheme in coupling.schemes if self.name in scheme.participants]
@@ -290,7 +289,7 @@ class Member:
         self.data: list[tuple[str, str, int, int]] = []  # mesh, data, components, flags, in the order of the contract
         in_time = {m.target if m.direction == "write" else m.source for m in tag.mappings if not (m.source and m.target)}
         initial = {
-            (self._origin(e), e.data) for side in self.sides for e in side.scheme.exchanges
+            (self.origin(e), e.data) for side in self.sides for e in side.scheme.exchanges
             if e.sender == self.name and e.initial
         }  # fmt: skip
         steep = {m.source for m in tag.mappings if m.kind == "nearest-neighbor-gradient"}
@@ -310,7 +309,7 @@ class Member:
         self.visible: dict[str, Any] = {}  # numbers of the points of a received mesh that lie in the region
         self.in_time: dict[tuple[str, str], JustInTime] = {}
 
-    def _origin(self, exchange: Exchange) -> str:
+    def origin(self, exchange: Exchange) -> str:
         """The mesh on which this participant writes what it sends."""
         if (exchange.mesh, exchange.data) in self.tag.written:
             return exchange.mesh
@@ -321,9 +320,12 @@ class Member:
             f"participant '{self.name}' writes data '{exchange.data}' on no mesh from which '{exchange.mesh}' is mapped"
         )
 
-    def contract(self) -> bytes:
+    def contract(self, substeps: bool = True, degree: int | None = None) -> bytes:
+        """What the participant has to know; `degree` of all waveforms instead of those of the data."""
         configuration = self.coupling.configuration
-        wants = c.WANTS_SUBSTEPS * any(s for side in self.sides for s in side.scheme.substeps.values())
+        wants = c.WANTS_SUBSTEPS * (
+            substeps and any(s for side in self.sides for s in side.scheme.substeps.values())
+        )
         packer = Packer().whole(wants, len(self.meshes))
         for mesh in self.meshes:
             flags = c.PROVIDED if mesh.provided else c.RECEIVED
@@ -331,7 +333,7 @@ class Member:
             own = [entry for entry in self.data if entry[0] == mesh.name]
             packer.text(mesh.name).whole(configuration.meshes[mesh.name][0], flags, len(own))
             for _, name, components, of_data in own:
-                packer.text(name).whole(components, of_data, configuration.data[name].degree)
+                packer.text(name).whole(components, of_data, configuration.data[name].degree if degree is None else degree)
         return packer.bytes()
 
     # -- from the first record to the last
@@ -375,7 +377,8 @@ class Member:
 
     # -- the start
 
-    def _start(self, content: Unpacker) -> Wait:
+    def begin(self, content: Unpacker) -> tuple[dict[str, Vector], dict[Key, Any]]:
+        """Take the meshes of a participant; its regions of received meshes, and what it wrote before the start."""
         coupling, configuration = self.coupling, self.coupling.configuration
         regions: dict[str, Vector] = {}
         for mesh in self.meshes:
@@ -383,7 +386,6 @@ class Member:
                 points = content.array().reshape(-1, configuration.meshes[mesh.name][0])
                 cells = {kind: content.numbers().reshape(-1, c.CORNERS[kind]) for kind in c.KINDS}
                 coupling.geometries[mesh.name] = geometry(mesh.name, points, cells)
-                self.arrived.append(mesh.name)
             else:
                 regions[mesh.name] = content.array()
         first: dict[Key, Any] = {}
@@ -391,19 +393,25 @@ class Member:
             if flags & c.WRITTEN and self.tag.meshes[mesh_name].provided:
                 first[mesh_name, name] = self._sample(content, mesh_name, components, flags)
         self.started = True
+        return regions, first
+
+    def see(self, regions: dict[str, Vector]) -> None:
+        """All meshes are there: what this participant can touch of received ones, and its mappings."""
         for mesh in self.meshes:
             if not mesh.provided:
-                while mesh.name not in coupling.geometries:
-                    yield _Condition(lambda name=mesh.name: name in coupling.geometries)
-        for mesh in self.meshes:
-            whole = coupling.geometries[mesh.name]
-            if not mesh.provided:
+                whole = self.coupling.geometries[mesh.name]
                 self.visible[mesh.name] = self._in_region(whole, regions[mesh.name], mesh.direct)
-        for other in {e.receiver if e.sender == self.name else e.sender for s in self.sides for e in s.scheme.exchanges}:
-            if not coupling.members[other].started:
-                yield _Condition(lambda other=other: coupling.members[other].started)
         self._make_fields()
-        self.recorder.begin(coupling.geometries)
+
+    def _start(self, content: Unpacker) -> Wait:
+        regions, first = self.begin(content)
+        members = self.coupling.members
+        others = {name for side in self.sides for name in side.scheme.participants}
+        others |= {mesh.sender for mesh in self.meshes if not mesh.provided}
+        if not all(members[other].started for other in others):
+            yield _Condition(lambda: all(members[other].started for other in others))
+        self.see(regions)
+        self.recorder.begin(self.coupling.geometries)
         yield from self._initial_data(first)
 
     def _in_region(self, whole: Geometry, region: Vector, direct: bool) -> Any:
@@ -437,7 +445,7 @@ class Member:
             for exchange in side.scheme.exchanges:
                 key = (exchange.mesh, exchange.data)
                 if exchange.sender == self.name:
-                    origin = self._origin(exchange)
+                    origin = self.origin(exchange)
                     if origin != exchange.mesh:
                         self.fields[key] = field(
                             next(m for m in self.tag.mappings if m.direction == "write" and m.source == origin and m.target == exchange.mesh)
@@ -470,7 +478,7 @@ class Member:
                 if exchange.sender == self.name:
                     side.start[key] = zeros[key]
                     if exchange.initial:
-                        raw = first.get((self._origin(exchange), exchange.data))
+                        raw = first.get((self.origin(exchange), exchange.data))
                         side.start[key] = zeros[key] if raw is None else self._exchanged(key, raw)
                         sent[key] = (None, [(0.0, side.start[key])])
             self._put(scheme, {"data": sent})
@@ -514,17 +522,21 @@ class Member:
         found: Vector = values
         return found
 
+    def sample(self, content: Unpacker) -> tuple[float, dict[Key, Any]]:
+        """The next sample of a record: how far into the step, and what was written there."""
+        t = content.real()
+        return t, {
+            (mesh, name): self._sample(content, mesh, components, flags)
+            for mesh, name, components, flags in self.data
+            if flags & c.WRITTEN
+        }
+
     def _advance(self, content: Unpacker) -> Wait:
         leg = self.time
         last = 0.0
         count = content.whole()
         for k in range(count):
-            last = content.real()
-            raw = {
-                (mesh, name): self._sample(content, mesh, components, flags)
-                for mesh, name, components, flags in self.data
-                if flags & c.WRITTEN
-            }
+            last, raw = self.sample(content)
             raw = self.recorder.acted(raw, reading=False)
             for side in self.sides:
                 if not side.ongoing:
@@ -537,7 +549,7 @@ class Member:
                     if exchange.sender == self.name and (keep or exchange.substeps) and (
                         not side.fresh[key] or side.fresh[key][-1][0] < leg + last
                     ):
-                        side.fresh[key].append((leg + last, self._exchanged(key, raw[self._origin(exchange), key[1]])))
+                        side.fresh[key].append((leg + last, self._exchanged(key, raw[self.origin(exchange), key[1]])))
         ended = []
         for side in self.sides:
             if side.ongoing:
@@ -640,17 +652,27 @@ class Member:
         flags |= c.MUST_RESTORE * self.repeating
         flags |= c.LEADS * any(side.leads for side in running)
         room = min((side.length - side.progress for side in running), default=0.0)
-        parts = [struct.pack("<Idd", flags, self.time, min(room, 1.7e308))]
+        found = {
+            (mesh, name): self.current(mesh, name, components)
+            for mesh, name, components, of_data in self.data
+            if of_data & c.READ
+        }
+        self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
+
+    def state(self, flags: int, t: float, room: float, found: dict[Key, Samples], first: bool) -> bytes:
+        """The record that tells a participant where it stands and what it can read there."""
+        parts = []
         if first:
             head = Packer()
             for mesh in self.meshes:
                 if not mesh.provided:
                     head.array(self.coupling.geometries[mesh.name].points[self.visible[mesh.name]])
-            parts.insert(0, head.bytes())
+            parts.append(head.bytes())
+        parts.append(struct.pack("<Idd", flags, t, min(room, 1.7e308)))
         for mesh_name, name, components, of_data in self.data:
             if of_data & c.READ:
-                parts.append(self._readable(mesh_name, name, components))
-        self.coupling.answers.append((self.name, c.STATE, b"".join(parts)))
+                parts.append(self._readable(mesh_name, components, found[mesh_name, name]))
+        return b"".join(parts)
 
     def _whole(self) -> bool:
         """True when the implicit scheme stands at the start of a window."""
@@ -668,8 +690,7 @@ class Member:
                 samples = [(t, field(v, None)) for t, v in samples]
         return self.recorder.acted_on_reading(mesh, name, samples)
 
-    def _readable(self, mesh: str, name: str, components: int) -> bytes:
-        samples = self.current(mesh, name, components)
+    def _readable(self, mesh: str, components: int, samples: Samples) -> bytes:
         if mesh in self.visible:
             rows = self.visible[mesh]
             samples = [(t, v.reshape(-1, components)[rows].ravel()) for t, v in samples]
@@ -677,7 +698,10 @@ class Member:
         return times + b"".join(np.ascontiguousarray(v, dtype="<f8").tobytes() for _, v in samples)
 
     def _map(self, content: Unpacker) -> None:
-        """A mapping on the spot."""
+        self.coupling.answers.append((self.name, c.MAPPED, self.mapped(content)))
+
+    def mapped(self, content: Unpacker) -> bytes:
+        """The answer to a mapping on the spot."""
         mesh, name, loads = content.text(), content.text(), content.whole()
         dims = self.coupling.configuration.meshes[mesh][0]
         components = self.coupling.configuration.components(name, mesh)
@@ -689,7 +713,7 @@ class Member:
                 f"participant '{self.name}' has no {'write' if loads else 'read'} mapping on the spot for mesh '{mesh}'"
             )
         found = operator.loads(points, values) if loads else operator.values(points, values)
-        self.coupling.answers.append((self.name, c.MAPPED, Packer().array(found).bytes()))
+        return Packer().array(found).bytes()
 
 
 class _Condition:
