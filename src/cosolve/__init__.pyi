@@ -133,6 +133,9 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .precice.subsystems import (
+    Participants as Participants,
+)
 from .run.choose import (
     choose as choose,
 )

@@ -22,21 +22,68 @@ def run(
     patience: Annotated[float, typer.Option("--patience", help="Seconds that participants may take to connect.")] = 60.0,
     logs: Annotated[Path | None, typer.Option("--logs", help="Folder for what the programs print.")] = None,
     tcp: Annotated[bool, typer.Option("--tcp", help="Use a TCP port of this machine instead of a local socket.")] = False,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", help="Use this cosolve method instead of the file's schemes: name, or name:degree."),
+    ] = None,
+    step: Annotated[float | None, typer.Option("--step", help="With --method: the macro step.")] = None,
+    t_end: Annotated[float | None, typer.Option("--t-end", help="With --method: the end time.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --method: result file (.h5).")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
-    """Couple participants as their configuration file says.
+    """Couple participants as their configuration file says, or by a cosolve method.
 
     Those without a command are started elsewhere; they find the hub beside the file.
     """
     from cosolve.precice.running import run_configuration
 
     commands = named_commands(participants or [])
+    if method is not None:
+        by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
+        return
+    if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
+        word = next(option for option, value in given.items() if value is not None)
+        raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
     coupling = run_configuration(file, commands, patience=patience, logs=logs, tcp=tcp)
     if not quiet:
         for name, member in coupling.members.items():
             counts = member.recorder.counts
             taken = f", {sum(counts)} iterations" if counts else ""
             typer.echo(f"{name}: t = {member.time:.9g}, {max(side.window for side in member.sides) - 1} windows{taken}")
+
+
+def by_method(
+    file: Path,
+    commands: dict[str, str],
+    name: str,
+    step: float | None,
+    t_end: float | None,
+    out: Path | None,
+    patience: float,
+    logs: Path | None,
+    tcp: bool,
+    quiet: bool,
+) -> None:
+    """The participants as subsystems of a coupling method."""
+    from cosolve.method.named import as_method
+    from cosolve.precice.subsystems import Participants
+    from cosolve.process.ending import sigterm_raises
+    from cosolve.run.simulate import simulate
+
+    method = as_method(name)
+    repeats = "rollback" in method.needs
+    with sigterm_raises(), Participants(file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp) as all_:
+        H, end = step or all_.window, t_end or all_.end
+        if not H > 0 or end == float("inf"):
+            raise SetupError(f"{file.name} does not say {'how long a window is' if not H > 0 else 'when it ends'}; give "
+                             f"{'--step' if not H > 0 else '--t-end'}")  # fmt: skip
+        result = simulate(all_.system, t_end=end, method=method, step=H, workers=len(all_.subsystems), save=out)
+        runs = {who: subsystem.crossings for who, subsystem in all_.subsystems.items()}
+    if not quiet:
+        typer.echo(f"{method.label} finished: t = {end:.9g}, {len(result.t) - 1} macro steps\n{result.stats}")
+        typer.echo("solver runs: " + ", ".join(f"{who} {count}" for who, count in runs.items()))
+        if out is not None:
+            typer.echo(f"result  {out}")
 
 
 @app.command()

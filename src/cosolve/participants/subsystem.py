@@ -21,7 +21,7 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker
+from cosolve.participants.client import Connection, Packer, ParticipantError
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike
@@ -199,8 +199,3 @@ class ParticipantSubsystem(Subsystem):
                 self._line.send(c.STATE, state)
         except OSError:
             pass
-
-
-def unpacked(content: bytes) -> Unpacker:
-    """A record to be read."""
-    return Unpacker(content)

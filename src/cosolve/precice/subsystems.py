@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,7 +39,7 @@ class Participants:
             result = cs.simulate(participants.system, t_end=1.0, method=cs.Implicit(degree=1), step=0.01)
 
     Ports are named after the data. `rollback=False` is for programs that cannot save their state: they are never asked
-    to, and explicit methods take them. A program runs once, so that one `Participants` is good for one run. It can go back
+    to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once. A program runs once, so that one `Participants` is good for one run. It can go back
     to the start of one macro step, not further.
     """
 
@@ -74,15 +74,7 @@ class Participants:
         gathering = Gathering(self.configuration)
         self._hub = Hub(gathering, self._door, patience=patience, watch=self._programs.trouble)
         self._hub.listen(lambda: gathering.done)
-        members = gathering.coupling.members
-        for name, member in members.items():
-            member.see(gathering.regions[name])
-        for name, member in members.items():
-            speech = MemberSpeech(member, gathering.first[name])
-            self.subsystems[name] = ParticipantSubsystem(
-                name, self._hub.lines[name], speech, speech.inputs, speech.outputs_, speech.start,
-                self._programs.trouble, rollback,
-            )  # fmt: skip
+        self.subsystems = subsystems_of(gathering, self._hub, self._programs.trouble, rollback)
         self.system = joined(gathering.coupling, self.subsystems)
 
     @property
@@ -158,12 +150,27 @@ class Gathering:
         """Nothing is open."""
 
 
+def subsystems_of(
+    gathering: Gathering, hub: Hub, trouble: Callable[[str | None], str], rollback: bool = True
+) -> dict[str, ParticipantSubsystem]:
+    """The participants that have gathered at a hub, each as a subsystem."""
+    members = gathering.coupling.members
+    for name, member in members.items():
+        member.see(gathering.regions[name])
+    found = {}
+    for name, member in members.items():
+        speech = MemberSpeech(member, gathering.first[name])
+        ports = (speech.inputs, speech.outputs_)
+        found[name] = ParticipantSubsystem(name, hub.lines[name], speech, *ports, speech.start, trouble, rollback)
+    return found
+
+
 class MemberSpeech:
     """Records of one participant from and to flat vectors of all its inputs and outputs."""
 
     def __init__(self, member: Member, first: dict[Key, Any]) -> None:
         self.member = member
-        geometries, configuration = member.coupling.geometries, member.coupling.configuration
+        geometries = member.coupling.geometries
         self._read = [(mesh, name, n) for mesh, name, n, flags in member.data if flags & c.READ]
         self._written = [(mesh, name, n) for mesh, name, n, flags in member.data if flags & c.WRITTEN]
         if any(flags & c.GRADIENT for *_, flags in member.data):
@@ -184,7 +191,6 @@ class MemberSpeech:
             for mesh, name, _ in self._written
         ]
         self.start: Vector = np.concatenate(parts) if parts else np.zeros(0)
-        del configuration
 
     def state(self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool) -> bytes:
         """Where it stands and what it can read."""
