@@ -16,9 +16,11 @@ from cosolve.precice.opt_in.precice import Participant
 LIMIT = 60.0  # seconds a participant waits for the hub
 
 
-def couple(config: str, solvers: dict[str, Callable[[Any], Any]], record: bool = False) -> tuple[dict[str, Any], Coupling]:
+def couple(
+    config: str, solvers: dict[str, Callable[[Any], Any]], record: bool = False, **options: Any
+) -> tuple[dict[str, Any], Coupling]:
     """Run every solver in a thread with its participant; what they return, and the coupling."""
-    coupling = Coupling(Reader("config.xml", config.encode()).configuration, record=record)
+    coupling = Coupling(Reader("config.xml", config.encode()).configuration, record=record, **options)
     hub = Hub(coupling)
     results: dict[str, Any] = {}
     errors: list[BaseException] = []
@@ -76,15 +78,20 @@ def b_free(t: float) -> Any:
     return 0.2 * (I + 1) * np.cos(2 * t)
 
 
-def linear(mesh: str, reads: str, writes: str, matrix: Any, free: Any, substeps: int = 1) -> Callable[[Any], Any]:
-    """One side of the linear pair of the specification, 8.1: it reads, multiplies, adds and writes."""
+def linear(
+    mesh: str, reads: str, writes: str, matrix: Any, free: Any, substeps: int = 1, clock: list[float] | None = None
+) -> Callable[[Any], Any]:
+    """One side of the linear pair of the specification, 8.1: it reads, multiplies, adds and writes.
+
+    `clock` holds the time where it begins, and then where it has ended: all that it has to restore.
+    """
 
     def solver(p: Any) -> Any:
         ids = p.set_mesh_vertices(mesh, POINTS)
         if p.requires_initial_data():
             p.write_data(mesh, writes, ids, free(0.0))
         p.initialize()
-        t = saved = 0.0
+        t = saved = clock[0] if clock else 0.0
         value = np.zeros(4)
         while p.is_coupling_ongoing():
             if p.requires_writing_checkpoint():
@@ -99,15 +106,19 @@ def linear(mesh: str, reads: str, writes: str, matrix: Any, free: Any, substeps:
                 t = t_new
             if p.requires_reading_checkpoint():
                 t = saved
+        if clock is not None:
+            clock[:] = [t]
         return value
 
     return solver
 
 
-def pair(substeps_a: int = 1, substeps_b: int = 1) -> dict[str, Callable[[Any], Any]]:
+def pair(
+    substeps_a: int = 1, substeps_b: int = 1, clocks: tuple[Any, Any] = (None, None)
+) -> dict[str, Callable[[Any], Any]]:
     return {
-        "A": linear("MA", "X", "Y", A_Y, a_free, substeps_a),
-        "B": linear("MB", "Y", "X", B_X, b_free, substeps_b),
+        "A": linear("MA", "X", "Y", A_Y, a_free, substeps_a, clocks[0]),
+        "B": linear("MB", "Y", "X", B_X, b_free, substeps_b, clocks[1]),
     }
 
 

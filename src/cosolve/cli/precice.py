@@ -29,6 +29,13 @@ def run(
     step: Annotated[float | None, typer.Option("--step", help="With --method: the macro step.")] = None,
     t_end: Annotated[float | None, typer.Option("--t-end", help="With --method: the end time.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="With --method: result file (.h5).")] = None,
+    save_state: Annotated[
+        Path | None, typer.Option("--save-state", help="Keep the state of the coupling here, after every window.")
+    ] = None,
+    state_every: Annotated[int, typer.Option("--state-every", help="Keep it after every so many windows only.")] = 1,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Go on from this state; participants restore themselves.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Couple participants as their configuration file says, or by a cosolve method.
@@ -39,12 +46,15 @@ def run(
 
     commands = named_commands(participants or [])
     if method is not None:
+        if save_state is not None or resume is not None:
+            raise SetupError("--save-state and --resume belong to the schemes of the file, not to --method")
         by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
         return
     if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
-    coupling = run_configuration(file, commands, patience=patience, logs=logs, tcp=tcp)
+    states = {"state": save_state, "state_every": state_every, "resume": resume}
+    coupling = run_configuration(file, commands, patience=patience, logs=logs, tcp=tcp, **states)
     if not quiet:
         for name, member in coupling.members.items():
             counts = member.recorder.counts

@@ -74,6 +74,16 @@ class Accelerator:
             z, x = self._flat(t0, old), self._flat(t0, new)
             self._corrector.accept(z, z - x)
 
+    def tree(self) -> dict[str, Any]:
+        """What it knows, as values for a file."""
+        grids = [[*key, list(grid)] for key, grid in self._grids.items()]
+        return {"corrector": self._corrector, "grids": grids}
+
+    def go_on(self, tree: dict[str, Any]) -> None:
+        """With what another one knew."""
+        self._corrector = tree["corrector"]
+        self._grids = {(mesh, data): tuple(grid) for mesh, data, grid in tree["grids"]}
+
     def _each(
         self, old: Mapping[Key, Samples], new: Mapping[Key, Samples], better: Callable[[Vector, Vector], Vector]
     ) -> dict[Key, Samples]:

@@ -25,6 +25,7 @@ from cosolve.precice.config import Configuration, Exchange, MappingTag, Particip
 from cosolve.precice.convergence import Key, Measures
 from cosolve.precice.fields import Field, Geometry, JustInTime, geometry, mapped_field, needs_cells
 from cosolve.precice.records import Recorder
+from cosolve.precice.restart import Keeper, put_back, restored_state
 
 _NEARLY = 1e-9  # fraction of a window by which two times may differ and still be the same
 
@@ -36,6 +37,7 @@ class Coupling:
     """Everything between the participants of a configuration; knows records, not sockets.
 
     `deliver` takes a record of a participant; `answers` holds what is to be sent, as (participant, kind, content).
+    `state` is a file that holds the state after every so many windows, `resume` one to go on from.
     """
 
     def __init__(
@@ -44,9 +46,9 @@ class Coupling:
         record: bool = True,
         *,
         state: Path | None = None,
+        every: int = 1,
         resume: Path | None = None,
     ) -> None:
-        self.state, self.resume = state, resume
         self.configuration = configuration
         self.answers: deque[tuple[str, int, bytes]] = deque()
         self.schemes = [Scheme(tag, configuration) for tag in configuration.schemes]
@@ -54,7 +56,8 @@ class Coupling:
         self.geometries: dict[str, Geometry] = {}
         self.record = record
         self._waiting: list[tuple[Wait, Any]] = []
-        self.restored: dict[str, Any] | None = None
+        self.keeper = None if state is None else Keeper(self, state, every)
+        self.restored = None if resume is None else restored_state(resume, self)
 
     def contract(self, name: str, cwd: str) -> bytes:
         """What a participant has to know before it begins."""
@@ -486,8 +489,10 @@ class Member:
             for sender in self._senders(side.scheme):
                 payload = yield from self._take(side.scheme.boxes[sender, self.name])
                 side.store(payload["data"], past=True)
+        if self.coupling.restored is not None:
+            put_back(self, self.coupling.restored)
         for side in self.sides:
-            if side.scheme.serial and self.name == side.scheme.decider:
+            if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
 
     def _senders(self, scheme: Scheme) -> list[str]:
@@ -587,6 +592,9 @@ class Member:
         for side in ended:
             if not side.scheme.implicit:
                 yield from self._receive_past(side)
+        keeper = self.coupling.keeper
+        if keeper is not None:
+            keeper.note(self)
         for side in ended:
             if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
@@ -636,6 +644,8 @@ class Member:
             columns = scheme.columns if complete else None
             verdict = {"data": data, "complete": complete, "converged": scheme.converged, "columns": columns}
             self._put(scheme, verdict)
+            if complete and self.coupling.keeper is not None:
+                self.coupling.keeper.remember(scheme)
             self.recorder.iteration(side)
         side.verdict = verdict
         if not (scheme.serial and self.name == scheme.decider):

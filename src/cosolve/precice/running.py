@@ -42,17 +42,19 @@ def run_configuration(
     logs: Path | None = None,
     tcp: bool = False,
     state: Path | None = None,
+    state_every: int = 1,
     resume: Path | None = None,
 ) -> Coupling:
     """Couple programs as a configuration file says; those without a command are started by somebody else.
 
-    `state` is where the state of the coupling is kept after every window, `resume` a state to go on from.
+    `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on from;
+    participants restore themselves.
     """
     configuration = read_configuration(path)
     refuse_strangers(commands, configuration)
     for remark in configuration.remarks:
         sys.stderr.write(f"cosolve: {configuration.file}, {remark}\n")
-    coupling = Coupling(configuration, state=state, resume=resume)
+    coupling = Coupling(configuration, state=state, every=state_every, resume=resume)
     serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=Path(f"{os.path.abspath(path)}.hub"))
     return coupling
 

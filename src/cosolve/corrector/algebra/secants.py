@@ -45,6 +45,8 @@ class Secants:
     array([-2.,  3.,  0.])
     """
 
+    _followers: Matrix = np.zeros((0, 0))  # of states in files that were written before there were any
+
     def __init__(self, n: int, capacity: int, tol: float, followers: int = 0) -> None:
         self.n, self.capacity, self.tol = n, min(capacity, n), tol
         self._r, self._z = Span(n, self.capacity), Span(n, self.capacity)  # each multiplied by its weight
