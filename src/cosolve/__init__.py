@@ -10,8 +10,8 @@
 
 models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde,
             JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel), Isolated,
-            Remote, FreeRunning, SelfDriven, IntegratedInputs, Participants (programs that own their loop); parts of right-hand sides (contact, friction,
-            circuits): cs.elements
+            Remote, FreeRunning, SelfDriven, IntegratedInputs, Participants (programs that own their loop); parts of
+            right-hand sides (contact, friction, circuits): cs.elements
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
             dual_mortar, barycentric, nearest_neighbour, radial_basis, read_mesh)
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.precice.together import MEASURES, POINTS, config, couple, iterations, pair
 
 from cosolve.corrector import Aitken, IqnIls, IqnImvj
-from tests.precice.together import MEASURES, POINTS, config, couple, iterations, pair
 
 X = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
 Y = [0.345971170579, 0.330740358483, 0.422908838412, 0.641715477367]
@@ -30,7 +30,11 @@ def test_aitken_takes_the_iterations_measured():
 FILTER = '<initial-relaxation value="0.1" /><filter type="QR2" limit="1e-3" />'
 CASES = {
     "IQN-ILS": ("serial-implicit", quasi("IQN-ILS"), 47),
-    "IQN-ILS, five windows": ("serial-implicit", quasi("IQN-ILS", ONE, FILTER + '<time-windows-reused value="5" />'), 46),
+    "IQN-ILS, five windows": (
+        "serial-implicit",
+        quasi("IQN-ILS", ONE, FILTER + '<time-windows-reused value="5" />'),
+        46,
+    ),
     "IQN-ILS, no reuse": ("serial-implicit", quasi("IQN-ILS", ONE, FILTER + '<time-windows-reused value="0" />'), 71),
     "IQN-IMVJ": ("serial-implicit", quasi("IQN-IMVJ"), 63),
     "parallel": ("parallel-implicit", quasi("IQN-ILS", BOTH), 31),

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.precice.together import MEASURES, config, constant
 
 from cosolve.errors import SetupError
 from cosolve.precice.config import Reader, read_configuration
-from tests.precice.together import MEASURES, config, constant
 
 GOOD = config("serial-implicit", MEASURES + constant(0.5))
 
@@ -22,7 +22,12 @@ def test_what_a_file_says():
     assert list(got.participants) == ["A", "B"]
     assert got.participants["A"].written == (("MA", "Y"),)
     scheme = got.schemes[0]
-    assert (scheme.kind, scheme.participants, scheme.window, scheme.max_windows) == ("serial-implicit", ("A", "B"), 0.1, 10)
+    assert (scheme.kind, scheme.participants, scheme.window, scheme.max_windows) == (
+        "serial-implicit",
+        ("A", "B"),
+        0.1,
+        10,
+    )
     assert [e.substeps for e in scheme.exchanges] == [True, True]
     assert [e.substeps for e in understood(config("serial-explicit")).schemes[0].exchanges] == [False, False]
     assert scheme.acceleration.relaxation == 0.5
@@ -38,33 +43,109 @@ def test_defaults_of_accelerations():
 
 
 BROKEN = {  # what is put into the good file for what, and what the sentence says
-    "unknown tag": ("<m2n:sockets", "<mm2n:sockets", r"line 16: <mm2n:sockets> is unknown inside <precice-configuration>"),
-    "tag at the wrong place": ('<provide-mesh name="MA" />', '<use-data name="X" />', r"line 7: <use-data> has no place inside <participant>"),
-    "unknown attribute": ('<write-data name="Y" mesh="MA"', '<write-data nam="Y" mesh="MA"', r"line 8: <write-data> has no attribute 'nam'; did you mean 'name'"),
-    "missing attribute": ('<write-data name="Y" mesh="MA" />', '<write-data name="Y" />', r"<write-data> needs the attribute 'mesh'"),
-    "no number": ('<time-window-size value="0.1" />', '<time-window-size value="short" />', r"<time-window-size value=...>: 'short' is no number"),
-    "negative window": ('<time-window-size value="0.1" />', '<time-window-size value="-1" />', r"<time-window-size>: -1 is not above 0"),
-    "no flag": ('initialize="true"', 'initialize="perhaps"', r"<exchange initialize=...>: 'perhaps' is neither true nor false"),
-    "wrong word": ('constraint="consistent"', 'constraint="persistent"', r"<mapping:nearest-neighbor constraint=...>: 'persistent' is none of consistent"),
+    "unknown tag": (
+        "<m2n:sockets",
+        "<mm2n:sockets",
+        r"line 16: <mm2n:sockets> is unknown inside <precice-configuration>",
+    ),
+    "tag at the wrong place": (
+        '<provide-mesh name="MA" />',
+        '<use-data name="X" />',
+        r"line 7: <use-data> has no place inside <participant>",
+    ),
+    "unknown attribute": (
+        '<write-data name="Y" mesh="MA"',
+        '<write-data nam="Y" mesh="MA"',
+        r"line 8: <write-data> has no attribute 'nam'; did you mean 'name'",
+    ),
+    "missing attribute": (
+        '<write-data name="Y" mesh="MA" />',
+        '<write-data name="Y" />',
+        r"<write-data> needs the attribute 'mesh'",
+    ),
+    "no number": (
+        '<time-window-size value="0.1" />',
+        '<time-window-size value="short" />',
+        r"<time-window-size value=...>: 'short' is no number",
+    ),
+    "negative window": (
+        '<time-window-size value="0.1" />',
+        '<time-window-size value="-1" />',
+        r"<time-window-size>: -1 is not above 0",
+    ),
+    "no flag": (
+        'initialize="true"',
+        'initialize="perhaps"',
+        r"<exchange initialize=...>: 'perhaps' is neither true nor false",
+    ),
+    "wrong word": (
+        'constraint="consistent"',
+        'constraint="persistent"',
+        r"<mapping:nearest-neighbor constraint=...>: 'persistent' is none of consistent",
+    ),
     "unknown mesh": ('from="MB" to="MA"', 'from="MC" to="MA"', r"no mesh at this participant called 'MC'"),
-    "unknown data": ('<use-data name="X" /><use-data name="Y" /></mesh>', '<use-data name="Z" /></mesh>', r"no data called 'Z'"),
+    "unknown data": (
+        '<use-data name="X" /><use-data name="Y" /></mesh>',
+        '<use-data name="Z" /></mesh>',
+        r"no data called 'Z'",
+    ),
     "unknown participant": ('second="B"', 'second="C"', r"no participant called 'C'"),
-    "mesh of another": ('<receive-mesh name="MB" from="B" />', '<receive-mesh name="MB" from="A" />', r"participant 'A' does not provide mesh 'MB'"),
-    "writes on a received mesh": ('<write-data name="Y" mesh="MA" />', '<write-data name="Y" mesh="MB" />', r"<write-data>: mesh 'MB' is received; open it with api-access"),
-    "exchange without a writer": ('<exchange data="Y" mesh="MA" from="A" to="B"', '<exchange data="Y" mesh="MA" from="B" to="A"', r"'B' does not write data 'Y'"),
-    "measure of nothing": ('measure data="X" mesh="MB"', 'measure data="X" mesh="MA"', r"<relative-convergence-measure>: data 'X' on mesh 'MA' are not exchanged"),
+    "mesh of another": (
+        '<receive-mesh name="MB" from="B" />',
+        '<receive-mesh name="MB" from="A" />',
+        r"participant 'A' does not provide mesh 'MB'",
+    ),
+    "writes on a received mesh": (
+        '<write-data name="Y" mesh="MA" />',
+        '<write-data name="Y" mesh="MB" />',
+        r"<write-data>: mesh 'MB' is received; open it with api-access",
+    ),
+    "exchange without a writer": (
+        '<exchange data="Y" mesh="MA" from="A" to="B"',
+        '<exchange data="Y" mesh="MA" from="B" to="A"',
+        r"'B' does not write data 'Y'",
+    ),
+    "measure of nothing": (
+        'measure data="X" mesh="MB"',
+        'measure data="X" mesh="MA"',
+        r"<relative-convergence-measure>: data 'X' on mesh 'MA' are not exchanged",
+    ),
     "relaxation": ('<relaxation value="0.5" />', '<relaxation value="0" />', r"<relaxation>: 0 is not above 0"),
     "no window": ('<time-window-size value="0.1" />', "", r"<coupling-scheme:serial-implicit> needs <time-window-size"),
-    "two windows": ('<time-window-size value="0.1" />', '<time-window-size value="0.1" />' * 2, r"has two <time-window-size>"),
-    "python action": ('<provide-mesh name="MA" />', '<provide-mesh name="MA" /><action:python mesh="MA" />', r"<action:python> would run Python"),
-    "coarse graining": ('<mapping:nearest-neighbor direction="read" from="MB"', '<mapping:coarse-graining direction="read" from="MB"', r"<mapping:coarse-graining> is not offered yet"),
-    "old version": ("<precice-configuration>", "<precice-configuration><solver-interface dimensions='2' />", r"<solver-interface> belongs to version 2"),
+    "two windows": (
+        '<time-window-size value="0.1" />',
+        '<time-window-size value="0.1" />' * 2,
+        r"has two <time-window-size>",
+    ),
+    "python action": (
+        '<provide-mesh name="MA" />',
+        '<provide-mesh name="MA" /><action:python mesh="MA" />',
+        r"<action:python> would run Python",
+    ),
+    "coarse graining": (
+        '<mapping:nearest-neighbor direction="read" from="MB"',
+        '<mapping:coarse-graining direction="read" from="MB"',
+        r"<mapping:coarse-graining> is not offered yet",
+    ),
+    "old version": (
+        "<precice-configuration>",
+        "<precice-configuration><solver-interface dimensions='2' />",
+        r"<solver-interface> belongs to version 2",
+    ),
     "not closed": ("</precice-configuration>", "", r"is no well-formed XML"),
-    "document type": ("<precice-configuration>", '<!DOCTYPE x [<!ENTITY a "b">]><precice-configuration>', r"a document type has no place here"),
+    "document type": (
+        "<precice-configuration>",
+        '<!DOCTYPE x [<!ENTITY a "b">]><precice-configuration>',
+        r"a document type has no place here",
+    ),
     "words": ("<m2n:sockets", "hello <m2n:sockets", r"the text 'hello' has no place here"),
-    "mapping against the direction": ('direction="read" from="MB" to="MA"', 'direction="write" from="MB" to="MA"', r"a write mapping goes from a mesh that 'A' provides"),
+    "mapping against the direction": (
+        'direction="read" from="MB" to="MA"',
+        'direction="write" from="MB" to="MA"',
+        r"a write mapping goes from a mesh that 'A' provides",
+    ),
     "no iterations": ('<max-iterations value="100" />', '<max-iterations value="0" />', r"iterations are at least 1"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.covers("PX-02")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
+from tests.precice.together import MEASURES, POINTS, config, constant, couple, linear, pair
 
 import cosolve
 from cosolve.participants import client
 from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker
-from tests import processes
-from tests.precice.together import MEASURES, POINTS, config, constant, couple, linear, pair
 
 SOURCE = Path(cosolve.__file__).parent
 BOX = """<precice-configuration>
@@ -29,7 +29,8 @@ BOX = """<precice-configuration>
   <m2n:sockets acceptor="One" connector="Two" />
   <coupling-scheme:parallel-explicit>
     <participants first="One" second="Two" /><max-time value="2" /><time-window-size value="1" />
-    <exchange data="F" mesh="P" from="One" to="Two" initialize="true" /><exchange data="T" mesh="P" from="Two" to="One" />
+    <exchange data="F" mesh="P" from="One" to="Two" initialize="true" />
+    <exchange data="T" mesh="P" from="Two" to="One" />
   </coupling-scheme:parallel-explicit>
 </precice-configuration>"""
 
@@ -104,7 +105,7 @@ def test_every_method_once():
             p.write_data("P", "T", [0], [1.0])
         with pytest.raises(ParticipantError, match=r"are known for the next 1 s, not 1\.5 s"):
             p.read_data("P", "T", ids, 1.5)
-        with pytest.raises(ParticipantError, match="a step of 1.5 is not above 0 and at most 1"):
+        with pytest.raises(ParticipantError, match=r"a step of 1\.5 is not above 0 and at most 1"):
             p.advance(1.5)
         p.write_data("P", "F", (0, 1), ((1, 2, 3), (4, 5, 6)))
         p.write_data("P", "F", [], np.zeros((0, 3)))
@@ -228,8 +229,10 @@ def test_direct_access_without_mapping_reproduces_the_pair():
     text = config("serial-implicit", MEASURES + constant(0.5), init=False).replace(
         '<receive-mesh name="MA" from="A" />', '<receive-mesh name="MA" from="A" api-access="true" />'
     )
-    text = text.replace('<write-data name="X" mesh="MB" /><read-data name="Y" mesh="MB" />',
-                        '<write-data name="X" mesh="MA" /><read-data name="Y" mesh="MA" />')
+    text = text.replace(
+        '<write-data name="X" mesh="MB" /><read-data name="Y" mesh="MB" />',
+        '<write-data name="X" mesh="MA" /><read-data name="Y" mesh="MA" />',
+    )
     text = text.replace('<mapping:nearest-neighbor direction="read" from="MA" to="MB" constraint="consistent" />', "")
     text = text.replace('<mapping:nearest-neighbor direction="read" from="MB" to="MA" constraint="consistent" />', "")
     text = text.replace('<receive-mesh name="MB" from="B" />', "").replace('data="X" mesh="MB"', 'data="X" mesh="MA"')
@@ -306,5 +309,5 @@ def test_the_first_participant_may_choose_the_windows(scheme):
             p.requires_reading_checkpoint()
 
     if scheme == "serial-implicit":
-        with pytest.raises(ParticipantError, match="with a step of 0.2, longer than before"):
+        with pytest.raises(ParticipantError, match=r"with a step of 0\.2, longer than before"):
             couple(text, {"A": growing, "B": second})

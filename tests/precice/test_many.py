@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-
-from tests.precice.together import D, I, POINTS, couple, iterations
+from tests.precice.together import POINTS, D, K, couple, iterations
 
 HEAD = """<precice-configuration>
   <data:scalar name="YA" /><data:scalar name="YB" /><data:scalar name="XA" /><data:scalar name="XB" />
   <mesh name="MA" dimensions="2"><use-data name="YA" /><use-data name="XA" /></mesh>
   <mesh name="MB" dimensions="2"><use-data name="YB" /><use-data name="XB" /></mesh>
-  <mesh name="MC" dimensions="2"><use-data name="YA" /><use-data name="XA" /><use-data name="YB" /><use-data name="XB" /></mesh>
+  <mesh name="MC" dimensions="2"><use-data name="YA" /><use-data name="XA" />
+    <use-data name="YB" /><use-data name="XB" /></mesh>
   <participant name="A"><provide-mesh name="MA" /><receive-mesh name="MC" from="C" />
     <write-data name="YA" mesh="MA" /><read-data name="XA" mesh="MA" />
     <mapping:nearest-neighbor direction="read" from="MC" to="MA" constraint="consistent" /></participant>
@@ -71,11 +71,11 @@ def solver(mesh, step, reads, writes, log=None):
 
 def three(log=None):
     return {
-        "A": solver("MA", lambda t, x: {"YA": -0.6 / (1 + D) @ x + 1 + 0.1 * I + 0.5 * np.sin(3 * t)}, ["XA"], ["YA"]),
-        "B": solver("MB", lambda t, x: {"YB": 0.7 * 0.5**D @ x + 0.2 * (I + 1) * np.cos(2 * t)}, ["XB"], ["YB"]),
+        "A": solver("MA", lambda t, x: {"YA": -0.6 / (1 + D) @ x + 1 + 0.1 * K + 0.5 * np.sin(3 * t)}, ["XA"], ["YA"]),
+        "B": solver("MB", lambda t, x: {"YB": 0.7 * 0.5**D @ x + 0.2 * (K + 1) * np.cos(2 * t)}, ["XB"], ["YB"]),
         "C": solver(
             "MC",
-            lambda t, a, b: {"XA": 0.5 * a + 0.3 * b + 0.1 * t * I, "XB": 0.3 * a - 0.6 * b - 0.1 * t * I},
+            lambda t, a, b: {"XA": 0.5 * a + 0.3 * b + 0.1 * t * K, "XB": 0.3 * a - 0.6 * b - 0.1 * t * K},
             ["YA", "YB"],
             ["XA", "XB"],
             log,
@@ -90,7 +90,9 @@ def values(got):
 def check(got, expected, rel):
     for name, row in expected.items():
         reference = np.array(row.split(), dtype=float)
-        np.testing.assert_allclose(values(got)[name], reference, rtol=0, atol=rel * np.abs(reference).max(), err_msg=name)
+        np.testing.assert_allclose(
+            values(got)[name], reference, rtol=0, atol=rel * np.abs(reference).max(), err_msg=name
+        )
 
 
 @pytest.mark.covers("PX-11")

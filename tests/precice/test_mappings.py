@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from tests.precice.together import couple
 
 GRID = np.array([[i / 3, j / 3] for j in range(4) for i in range(4)])
@@ -132,7 +131,9 @@ def test_mapping_gives_the_values_measured(case):
 
 
 #: A gradient of another field, no polynomial, or an integral that wins over the constant: constants change there.
-KEEPS = [c for c, (_, kind, rule, *_) in CASES.items() if rule == "consistent" and "off" not in kind and c != "gradient"]
+KEEPS = [
+    c for c, (_, kind, rule, *_) in CASES.items() if rule == "consistent" and "off" not in kind and c != "gradient"
+]
 
 
 @pytest.mark.covers("PX-13")

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from tests.precice.test_waveforms import half, newmark, oscillator
+from tests.precice.together import A_Y, B_X, LIMIT, MEASURES, config, couple, iterations, pair
 
 import cosolve as cs
 from cosolve.errors import CapabilityError, SubsystemError
@@ -15,8 +17,6 @@ from cosolve.participants.hub import Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.opt_in.precice import Participant
 from cosolve.precice.subsystems import Gathering, joined, subsystems_of
-from tests.precice.test_waveforms import half, newmark, oscillator
-from tests.precice.together import A_Y, B_X, LIMIT, MEASURES, config, couple, iterations, pair
 
 FIXED = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
 
@@ -114,7 +114,9 @@ def test_a_program_cannot_begin_twice_nor_go_back_two_steps():
         here = subsystems["A"].save()
         stepper.step()
         stepper.step()
-        with pytest.raises(SubsystemError, match=r"it can go back to the start of its last window, t = 0\.2, but not to"):
+        with pytest.raises(
+            SubsystemError, match=r"it can go back to the start of its last window, t = 0\.2, but not to"
+        ):
             subsystems["A"].restore(here)
         with pytest.raises(SubsystemError, match="cannot begin again; start it anew"):
             subsystems["A"].start(0.0)
@@ -201,7 +203,9 @@ def test_a_predictor_spares_a_quarter_of_the_solver_runs_at_no_larger_error():
     got, coupling = couple(tube("serial-implicit", tube_measures("1e-5")), walls())
     configured = sum(iterations(coupling, "B"))
     with gathered(tube("serial-implicit", tube_measures("1e-5")), walls()) as (system, subsystems, results):
-        method = cs.Implicit(degree=0, tol=1e-6, corrector=cs.IqnIls(), sweep="gauss-seidel", order=["A", "B"], predictor=2)
+        method = cs.Implicit(
+            degree=0, tol=1e-6, corrector=cs.IqnIls(), sweep="gauss-seidel", order=["A", "B"], predictor=2
+        )
         cs.simulate(system, t_end=END, step=DT, method=method)
     runs = subsystems["B"].crossings
     size = np.abs(exact["A"]).max()
@@ -217,7 +221,18 @@ def test_programs_run_by_the_command_with_a_method(tmp_path):
 
     (tmp_path / "config.xml").write_text(TEXT)
     (tmp_path / "solver.py").write_text(SOLVER)
-    command = [sys.executable, "-m", "cosolve.cli", "precice", "run", "config.xml", "--method", "implicit:1", "-o", "r.h5"]
+    command = [
+        sys.executable,
+        "-m",
+        "cosolve.cli",
+        "precice",
+        "run",
+        "config.xml",
+        "--method",
+        "implicit:1",
+        "-o",
+        "r.h5",
+    ]
     for name in "AB":
         command += ["-p", f"{name}={sys.executable} solver.py {name} none"]
     told = processes.run(command, cwd=tmp_path, env=processes.environment())

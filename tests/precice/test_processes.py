@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import processes
+from tests.precice.together import MEASURES, config, constant, couple, pair
 
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.participants import client
@@ -17,10 +19,8 @@ from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.opt_in.precice import Participant
 from cosolve.precice.running import OPT_IN, run_configuration
-from tests import processes
-from tests.precice.together import MEASURES, config, constant, couple, pair
 
-SOLVER = '''
+SOLVER = """
 import sys, os, signal
 import numpy as np
 import precice
@@ -61,7 +61,7 @@ while p.is_coupling_ongoing():
 np.save(name + ".npy", v)
 if trouble == "forgets":  # some solvers never finalize
     os._exit(0)
-'''
+"""
 
 
 @pytest.fixture
@@ -120,7 +120,9 @@ def test_the_command_starts_both_and_says_how_it_went(case):
 
 @pytest.mark.covers("PX-18")
 def test_one_that_is_killed_ends_the_other_with_signal_and_last_words(case):
-    with pytest.raises(SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words: .*") as end:
+    with pytest.raises(
+        SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words: .*"
+    ) as end:
         case(b="killed", logs=case.folder / "logs")
     assert end.match("the mesh is tangled")
     other = (case.folder / "logs/A.log").read_text()

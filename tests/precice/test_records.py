@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-
-from tests.precice.together import A_Y, B_X, MEASURES, POINTS, a_free, b_free, config, couple, linear, pair
 from tests.precice.test_acceleration import ONE, quasi
 from tests.precice.test_windows import COUNTS, X_CONST, Y_CONST
+from tests.precice.together import A_Y, B_X, MEASURES, POINTS, a_free, b_free, config, couple, linear, pair
 
 
 def table(path):
@@ -21,7 +20,13 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.covers("PX-16")
 def test_logs_of_iterations(folder):
-    couple(config("serial-implicit", MEASURES + "<acceleration:constant><relaxation value='0.5' /></acceleration:constant>"), pair(), record=True)
+    couple(
+        config(
+            "serial-implicit", MEASURES + "<acceleration:constant><relaxation value='0.5' /></acceleration:constant>"
+        ),
+        pair(),
+        record=True,
+    )
     for name in "AB":
         titles, rows = table(folder / f"precice-{name}-iterations.log")
         assert titles == ["TimeWindow", "TotalIterations", "Iterations", "Convergence"]
@@ -55,7 +60,9 @@ WATCHED = """
 
 @pytest.mark.covers("PX-16")
 def test_watches_and_exports(folder):
-    text = config("serial-implicit", MEASURES + "<acceleration:constant><relaxation value='0.5' /></acceleration:constant>")
+    text = config(
+        "serial-implicit", MEASURES + "<acceleration:constant><relaxation value='0.5' /></acceleration:constant>"
+    )
     text = text.replace('<provide-mesh name="MB" />', '<provide-mesh name="MB" />' + WATCHED)
     plain = linear("MB", "Y", "X", B_X, b_free)
 

@@ -1,11 +1,11 @@
 """Two runs give the same bits, and so does one that goes on from a saved state."""
 
 import pytest
-
-from cosolve.errors import SetupError
 from tests.precice.test_acceleration import BOTH, ONE, quasi
 from tests.precice.test_many import FLOW, HEAD, measured, scheme, three
 from tests.precice.together import MEASURES, config, constant, couple, iterations, pair
+
+from cosolve.errors import SetupError
 
 CASES = {
     "serial-explicit": "",

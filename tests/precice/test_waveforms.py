@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.precice.together import couple, iterations
 
 from cosolve.participants.client import Waveform, spline_weights
-from tests.precice.together import couple, iterations
 
 K, K12 = 4 * np.pi**2, 16 * np.pi**2
 

@@ -1,9 +1,7 @@
-"""Windows, iterations and flags: the numbers of the specification's linear pair, digit by digit where that is promised."""
+"""Windows, iterations and flags: the numbers of the linear pair, digit by digit where that is promised."""
 
 import numpy as np
 import pytest
-
-from cosolve.errors import SubsystemError
 from tests.precice.together import (
     A_Y,
     MEASURES,
@@ -17,6 +15,8 @@ from tests.precice.together import (
     linear,
     pair,
 )
+
+from cosolve.errors import SubsystemError
 
 X_CONST = [0.544325324184, 0.621589570466, 0.646378488152, 0.548273771835]
 Y_CONST = [0.345971168816, 0.330740356399, 0.422908836328, 0.641715475604]

@@ -63,19 +63,19 @@ def couple(
     return results, coupling
 
 
-I = np.arange(4)
-D = abs(I[:, None] - I)
+K = np.arange(4)
+D = abs(K[:, None] - K)
 A_Y = -0.6 / (1 + D)
 B_X = 0.9 * 0.5**D
-POINTS = np.column_stack([I, 0 * I]).astype(float)
+POINTS = np.column_stack([K, 0 * K]).astype(float)
 
 
 def a_free(t: float) -> Any:
-    return 1 + 0.1 * I + 0.5 * np.sin(3 * t)
+    return 1 + 0.1 * K + 0.5 * np.sin(3 * t)
 
 
 def b_free(t: float) -> Any:
-    return 0.2 * (I + 1) * np.cos(2 * t)
+    return 0.2 * (K + 1) * np.cos(2 * t)
 
 
 def linear(
@@ -122,7 +122,9 @@ def pair(
     }
 
 
-def config(scheme: str, body: str = "", *, init: bool = True, degree: int = 1, end: str = "", substeps: str = "") -> str:
+def config(
+    scheme: str, body: str = "", *, init: bool = True, degree: int = 1, end: str = "", substeps: str = ""
+) -> str:
     """The linear pair under a scheme; `body` holds measures and accelerations."""
     flag = "true" if init else "false"
     end = end or '<max-time-windows value="10" />'

@@ -19,9 +19,13 @@ def run(
         list[str] | None,
         typer.Option("--participant", "-p", metavar="NAME=COMMAND", help="A participant and its command; repeat it."),
     ] = None,
-    patience: Annotated[float, typer.Option("--patience", help="Seconds that participants may take to connect.")] = 60.0,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds that participants may take to connect.")
+    ] = 60.0,
     logs: Annotated[Path | None, typer.Option("--logs", help="Folder for what the programs print.")] = None,
-    tcp: Annotated[bool, typer.Option("--tcp", help="Use a TCP port of this machine instead of a local socket.")] = False,
+    tcp: Annotated[
+        bool, typer.Option("--tcp", help="Use a TCP port of this machine instead of a local socket.")
+    ] = False,
     method: Annotated[
         str | None,
         typer.Option("--method", help="Use this cosolve method instead of the file's schemes: name, or name:degree."),
@@ -53,8 +57,16 @@ def run(
     if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
-    states = {"state": save_state, "state_every": state_every, "resume": resume}
-    coupling = run_configuration(file, commands, patience=patience, logs=logs, tcp=tcp, **states)
+    coupling = run_configuration(
+        file,
+        commands,
+        patience=patience,
+        logs=logs,
+        tcp=tcp,
+        state=save_state,
+        state_every=state_every,
+        resume=resume,
+    )
     if not quiet:
         for name, member in coupling.members.items():
             counts = member.recorder.counts
@@ -82,11 +94,14 @@ def by_method(
 
     method = as_method(name)
     repeats = "rollback" in method.needs
-    with sigterm_raises(), Participants(file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp) as all_:
+    with (
+        sigterm_raises(),
+        Participants(file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp) as all_,
+    ):
         H, end = step or all_.window, t_end or all_.end
         if not H > 0 or end == float("inf"):
-            raise SetupError(f"{file.name} does not say {'how long a window is' if not H > 0 else 'when it ends'}; give "
-                             f"{'--step' if not H > 0 else '--t-end'}")  # fmt: skip
+            what, option = ("how long a window is", "--step") if not H > 0 else ("when it ends", "--t-end")
+            raise SetupError(f"{file.name} does not say {what}; give {option}")
         result = simulate(all_.system, t_end=end, method=method, step=H, workers=len(all_.subsystems), save=out)
         runs = {who: subsystem.crossings for who, subsystem in all_.subsystems.items()}
     if not quiet:

@@ -26,7 +26,8 @@ class Aitken(Corrector):
 
     `vector=False` gives every coupling variable a factor of its own (the scalar formula entry by entry). Each step
     begins with `initial`; with `carry=True` only the first one does, the others with the last factor before, and with
-    `carry="smaller"` with the last factor before unless `initial` is smaller (its sign stays). A factor that the residuals do not determine keeps its value.
+    `carry="smaller"` with the last factor before unless `initial` is smaller (its sign stays). A factor that the
+    residuals do not determine keeps its value.
 
     >>> import numpy as np
     >>> aitken = Aitken(initial=0.5)
@@ -41,9 +42,7 @@ class Aitken(Corrector):
     0.0
     """
 
-    def __init__(
-        self, initial: float = 0.1, vector: bool = True, carry: bool | Literal["smaller"] = False
-    ) -> None:
+    def __init__(self, initial: float = 0.1, vector: bool = True, carry: bool | Literal["smaller"] = False) -> None:
         if carry not in (True, False, "smaller"):
             raise SetupError(f"Aitken: carry is True, False or 'smaller', not {carry!r}")
         self.initial, self.vector, self.carry = nonzero("Aitken", "initial", initial), vector, carry

@@ -1,4 +1,4 @@
-"""Radial basis functions on all source points at once, as one dense matrix (Wendland (2004), Beckert and Wendland (2001)).
+"""Radial basis functions on all source points at once, as one dense matrix (Wendland (2004)).
 
 With the values `u` at the source points the interpolant is a polynomial of degree one plus radial functions. The
 polynomial is either fitted first by least squares, with radial functions for what it leaves (`"separate"`),
@@ -56,8 +56,8 @@ def global_radial_basis(
     """Interpolation with the radial functions of all source points.
 
     `support` is the radius of the compact bases (`wendland_...`, `compact_thin_plate`) and of a `"gaussian"` (which is
-    1e-9 there, and zero beyond); `shape` is the parameter of `"multiquadric"` (`sqrt(shape^2 + r^2)`), its inverse, and of a Gaussian
-    (`exp(-(shape r)^2)`). `axes` are the coordinates that count (default: all).
+    1e-9 there, and zero beyond); `shape` is the parameter of `"multiquadric"` (`sqrt(shape^2 + r^2)`), its inverse, and
+    of a Gaussian (`exp(-(shape r)^2)`). `axes` are the coordinates that count (default: all).
 
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 6)
@@ -126,7 +126,7 @@ def radial_function(basis: str, support: float | None, shape: float | None) -> C
 
 
 def _saddle(C: Matrix, A: Matrix, Q: Matrix, P: Matrix) -> Matrix:
-    """The weights with the polynomial in the interpolation; directions in which the source has no extent are left out."""
+    """The weights with the polynomial inside; directions in which the source has no extent are left out."""
     turn = np.linalg.svd(Q, full_matrices=False)
     kept = turn[1] > 1e-10 * turn[1][0]
     Q, P = Q @ turn[2][kept].T, P @ turn[2][kept].T

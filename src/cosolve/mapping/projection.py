@@ -81,10 +81,12 @@ def linear_in_tetrahedra(source: Mesh, tetrahedra: npt.NDArray[np.int64], target
     array([1.])
     """
     cells, shares = in_tetrahedra(source.points, tetrahedra, target.points)
-    faces = np.unique(np.sort(np.concatenate([tetrahedra[:, k] for k in ([0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3])])), axis=0)
+    faces = np.unique(
+        np.sort(np.concatenate([tetrahedra[:, k] for k in ([0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3])])), axis=0
+    )
     outside = nearest_projection([Mesh(source.points, triangles=faces)], target).matrix.tolil()
     for i in np.flatnonzero(cells >= 0):
-        outside[i] = 0
+        outside[[i]] = 0
         outside[i, tetrahedra[cells[i]]] = shares[i]
     return FieldMapping("linear in cells", csr_array(outside))
 

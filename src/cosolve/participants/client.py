@@ -2,7 +2,7 @@
 
 It uses the standard library and numpy (1.21 or newer, Python 3.9 or newer) and nothing of cosolve, because solvers live
 in environments of their own. A solver makes one `Participant`, sets the points of its meshes, starts, and then reads,
-computes, writes and advances until the coupling ends; the hub holds everything else. There is one round trip per window.
+computes, writes and advances until the coupling ends; the hub holds everything else. A window costs one round trip.
 
 Three things live here, since a client in another language needs exactly these: the records that travel (`Connection`,
 `Packer`, `Unpacker`; written down in docs/architecture/participants.md), the waveform between samples (`Waveform`), and
@@ -15,7 +15,9 @@ import os
 import socket
 import struct
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -53,40 +55,40 @@ class Packer:
     """Writes the fields of a record one after the other, little-endian, without gaps."""
 
     def __init__(self) -> None:
-        self.parts: List[Any] = []
+        self.parts: list[Any] = []
 
-    def whole(self, *values: int) -> "Packer":
+    def whole(self, *values: int) -> Packer:
         """Unsigned numbers of 32 bits."""
-        self.parts.append(struct.pack("<%dI" % len(values), *values))
+        self.parts.append(struct.pack(f"<{len(values)}I", *values))
         return self
 
-    def real(self, *values: float) -> "Packer":
+    def real(self, *values: float) -> Packer:
         """Doubles."""
-        self.parts.append(struct.pack("<%dd" % len(values), *values))
+        self.parts.append(struct.pack(f"<{len(values)}d", *values))
         return self
 
-    def text(self, value: str) -> "Packer":
+    def text(self, value: str) -> Packer:
         """The number of bytes, then UTF-8."""
         data = value.encode("utf-8")
         self.parts.append(struct.pack("<I", len(data)))
         self.parts.append(data)
         return self
 
-    def array(self, values: Any) -> "Packer":
+    def array(self, values: Any) -> Packer:
         """The number of doubles, then the doubles."""
         flat = np.ascontiguousarray(values, dtype="<f8").ravel()
         self.parts.append(struct.pack("<I", flat.size))
         self.parts.append(flat.tobytes())
         return self
 
-    def numbers(self, values: Any) -> "Packer":
+    def numbers(self, values: Any) -> Packer:
         """How many, then unsigned numbers of 32 bits."""
         flat = np.ascontiguousarray(values, dtype="<u4").ravel()
         self.parts.append(struct.pack("<I", flat.size))
         self.parts.append(flat.tobytes())
         return self
 
-    def bytes(self) -> "bytes":
+    def bytes(self) -> bytes:
         """What was written so far."""
         return b"".join(self.parts)
 
@@ -117,14 +119,14 @@ class Unpacker:
         n = self.whole()
         return str(self._slice(n), "utf-8")
 
-    def _slice(self, size: int) -> "bytes":
+    def _slice(self, size: int) -> bytes:
         if self.at + size > len(self.data):
             raise ParticipantError("a record ended too early")
         part = bytes(self.data[self.at : self.at + size])
         self.at += size
         return part
 
-    def doubles(self, n: int) -> "np.ndarray[Any, Any]":
+    def doubles(self, n: int) -> np.ndarray[Any, Any]:
         """So many doubles, as an array of its own."""
         if self.at + 8 * n > len(self.data):
             raise ParticipantError("a record ended too early")
@@ -132,15 +134,15 @@ class Unpacker:
         self.at += 8 * n
         return values
 
-    def array(self) -> "np.ndarray[Any, Any]":
+    def array(self) -> np.ndarray[Any, Any]:
         """As many doubles as the record says."""
         return self.doubles(self.whole())
 
-    def numbers(self) -> "np.ndarray[Any, Any]":
+    def numbers(self) -> np.ndarray[Any, Any]:
         """As many unsigned numbers as the record says."""
         return np.frombuffer(self._slice(4 * self.whole()), dtype="<u4").astype(np.int64)
 
-    def rest(self) -> "bytes":
+    def rest(self) -> bytes:
         """Everything that is left."""
         return self._slice(len(self.data) - self.at)
 
@@ -158,13 +160,15 @@ class Connection:
         """Send one record."""
         self.socket.sendall(_HEAD.pack(_MAGIC, kind, len(content)) + content)
 
-    def complete(self) -> Optional[Tuple[int, bytes]]:
+    def complete(self) -> tuple[int, bytes] | None:
         """A record that has arrived as a whole, or None."""
         if len(self._buffer) < _HEAD.size:
             return None
         magic, kind, length = _HEAD.unpack_from(self._buffer)
         if magic != _MAGIC or length > _LARGEST:
-            raise ParticipantError("what arrived is no record of this protocol; client and hub are of different versions")
+            raise ParticipantError(
+                "what arrived is no record of this protocol; client and hub are of different versions"
+            )
         end = _HEAD.size + length
         if len(self._buffer) < end:
             return None
@@ -178,7 +182,7 @@ class Connection:
         self._buffer += data
         return bool(data)
 
-    def receive(self) -> Tuple[int, bytes]:
+    def receive(self) -> tuple[int, bytes]:
         """Wait for the next record."""
         while True:
             record = self.complete()
@@ -210,18 +214,18 @@ def connected(address: str, patience: float = 60.0) -> Connection:
                 stream = socket.create_connection((host, int(port)), timeout=patience)
                 stream.settimeout(None)
             else:
-                raise ParticipantError("the address of a hub is unix:PATH or tcp:HOST:PORT, not %r" % address)
+                raise ParticipantError(f"the address of a hub is unix:PATH or tcp:HOST:PORT, not {address!r}")
             return Connection(stream)
         except OSError as error:
             if time.monotonic() > end:
-                raise ParticipantError("no hub answers at %s (%s); start it first" % (address, error)) from None
+                raise ParticipantError(f"no hub answers at {address} ({error}); start it first") from None
             time.sleep(0.05)
 
 
 # -- waveforms -------------------------------------------------------------------------------------------------
 
 
-def spline_weights(times: Sequence[float], degree: int, t: float) -> "np.ndarray[Any, Any]":
+def spline_weights(times: Sequence[float], degree: int, t: float) -> np.ndarray[Any, Any]:
     """The factors of the samples in the B-spline of `degree` through them, at `t`; interior knots are averaged times.
 
     >>> spline_weights([0.0, 1.0, 2.0], 1, 0.25).tolist()
@@ -250,7 +254,7 @@ def spline_weights(times: Sequence[float], degree: int, t: float) -> "np.ndarray
     return np.linalg.solve(collocation.T, _basis(knots, p, n, at))
 
 
-def _basis(knots: Any, p: int, n: int, x: float) -> "np.ndarray[Any, Any]":
+def _basis(knots: Any, p: int, n: int, x: float) -> np.ndarray[Any, Any]:
     """All B-splines of degree `p` at `x`, by the recursion of de Boor."""
     k = p
     while k < n - 1 and x >= knots[k + 1]:
@@ -280,7 +284,7 @@ class Waveform:
     def __init__(self, times: Sequence[float], values: Any, degree: int = 1) -> None:
         self.times, self.values, self.degree = times, values, degree
 
-    def at(self, t: float) -> "np.ndarray[Any, Any]":
+    def at(self, t: float) -> np.ndarray[Any, Any]:
         """The values at a time."""
         if len(self.times) == 1:
             return np.array(self.values[0])
@@ -299,9 +303,9 @@ class MeshOfParticipant:
     def __init__(self, name: str, dimensions: int, flags: int) -> None:
         self.name, self.dimensions, self.flags = name, dimensions, flags
         self.points = np.zeros((0, dimensions))
-        self.cells: Dict[str, List[Any]] = {kind: [] for kind in KINDS}
-        self.region: Optional[Any] = None
-        self.data: Dict[str, DataOfParticipant] = {}
+        self.cells: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+        self.region: Any | None = None
+        self.data: dict[str, DataOfParticipant] = {}
 
 
 class DataOfParticipant:
@@ -311,7 +315,7 @@ class DataOfParticipant:
         self.name, self.components, self.flags, self.degree, self.mesh = name, components, flags, degree, mesh
         self.buffer = np.zeros((0, components))
         self.gradient = np.zeros((0, components * mesh.dimensions))
-        self.waveform: Optional[Waveform] = None
+        self.waveform: Waveform | None = None
 
     @property
     def size(self) -> int:
@@ -335,8 +339,8 @@ class Participant:
     """A solver that owns its time loop, coupled by the hub at `address` (default: the one that started this process).
 
     `rank` and `size` count the processes of a solver. `patience` is how many seconds to wait for the hub, `limit` how
-    many for its answers (by default as long as it takes, since others may compute for hours; a hub or a participant that
-    is gone is noticed at once). `connection` may be given instead of an address.
+    many for its answers (by default as long as it takes, since others may compute for hours; a hub or a participant
+    that is gone is noticed at once). `connection` may be given instead of an address.
     """
 
     def __init__(
@@ -347,13 +351,13 @@ class Participant:
         rank: int = 0,
         size: int = 1,
         patience: float = 60.0,
-        limit: Optional[float] = None,
-        connection: Optional[Connection] = None,
+        limit: float | None = None,
+        connection: Connection | None = None,
     ) -> None:
         self.name = str(name)
         if int(size) != 1 or int(rank) != 0:
             raise ParticipantError(
-                "%s: it runs with %d processes; run it serially, parallel participants are not offered yet" % (name, size)
+                f"{name}: it runs with {size} processes; run it serially, parallel participants are not offered yet"
             )
         token = ""
         if connection is None:
@@ -364,12 +368,12 @@ class Participant:
         self._closed = False
         self._started = False
         self._saving_asked = self._restoring_asked = True
-        self._samples: List[bytes] = []
+        self._samples: list[bytes] = []
         self._flags, self._time, self._progress, self._remaining, self._window = ONGOING, 0.0, 0.0, 0.0, 0.0
         hello = Packer().whole(PROTOCOL).text(token).text(self.name).text(os.getcwd()).whole(os.getpid())
         answer = self._ask(HELLO, hello.bytes(), CONTRACT)
         self._contract = answer.whole()
-        self.meshes: Dict[str, MeshOfParticipant] = {}
+        self.meshes: dict[str, MeshOfParticipant] = {}
         for _ in range(answer.whole()):
             mesh = MeshOfParticipant(answer.text(), answer.whole(), answer.whole())
             self.meshes[mesh.name] = mesh
@@ -388,7 +392,7 @@ class Participant:
             return self.meshes[str(name)]
         except KeyError:
             known = ", ".join(sorted(self.meshes)) or "none"
-            raise ParticipantError("%s: has no mesh %r; its meshes are %s" % (self.name, name, known)) from None
+            raise ParticipantError(f"{self.name}: has no mesh {name!r}; its meshes are {known}") from None
 
     def data(self, mesh: str, name: str) -> DataOfParticipant:
         """Data on a mesh of this participant."""
@@ -397,26 +401,25 @@ class Participant:
             return found[str(name)]
         except KeyError:
             known = ", ".join(sorted(found)) or "none"
-            raise ParticipantError(
-                "%s: has no data %r on mesh %r; there are %s" % (self.name, name, mesh, known)
-            ) from None
+            raise ParticipantError(f"{self.name}: has no data {name!r} on mesh {mesh!r}; there are {known}") from None
 
-    def set_points(self, mesh: str, points: Any) -> "np.ndarray[Any, Any]":
+    def set_points(self, mesh: str, points: Any) -> np.ndarray[Any, Any]:
         """Add points to a mesh that this participant provides; their numbers."""
         found = self.mesh(mesh)
         if not found.flags & PROVIDED:
-            raise ParticipantError("%s: mesh %r is received from another participant, which sets its points" % (self.name, mesh))
-        self._refuse_after_start("the points of mesh %r can be set only before the start" % mesh)
+            raise ParticipantError(
+                f"{self.name}: mesh {mesh!r} is received from another participant, which sets its points"
+            )
+        self._refuse_after_start(f"the points of mesh {mesh!r} can be set only before the start")
         new = np.asarray(points, dtype=np.float64)
         if new.size == 0:
             return np.zeros(0, dtype=np.int32)
         if new.ndim != 2 or new.shape[1] != found.dimensions:
             raise ParticipantError(
-                "%s: the points of mesh %r must have the shape (n, %d), not %r"
-                % (self.name, mesh, found.dimensions, new.shape)
+                f"{self.name}: the points of mesh {mesh!r} must have the shape (n, {found.dimensions}), not {new.shape}"
             )
         if not np.isfinite(new).all():
-            raise ParticipantError("%s: a point of mesh %r is not finite" % (self.name, mesh))
+            raise ParticipantError(f"{self.name}: a point of mesh {mesh!r} is not finite")
         first = len(found.points)
         found.points = np.concatenate([found.points, new])
         for data in found.data.values():
@@ -437,19 +440,19 @@ class Participant:
         """Join points by cells: `kind` is "line", "triangle", "quadrilateral" or "tetrahedron"."""
         found = self.mesh(mesh)
         if not found.flags & PROVIDED:
-            raise ParticipantError("%s: mesh %r is received, so its cells are not set here" % (self.name, mesh))
-        self._refuse_after_start("the cells of mesh %r can be set only before the start" % mesh)
+            raise ParticipantError(f"{self.name}: mesh {mesh!r} is received, so its cells are not set here")
+        self._refuse_after_start(f"the cells of mesh {mesh!r} can be set only before the start")
         rows = np.asarray(corners)
         if rows.size == 0:
             return
         rows = rows.reshape(-1, CORNERS[kind]).astype(np.int64)
         if rows.min() < 0 or rows.max() >= len(found.points):
             raise ParticipantError(
-                "%s: a %s of mesh %r has a corner that is no point; points are numbered from 0 to %d"
-                % (self.name, kind, mesh, len(found.points) - 1)
+                f"{self.name}: a {kind} of mesh {mesh!r} has a corner that is no point; points are numbered from 0 to "
+                f"{len(found.points) - 1}"
             )
         if any(len(set(row)) < len(row) for row in rows.tolist()):
-            raise ParticipantError("%s: a %s of mesh %r has two equal corners" % (self.name, kind, mesh))
+            raise ParticipantError(f"{self.name}: a {kind} of mesh {mesh!r} has two equal corners")
         if not found.flags & CELLS:
             return
         if kind == "quadrilateral":
@@ -458,15 +461,13 @@ class Participant:
         else:
             found.cells[kind] += rows.tolist()
 
-    def _halves(self, mesh: MeshOfParticipant, row: Any) -> List[List[int]]:
+    def _halves(self, mesh: MeshOfParticipant, row: Any) -> list[list[int]]:
         """A quadrilateral, whose corners may come in any order, as two triangles along its shorter diagonal."""
         x = np.zeros((4, 3))
         x[:, : mesh.dimensions] = mesh.points[row]
         for a, b, c, d in ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3)):
             around = [a, b, c, d]
-            turns = [
-                np.cross(x[around[i]] - x[around[i - 1]], x[around[(i + 1) % 4]] - x[around[i]]) for i in range(4)
-            ]
+            turns = [np.cross(x[around[i]] - x[around[i - 1]], x[around[(i + 1) % 4]] - x[around[i]]) for i in range(4)]
             largest = max(float(np.linalg.norm(turn)) for turn in turns)
             if largest > 0 and all(float(turns[0] @ turn) > 1e-10 * largest**2 for turn in turns):
                 flat = abs(float(np.cross(x[b] - x[a], x[c] - x[a]) @ (x[d] - x[a])))
@@ -477,30 +478,30 @@ class Participant:
                     return [[a, b, c], [a, c, d]]
                 return [[a, b, d], [b, c, d]]
         raise ParticipantError(
-            "%s: a quadrilateral of mesh %r is not plane and convex; give triangles" % (self.name, mesh.name)
+            f"{self.name}: a quadrilateral of mesh {mesh.name!r} is not plane and convex; give triangles"
         )
 
     def set_region(self, mesh: str, box: Any) -> None:
         """The box [xmin, xmax, ymin, ymax, ...] in which this participant touches a received mesh directly."""
         found = self.mesh(mesh)
         if not found.flags & DIRECT:
-            raise ParticipantError("%s: mesh %r is not open to direct access" % (self.name, mesh))
+            raise ParticipantError(f"{self.name}: mesh {mesh!r} is not open to direct access")
         if found.region is not None:
-            raise ParticipantError("%s: the region of mesh %r was set already; one box per mesh" % (self.name, mesh))
-        self._refuse_after_start("the region of mesh %r must be set before the start" % mesh)
+            raise ParticipantError(f"{self.name}: the region of mesh {mesh!r} was set already; one box per mesh")
+        self._refuse_after_start(f"the region of mesh {mesh!r} must be set before the start")
         region = np.asarray(box, dtype=np.float64).ravel()
         if region.size != 2 * found.dimensions or not (region[::2] <= region[1::2]).all():
             raise ParticipantError(
-                "%s: the region of mesh %r is [min, max] for each of %d axes, not %r"
-                % (self.name, mesh, found.dimensions, region.tolist())
+                f"{self.name}: the region of mesh {mesh!r} is [min, max] for each of {found.dimensions} axes, not "
+                f"{region.tolist()}"
             )
         found.region = region
 
-    def points_of(self, mesh: str) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
-        """Numbers and coordinates of the points of a mesh; of a received one those inside the region, after the start."""
+    def points_of(self, mesh: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Numbers and coordinates of the points of a mesh; of a received one those in the region, after the start."""
         found = self.mesh(mesh)
         if not found.flags & PROVIDED and not self._started:
-            raise ParticipantError("%s: the points of the received mesh %r arrive with the start" % (self.name, mesh))
+            raise ParticipantError(f"{self.name}: the points of the received mesh {mesh!r} arrive with the start")
         return np.arange(len(found.points), dtype=np.int32), found.points.copy()
 
     @property
@@ -517,7 +518,7 @@ class Participant:
     def start(self, resume: bool = False) -> None:
         """Connect with the others: meshes and initial data travel, mappings are made."""
         if self._started:
-            raise ParticipantError("%s: was started already" % self.name)
+            raise ParticipantError(f"{self.name}: was started already")
         packer = Packer()
         for mesh in self.meshes.values():
             if mesh.flags & PROVIDED:
@@ -527,9 +528,7 @@ class Participant:
             else:
                 packer.array(np.zeros(0) if mesh.region is None else mesh.region)
         for data in self._written:
-            packer.parts.append(
-                data.content() if data.mesh.flags & PROVIDED else b""
-            )
+            packer.parts.append(data.content() if data.mesh.flags & PROVIDED else b"")
         answer = self._ask(RESUME if resume else START, packer.bytes(), STATE)
         for mesh in self.meshes.values():
             if not mesh.flags & PROVIDED:
@@ -556,7 +555,7 @@ class Participant:
         count = len(found.buffer) if points is None else len(where)  # type: ignore[arg-type]
         found.gradient[where] = self._rows(found, gradients, count, found.gradient.shape[1], "gradients")
 
-    def read(self, mesh: str, data: str, after: float = 0.0, points: Any = None) -> "np.ndarray[Any, Any]":
+    def read(self, mesh: str, data: str, after: float = 0.0, points: Any = None) -> np.ndarray[Any, Any]:
         """The values `after` seconds from now, at most until the end of the window: shape (points, components)."""
         found = self.data(mesh, data)
         values = self._sampled(found, after)
@@ -564,23 +563,23 @@ class Participant:
             values = values[self._numbers(found.mesh, points)]
         return values
 
-    def _sampled(self, found: DataOfParticipant, after: float) -> "np.ndarray[Any, Any]":
+    def _sampled(self, found: DataOfParticipant, after: float) -> np.ndarray[Any, Any]:
         if not found.flags & READ:
-            raise ParticipantError("%s: does not read data %r on mesh %r" % (self.name, found.name, found.mesh.name))
+            raise ParticipantError(f"{self.name}: does not read data {found.name!r} on mesh {found.mesh.name!r}")
         if not self._started:
-            raise ParticipantError("%s: nothing can be read before the start" % self.name)
+            raise ParticipantError(f"{self.name}: nothing can be read before the start")
         after = float(after)
         room = self.step_limit
         slack = _NEARLY * max(self._window, abs(after))
         if not -slack <= after <= room + slack:
             raise ParticipantError(
-                "%s: data %r are known for the next %g s, not %g s from now" % (self.name, found.name, room, after)
+                f"{self.name}: data {found.name!r} are known for the next {room:g} s, not {after:g} s from now"
             )
         assert found.waveform is not None
         flat = found.waveform.at(self._time + self._progress + after)
         return flat.reshape(-1, found.components)
 
-    def read_at(self, mesh: str, data: str, coordinates: Any, after: float = 0.0) -> "np.ndarray[Any, Any]":
+    def read_at(self, mesh: str, data: str, coordinates: Any, after: float = 0.0) -> np.ndarray[Any, Any]:
         """The values at any points inside the region of a received mesh, mapped on the spot."""
         found = self.data(mesh, data)
         self._refuse_unless_in_time(found)
@@ -597,10 +596,10 @@ class Participant:
     def _refuse_unless_in_time(self, found: DataOfParticipant) -> None:
         if not found.flags & JUST_IN_TIME or not self._started:
             raise ParticipantError(
-                "%s: there is no mapping on the spot for data %r on mesh %r" % (self.name, found.name, found.mesh.name)
+                f"{self.name}: there is no mapping on the spot for data {found.name!r} on mesh {found.mesh.name!r}"
             )
 
-    def _mapped(self, found: DataOfParticipant, loads: int, coordinates: Any, values: Any) -> "np.ndarray[Any, Any]":
+    def _mapped(self, found: DataOfParticipant, loads: int, coordinates: Any, values: Any) -> np.ndarray[Any, Any]:
         points = np.asarray(coordinates, dtype=np.float64).reshape(-1, found.mesh.dimensions)
         if not len(points):
             return np.zeros((len(found.mesh.points) if loads else 0, found.components))
@@ -611,16 +610,16 @@ class Participant:
         """The solver has computed `step`; at the end of the window this waits for the others."""
         step = float(step)
         if not self._started:
-            raise ParticipantError("%s: start it before it advances" % self.name)
+            raise ParticipantError(f"{self.name}: start it before it advances")
         if not self._flags & ONGOING:
-            raise ParticipantError("%s: the coupling has ended; ask whether it is ongoing" % self.name)
+            raise ParticipantError(f"{self.name}: the coupling has ended; ask whether it is ongoing")
         if self._flags & MUST_SAVE and not self._saving_asked:
-            raise ParticipantError("%s: its state must be saved here; ask must_save before it advances" % self.name)
+            raise ParticipantError(f"{self.name}: its state must be saved here; ask must_save before it advances")
         if self._flags & MUST_RESTORE and not self._restoring_asked:
-            raise ParticipantError("%s: its state must be restored; ask must_restore before it advances" % self.name)
+            raise ParticipantError(f"{self.name}: its state must be restored; ask must_restore before it advances")
         room = self.step_limit
         if not (0.0 < step <= room * (1.0 + 1e-12) + 1e-14 and step < np.inf):
-            raise ParticipantError("%s: a step of %r is not above 0 and at most %g" % (self.name, step, room))
+            raise ParticipantError(f"{self.name}: a step of {step!r} is not above 0 and at most {room:g}")
         at_end = bool(self._flags & LEADS) or self._progress + step >= self._remaining - _NEARLY * self._window
         self._progress = self._progress + step if self._flags & LEADS or not at_end else self._remaining
         if at_end or self._contract & WANTS_SUBSTEPS:
@@ -683,10 +682,8 @@ class Participant:
         """Say goodbye to the hub; done by itself when this object goes."""
         if not self._closed:
             self._closed = True
-            try:
+            with suppress(OSError):
                 self._line.send(FINISH)
-            except OSError:
-                pass
             self._line.close()
 
     def abandon(self) -> None:
@@ -702,39 +699,39 @@ class Participant:
 
     def _ask(self, kind: int, content: bytes, expected: int) -> Unpacker:
         if self._closed:
-            raise ParticipantError("%s: has finished already" % self.name)
+            raise ParticipantError(f"{self.name}: has finished already")
         try:
             self._line.send(kind, content)
             got, answer = self._line.receive()
-        except socket.timeout:
+        except socket.timeout:  # noqa: UP041 - no TimeoutError before Python 3.10
             self.abandon()
-            raise ParticipantError("%s: the hub gave no answer in time" % self.name) from None
+            raise ParticipantError(f"{self.name}: the hub gave no answer in time") from None
         except OSError:
             got, answer = self._last_record()
         if got == FAILED:
             self.abandon()
-            raise ParticipantError("%s: %s" % (self.name, Unpacker(answer).text()))
+            raise ParticipantError(f"{self.name}: {Unpacker(answer).text()}")
         if got != expected:
             self.abandon()
-            raise ParticipantError("%s: the hub sent a record of kind %d where %d was due" % (self.name, got, expected))
+            raise ParticipantError(f"{self.name}: the hub sent a record of kind {got} where {expected} was due")
         return Unpacker(answer)
 
-    def _last_record(self) -> Tuple[int, bytes]:
+    def _last_record(self) -> tuple[int, bytes]:
         """What the hub has said before it went: a sending that fails does not mean that nothing has arrived."""
         try:
             return self._line.receive()
         except OSError:
             self.abandon()
-            raise ParticipantError("%s: the hub is gone" % self.name) from None
+            raise ParticipantError(f"{self.name}: the hub is gone") from None
 
     def _refuse_after_start(self, why: str) -> None:
         if self._started:
-            raise ParticipantError("%s: %s" % (self.name, why))
+            raise ParticipantError(f"{self.name}: {why}")
 
     def _writable(self, mesh: str, data: str) -> DataOfParticipant:
         found = self.data(mesh, data)
         if not found.flags & WRITTEN:
-            raise ParticipantError("%s: does not write data %r on mesh %r" % (self.name, data, mesh))
+            raise ParticipantError(f"{self.name}: does not write data {data!r} on mesh {mesh!r}")
         return found
 
     def _numbers(self, mesh: MeshOfParticipant, points: Any) -> Any:
@@ -744,8 +741,8 @@ class Participant:
         numbers = numbers.astype(np.int64).ravel()
         if numbers.min() < 0 or numbers.max() >= len(mesh.points):
             raise ParticipantError(
-                "%s: mesh %r has the points 0 to %d, not %d"
-                % (self.name, mesh.name, len(mesh.points) - 1, int(numbers.max() if numbers.min() >= 0 else numbers.min()))
+                f"{self.name}: mesh {mesh.name!r} has the points 0 to {len(mesh.points) - 1}, not "
+                f"{int(numbers.max() if numbers.min() >= 0 else numbers.min())}"
             )
         return numbers
 
@@ -753,18 +750,18 @@ class Participant:
         rows = np.asarray(values, dtype=np.float64)
         if rows.size != points * width:
             raise ParticipantError(
-                "%s: %s of data %r on mesh %r must be %d x %d numbers, not %r"
-                % (self.name, what, found.name, found.mesh.name, points, width, rows.shape)
+                f"{self.name}: {what} of data {found.name!r} on mesh {found.mesh.name!r} must be {points} x {width} "
+                f"numbers, not {rows.shape}"
             )
         if not np.isfinite(rows).all():
             raise ParticipantError(
-                "%s: data %r on mesh %r at t = %g would hold a NaN or an infinity"
-                % (self.name, found.name, found.mesh.name, self.time)
+                f"{self.name}: data {found.name!r} on mesh {found.mesh.name!r} at t = {self.time:g} would hold a NaN "
+                "or an infinity"
             )
         return rows.reshape(points, width)
 
 
-def _hub(address: str) -> Tuple[str, str]:
+def _hub(address: str) -> tuple[str, str]:
     """Address and token: as given or as the hub that started this process has left them; "ADDRESS TOKEN"."""
     whole = address or os.environ.get("COSOLVE_HUB", "")
     if not whole:

@@ -104,8 +104,8 @@ class Door:
 class Hub:
     """Serves a coupling until all participants are done.
 
-    `watch` is asked now and then, and at once when a participant is gone; it returns a sentence when a process has ended
-    badly. `patience` is how many seconds participants may take to connect.
+    `watch` is asked now and then, and at once when a participant is gone; it returns a sentence when a process has
+    ended badly. `patience` is how many seconds participants may take to connect.
     """
 
     def __init__(
@@ -194,7 +194,9 @@ class Hub:
             if name is not None and name not in self._finished:
                 self._finished.add(name)
                 if not self.coupling.ended(name):
-                    raise SubsystemError(self.watch(name) or f"participant '{name}' is gone before the coupling has ended")
+                    raise SubsystemError(
+                        self.watch(name) or f"participant '{name}' is gone before the coupling has ended"
+                    )
 
     def _record(self, line: Connection, name: str | None, kind: int, content: bytes) -> str | None:
         """Act on a record; the name of its participant, or None where the line was closed."""
@@ -231,7 +233,9 @@ class Hub:
                 if self.door is not None and not secrets.compare_digest(token.encode(), self.door.token.encode()):
                     trouble = "the token is not that of this hub"
                 elif name not in self.coupling.names:
-                    trouble = f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
+                    trouble = (
+                        f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
+                    )
                 elif name in self.lines:
                     trouble = f"participant '{name}' is connected already"
                 else:

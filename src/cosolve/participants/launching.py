@@ -26,7 +26,8 @@ _SHELL = frozenset(";&|<>$`(){}*?~\n")
 class Programs:
     """The programs of participants, by name; `commands` are command lines.
 
-    `folder` is where their output is kept, one `NAME.log` each; without it only the last lines are told where one fails.
+    `folder` is where their output is kept, one `NAME.log` each; without it only the last lines are told, where one
+    fails.
     """
 
     def __init__(self, commands: Mapping[str, str], environment: Mapping[str, str], folder: Path | None = None) -> None:

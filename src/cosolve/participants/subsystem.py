@@ -32,7 +32,9 @@ _LOOK = 0.2  # seconds between two looks at the processes
 class Speech(Protocol):
     """How values become records and back, which depends on who describes the meshes and data."""
 
-    def state(self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool) -> bytes:
+    def state(
+        self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool
+    ) -> bytes:
         """The record that lets a participant go on; `rows` are all inputs at the `times`."""
         ...
 
@@ -173,8 +175,8 @@ class ParticipantSubsystem(Subsystem):
             self.advance(self._t0, here, Polynomial(state[2], state[3], state[4]))
             return
         raise SubsystemError(
-            f"it can go back to the start of its last window, t = {self._t0:.9g}, but not to t = {here:.9g}; use a method "
-            "that repeats one macro step at a time"
+            f"it can go back to the start of its last window, t = {self._t0:.9g}, but not to t = {here:.9g}; use a "
+            "method that repeats one macro step at a time"
         )
 
     def _same(self, state: Any) -> bool:

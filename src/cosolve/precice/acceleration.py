@@ -117,7 +117,10 @@ class Accelerator:
         for key, norm in norms.items():
             self._sums[key] += norm / whole if whole > 0 else 0.0
         return np.concatenate(
-            [np.full(len(new[key][-1][1]), 1.0 / self._sums[key] if self._sums[key] > 0 else 1.0) for key in self.listed]
+            [
+                np.full(len(new[key][-1][1]), 1.0 / self._sums[key] if self._sums[key] > 0 else 1.0)
+                for key in self.listed
+            ]
         )
 
     # -- quasi-Newton

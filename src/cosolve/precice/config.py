@@ -198,11 +198,11 @@ class Configuration:
 
 
 def read_configuration(path: str | Path) -> Configuration:
-    """The configuration in a file.
+    r"""The configuration in a file.
 
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "config.xml"
-    >>> _ = file.write_text("<precice-configuration>\\n  <participants/>\\n</precice-configuration>")
+    >>> _ = file.write_text("<precice-configuration>\n  <participants/>\n</precice-configuration>")
     >>> read_configuration(file)
     Traceback (most recent call last):
     ...
@@ -325,7 +325,7 @@ class Reader:
                 self.refuse(element.line, f"there are two participants called '{element['name']}'")
             self.participants[element["name"]] = self._participant(element)
         self._check_received()
-        names = [p for p in self.participants]
+        names = list(self.participants)
         for element in self.root.inside:
             if element.name.startswith("m2n:"):
                 for end in ("acceptor", "connector"):
@@ -336,9 +336,7 @@ class Reader:
             self._scheme(element) for element in self.root.inside if element.name.startswith("coupling-scheme:")
         )
         self._check_schemes(schemes)
-        return Configuration(
-            self.name, self.data, self.meshes, self.participants, schemes, tuple(self.remarks)
-        )
+        return Configuration(self.name, self.data, self.meshes, self.participants, schemes, tuple(self.remarks))
 
     def _named(self, *tags: str, make: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -387,8 +385,8 @@ class Reader:
             if not use.provided and not use.direct:
                 self.refuse(
                     tag.line,
-                    f"<{tag.name}>: mesh '{tag['mesh']}' is received; open it with api-access=\"true\", or use a mesh that "
-                    f"'{element['name']}' provides and a mapping",
+                    f"<{tag.name}>: mesh '{tag['mesh']}' is received; open it with api-access=\"true\", or use a mesh "
+                    f"that '{element['name']}' provides and a mapping",
                 )
             if tag.name == "read-data" and tag["waveform-degree"] is not None:
                 old = self.data[tag["name"]]
@@ -433,14 +431,13 @@ class Reader:
             if tag.name not in ("mapping:nearest-neighbor", "mapping:rbf-pum-direct", "mapping:rbf"):
                 self.refuse(tag.line, f"<{tag.name}> does not work on the spot; use nearest-neighbor or rbf-pum-direct")
         else:
-            own, other = (source, target) if direction == "write" else (target, source)
-            if not meshes[own].provided or meshes[other].provided:
-                if not (meshes[own].provided and meshes[other].provided):
-                    self.refuse(
-                        tag.line,
-                        f"<{tag.name}>: a {direction} mapping goes {'from' if direction == 'write' else 'to'} a mesh "
-                        f"that '{participant}' provides",
-                    )
+            own = source if direction == "write" else target
+            if not meshes[own].provided:
+                self.refuse(
+                    tag.line,
+                    f"<{tag.name}>: a {direction} mapping goes {'from' if direction == 'write' else 'to'} a mesh that "
+                    f"'{participant}' provides",
+                )
         kind = tag.name[8:]
         bases = [inner for inner in tag.inside if inner.name.startswith("basis-function:")]
         basis, options = "", {}
@@ -502,8 +499,12 @@ class Reader:
                             "participants") or tag.name.startswith("acceleration:"):  # fmt: skip
                 name = "acceleration" if tag.name.startswith("acceleration:") else tag.name
                 if name in single:
-                    self.refuse(tag.line, f"<{element.name}> has two <{tag.name}>" if tag.name == name else
-                                f"<{element.name}> has two accelerations")
+                    self.refuse(
+                        tag.line,
+                        f"<{element.name}> has two <{tag.name}>"
+                        if tag.name == name
+                        else f"<{element.name}> has two accelerations",
+                    )
                 single[name] = tag
         participants = self._of_scheme(element, kind, single)
         window, first_chooses = self._window(element, kind, single)
@@ -516,7 +517,7 @@ class Reader:
         implicit = kind in ("serial-implicit", "parallel-implicit", "multi")
         if implicit and most is None and not measures:
             self.refuse(line, f"<{element.name}> has neither a convergence measure nor <max-iterations>")
-        if most is not None and most < 1 or least < 1 or (most is not None and most < least):
+        if least < 1 or (most is not None and (most < 1 or most < least)):
             self.refuse(line, f"<{element.name}>: iterations are at least 1, and the most are not fewer than the least")
         scheme = SchemeTag(
             kind, participants, 0.0 if first_chooses else window,
@@ -578,7 +579,8 @@ class Reader:
         if (tag["mesh"], tag["data"]) not in sender.written and tag["mesh"] not in mapped:
             self.refuse(
                 tag.line,
-                f"'{tag['from']}' writes data '{tag['data']}' on another mesh and has no write mapping to '{tag['mesh']}'",
+                f"'{tag['from']}' writes data '{tag['data']}' on another mesh and has no write mapping to "
+                f"'{tag['mesh']}'",
             )
         degree = self.data[tag["data"]].degree
         substeps = tag["substeps"]
@@ -586,7 +588,10 @@ class Reader:
         if substeps is None:
             substeps = implicit and degree > 0
         if degree == 0 and substeps:
-            self.refuse(tag.line, f"data '{tag['data']}' have waveform-degree 0, which knows no substeps; set substeps=\"false\"")
+            self.refuse(
+                tag.line,
+                f"data '{tag['data']}' have waveform-degree 0, which knows no substeps; set substeps=\"false\"",
+            )
         if degree >= 2 and not substeps:
             self.refuse(tag.line, f"data '{tag['data']}' have waveform-degree {degree}, which needs substeps=\"true\"")
         return Exchange(tag["data"], tag["mesh"], tag["from"], tag["to"], tag["initialize"], substeps)
@@ -598,7 +603,11 @@ class Reader:
             limit, relative = tag["abs-limit"], tag["rel-limit"]
         else:
             limit, relative = tag["limit"], 0.0
-        if not limit > 0 or relative < 0 or ("relative" in kind and max(limit if kind != "absolute-or-relative" else relative, 0) > 1):
+        if (
+            not limit > 0
+            or relative < 0
+            or ("relative" in kind and max(limit if kind != "absolute-or-relative" else relative, 0) > 1)
+        ):
             self.refuse(tag.line, f"<{tag.name}>: its limit is above 0, and relative ones are at most 1")
         return Measure(kind, tag["data"], tag["mesh"], limit, relative, tag["suffices"], tag["strict"])
 
@@ -609,7 +618,7 @@ class Reader:
     def _acceleration(self, tag: Element, scheme: SchemeTag) -> Acceleration:
         kind = tag.name.partition(":")[2]
         inner = {child.name: child for child in tag.inside if child.name != "data"}
-        listed = [child for child in tag.all("data")]
+        listed = tag.all("data")
         for child in listed:
             self._exchanged(child, child["name"], child["mesh"], scheme.exchanges)
             if child["scaling"] != 1.0:
@@ -621,7 +630,9 @@ class Reader:
             return Acceleration(kind, self._factor(inner["relaxation"]))
         if not data:
             self.refuse(tag.line, f"<{tag.name}> needs <data name=... mesh=... />")
-        decided = {(e.mesh, e.data) for e in scheme.exchanges if not scheme.serial or e.sender == scheme.participants[1]}
+        decided = {
+            (e.mesh, e.data) for e in scheme.exchanges if not scheme.serial or e.sender == scheme.participants[1]
+        }
         for child in listed:
             if (child["mesh"], child["name"]) not in decided:
                 self.refuse(child.line, f"data '{child['name']}' come from the first participant, which a serial "

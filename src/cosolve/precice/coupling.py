@@ -76,10 +76,7 @@ class Coupling:
             for k, (task, box) in enumerate(self._waiting):
                 if box:
                     del self._waiting[k]
-                    try:
-                        self._waiting.append((task, next(task)))
-                    except StopIteration:
-                        pass
+                    self._waiting.append((task, next(task)))
                     moved = True
                     break
 
@@ -290,7 +287,9 @@ class Member:
         self.meshes = list(tag.meshes.values())
         dims = configuration.meshes
         self.data: list[tuple[str, str, int, int]] = []  # mesh, data, components, flags, in the order of the contract
-        in_time = {m.target if m.direction == "write" else m.source for m in tag.mappings if not (m.source and m.target)}
+        in_time = {
+            m.target if m.direction == "write" else m.source for m in tag.mappings if not (m.source and m.target)
+        }
         initial = {
             (self.origin(e), e.data) for side in self.sides for e in side.scheme.exchanges
             if e.sender == self.name and e.initial
@@ -317,7 +316,11 @@ class Member:
         if (exchange.mesh, exchange.data) in self.tag.written:
             return exchange.mesh
         for mapping in self.tag.mappings:
-            if mapping.direction == "write" and mapping.target == exchange.mesh and (mapping.source, exchange.data) in self.tag.written:
+            if (
+                mapping.direction == "write"
+                and mapping.target == exchange.mesh
+                and (mapping.source, exchange.data) in self.tag.written
+            ):
                 return mapping.source
         raise SetupError(
             f"participant '{self.name}' writes data '{exchange.data}' on no mesh from which '{exchange.mesh}' is mapped"
@@ -326,9 +329,7 @@ class Member:
     def contract(self, substeps: bool = True, degree: int | None = None) -> bytes:
         """What the participant has to know; `degree` of all waveforms instead of those of the data."""
         configuration = self.coupling.configuration
-        wants = c.WANTS_SUBSTEPS * (
-            substeps and any(s for side in self.sides for s in side.scheme.substeps.values())
-        )
+        wants = c.WANTS_SUBSTEPS * (substeps and any(s for side in self.sides for s in side.scheme.substeps.values()))
         packer = Packer().whole(wants, len(self.meshes))
         for mesh in self.meshes:
             flags = c.PROVIDED if mesh.provided else c.RECEIVED
@@ -336,7 +337,9 @@ class Member:
             own = [entry for entry in self.data if entry[0] == mesh.name]
             packer.text(mesh.name).whole(configuration.meshes[mesh.name][0], flags, len(own))
             for _, name, components, of_data in own:
-                packer.text(name).whole(components, of_data, configuration.data[name].degree if degree is None else degree)
+                packer.text(name).whole(
+                    components, of_data, configuration.data[name].degree if degree is None else degree
+                )
         return packer.bytes()
 
     # -- from the first record to the last
@@ -451,7 +454,11 @@ class Member:
                     origin = self.origin(exchange)
                     if origin != exchange.mesh:
                         self.fields[key] = field(
-                            next(m for m in self.tag.mappings if m.direction == "write" and m.source == origin and m.target == exchange.mesh)
+                            next(
+                                m
+                                for m in self.tag.mappings
+                                if m.direction == "write" and m.source == origin and m.target == exchange.mesh
+                            )
                         )
                 else:
                     for mesh, name in self.tag.read:
@@ -460,7 +467,10 @@ class Member:
                         if mesh == exchange.mesh:
                             self.reading[mesh, name] = (side, key, None)
                         for mapping in self.tag.mappings:
-                            if mapping.direction == "read" and (mapping.source, mapping.target) == (exchange.mesh, mesh):
+                            if mapping.direction == "read" and (mapping.source, mapping.target) == (
+                                exchange.mesh,
+                                mesh,
+                            ):
                                 self.reading[mesh, name] = (side, key, field(mapping))
 
     def _initial_data(self, first: dict[Key, Any]) -> Wait:
@@ -551,8 +561,10 @@ class Member:
                     continue
                 for exchange in side.scheme.exchanges:
                     key = (exchange.mesh, exchange.data)
-                    if exchange.sender == self.name and (keep or exchange.substeps) and (
-                        not side.fresh[key] or side.fresh[key][-1][0] < leg + last
+                    if (
+                        exchange.sender == self.name
+                        and (keep or exchange.substeps)
+                        and (not side.fresh[key] or side.fresh[key][-1][0] < leg + last)
                     ):
                         side.fresh[key].append((leg + last, self._exchanged(key, raw[self.origin(exchange), key[1]])))
         ended = []
@@ -561,8 +573,8 @@ class Member:
                 if side.leads:
                     if last > side.longest * (1 + _NEARLY):
                         raise SubsystemError(
-                            f"participant '{self.name}' repeats the window from t = {side.t0:g} on with a step of {last:g}, "
-                            f"longer than before ({side.longest:g}); only shorter steps are possible there"
+                            f"participant '{self.name}' repeats the window from t = {side.t0:g} on with a step of "
+                            f"{last:g}, longer than before ({side.longest:g}); only shorter steps are possible there"
                         )
                     side.length = last
                 side.progress += last
@@ -658,7 +670,7 @@ class Member:
         running = [side for side in self.sides if side.ongoing]
         flags = c.ONGOING * bool(running) | c.COMPLETE * (self.complete and not first)
         implicit = any(side.scheme.implicit for side in running)
-        flags |= c.MUST_SAVE * (implicit and not self.repeating and (first or self.complete and self._whole()))
+        flags |= c.MUST_SAVE * (implicit and not self.repeating and (first or (self.complete and self._whole())))
         flags |= c.MUST_RESTORE * self.repeating
         flags |= c.LEADS * any(side.leads for side in running)
         room = min((side.length - side.progress for side in running), default=0.0)
@@ -698,7 +710,8 @@ class Member:
             samples = side.read[key]
             if field is not None:
                 samples = [(t, field(v, None)) for t, v in samples]
-        return self.recorder.acted_on_reading(mesh, name, samples)
+        acted: Samples = self.recorder.acted_on_reading(mesh, name, samples)
+        return acted
 
     def _readable(self, mesh: str, components: int, samples: Samples) -> bytes:
         if mesh in self.visible:

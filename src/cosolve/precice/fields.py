@@ -119,9 +119,8 @@ def _only_copies(mapping: FieldMapping) -> Any:
 
 def _copied(rows: Any, points: int) -> Field:
     def copy(values: Vector, _: Any) -> Vector:
-        if len(values) == points:
-            return values[rows]
-        return values.reshape(points, -1)[rows].ravel()
+        found: Vector = values[rows] if len(values) == points else values.reshape(points, -1)[rows].ravel()
+        return found
 
     return copy
 

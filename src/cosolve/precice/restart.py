@@ -83,13 +83,17 @@ def put_back(member: Member, tree: dict[str, Any]) -> None:
     """A participant's windows and values as they were."""
     noted = tree["participants"][member.name]
     if len(noted["sides"]) != len(member.sides):
-        raise SetupError(f"the state holds other coupling schemes for '{member.name}'; resume the coupling that wrote it")
+        raise SetupError(
+            f"the state holds other coupling schemes for '{member.name}'; resume the coupling that wrote it"
+        )
     member.time = noted["time"]
     for side, old in zip(member.sides, noted["sides"], strict=True):
         for name, fresh, given in (("start", side.start, old["start"]), ("read", side.read, old["read"])):
             sizes = {key: len(value if name == "start" else value[-1][1]) for key, value in fresh.items()}
             if sizes != {(mesh, data): len(value) for mesh, data, value in given}:
-                raise SetupError(f"the state holds other meshes or data for '{member.name}'; resume the coupling that wrote it")
+                raise SetupError(
+                    f"the state holds other meshes or data for '{member.name}'; resume the coupling that wrote it"
+                )
         side.window, side.total, side.t0 = old["window"], old["total"], old["t0"]
         side.start = {(mesh, data): value for mesh, data, value in old["start"]}
         side.read = {(mesh, data): [(side.t0, value)] for mesh, data, value in old["read"]}

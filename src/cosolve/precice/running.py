@@ -47,8 +47,8 @@ def run_configuration(
 ) -> Coupling:
     """Couple programs as a configuration file says; those without a command are started by somebody else.
 
-    `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on from;
-    participants restore themselves.
+    `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
+    from; participants restore themselves.
     """
     configuration = read_configuration(path)
     refuse_strangers(commands, configuration)

@@ -39,8 +39,9 @@ class Participants:
             result = cs.simulate(participants.system, t_end=1.0, method=cs.Implicit(degree=1), step=0.01)
 
     Ports are named after the data. `rollback=False` is for programs that cannot save their state: they are never asked
-    to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once. A program runs once, so that one `Participants` is good for one run. It can go back
-    to the start of one macro step, not further.
+    to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once.
+    A program runs once, so that one `Participants` is good for one run. It can go back to the start of one macro step,
+    not further.
     """
 
     def __init__(
@@ -175,8 +176,8 @@ class MemberSpeech:
         self._written = [(mesh, name, n) for mesh, name, n, flags in member.data if flags & c.WRITTEN]
         if any(flags & c.GRADIENT for *_, flags in member.data):
             raise SetupError(
-                f"participant '{member.name}' writes gradients for a mapping, which no coupling method carries; use another "
-                "mapping in the file"
+                f"participant '{member.name}' writes gradients for a mapping, which no coupling method carries; use "
+                "another mapping in the file"
             )
         size = {(mesh, name): len(geometries[mesh].points) * n for mesh, name, n, _ in member.data}
         self.inputs = [(port_name(self._read, mesh, name), size[mesh, name]) for mesh, name, _ in self._read]
@@ -192,7 +193,9 @@ class MemberSpeech:
         ]
         self.start: Vector = np.concatenate(parts) if parts else np.zeros(0)
 
-    def state(self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool) -> bytes:
+    def state(
+        self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool
+    ) -> bytes:
         """Where it stands and what it can read."""
         found = {}
         for k, (mesh, name, _) in enumerate(self._read):

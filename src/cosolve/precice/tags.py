@@ -1,7 +1,7 @@
 """The tags of configuration files for solvers adapted to preCICE 3: which stand where, and the attributes they take.
 
-A table, so that whatever it does not hold is refused by name and line and never ignored. An attribute is a kind (`text`,
-`real`, `whole`, `flag`) and, where it may be missing, its default.
+A table, so that whatever it does not hold is refused by name and line and never ignored. An attribute is a kind
+(`text`, `real`, `whole`, `flag`) and, where it may be missing, its default.
 """
 
 from __future__ import annotations
@@ -158,10 +158,27 @@ TAGS: Final[dict[str, Tag]] = {
     "use-data": Tag({"name": _text()}),
     "participant": Tag(
         {"name": _text()},
-        ("provide-mesh", "receive-mesh", "write-data", "read-data", "watch-point", "watch-integral", "export:vtk",
-         "export:vtu", "export:vtp", "export:csv", "action:multiply-by-area", "action:divide-by-area",
-         "action:summation", "action:recorder", "action:python", "intra-comm:sockets", "intra-comm:mpi",
-         "intra-comm:mpi-single", *_MAPPINGS),
+        (
+            "provide-mesh",
+            "receive-mesh",
+            "write-data",
+            "read-data",
+            "watch-point",
+            "watch-integral",
+            "export:vtk",
+            "export:vtu",
+            "export:vtp",
+            "export:csv",
+            "action:multiply-by-area",
+            "action:divide-by-area",
+            "action:summation",
+            "action:recorder",
+            "action:python",
+            "intra-comm:sockets",
+            "intra-comm:mpi",
+            "intra-comm:mpi-single",
+            *_MAPPINGS,
+        ),
     ),
     "provide-mesh": Tag({"name": _text()}),
     "receive-mesh": Tag(
@@ -183,9 +200,10 @@ TAGS: Final[dict[str, Tag]] = {
     "action:summation": Tag(_ACTION, ("source-data", "target-data")),
     "action:recorder": Tag(_ACTION, (), "records calls for tests only; remove the tag"),
     "action:python": Tag(
-        _ACTION, ("path", "module", "source-data", "target-data"),
+        _ACTION,
+        ("path", "module", "source-data", "target-data"),
         "would run Python inside the coupling; compute it in the participant instead",
-    ),  # fmt: skip
+    ),
     "path": Tag({"name": _text("")}),
     "module": Tag({"name": _text("")}),
     "source-data": Tag({"name": _text()}),
@@ -193,16 +211,18 @@ TAGS: Final[dict[str, Tag]] = {
     "intra-comm:sockets": Tag({"network": _text(""), "port": _whole(0), "exchange-directory": _text("")}),
     "intra-comm:mpi": Tag(),
     "intra-comm:mpi-single": Tag(),
-    **{f"mapping:{kind}": Tag(_MAPPING) for kind in
-       ("nearest-neighbor", "nearest-projection", "nearest-neighbor-gradient", "linear-cell-interpolation")},
-    "mapping:rbf-global-direct": Tag(_RADIAL, (*_BASES, "executor:cpu", "executor:openmp", "executor:cuda",
-                                               "executor:hip")),
+    **{
+        f"mapping:{kind}": Tag(_MAPPING)
+        for kind in ("nearest-neighbor", "nearest-projection", "nearest-neighbor-gradient", "linear-cell-interpolation")
+    },
+    "mapping:rbf-global-direct": Tag(
+        _RADIAL, (*_BASES, "executor:cpu", "executor:openmp", "executor:cuda", "executor:hip")
+    ),
     "mapping:rbf-global-iterative": Tag(
         {**_RADIAL, "solver-rtol": _real(1e-9), "preallocation": _text("tree"), "max-iterations": _whole(0)},
         (*_BASES, "executor:cpu", "executor:openmp", "executor:cuda", "executor:hip"),
     ),
-    "mapping:rbf-pum-direct": Tag(_PUM, (*_BASES, "executor:cpu", "executor:openmp", "executor:cuda",
-                                         "executor:hip")),
+    "mapping:rbf-pum-direct": Tag(_PUM, (*_BASES, "executor:cpu", "executor:openmp", "executor:cuda", "executor:hip")),
     "mapping:rbf": Tag({**_RADIAL}, tuple(_BASES)),
     "mapping:axial-geometric-multiscale": Tag(refused=_LATER),
     "mapping:radial-geometric-multiscale": Tag(refused=_LATER),
@@ -210,13 +230,20 @@ TAGS: Final[dict[str, Tag]] = {
     **{name: Tag({needs: _real()} if needs else {}) for name, needs in _BASES.items()},
     "basis-function:gaussian": Tag({"shape-parameter": _real(None), "support-radius": _real(None)}),
     "executor:cpu": Tag(),
-    **{f"executor:{kind}": Tag({"gpu-device-id": _whole(0), "n-threads": _whole(0)}, (),
-                               "asks for another processor; mappings are computed by the hub, remove the tag")
-       for kind in ("openmp", "cuda", "hip")},
+    **{
+        f"executor:{kind}": Tag(
+            {"gpu-device-id": _whole(0), "n-threads": _whole(0)},
+            (),
+            "asks for another processor; mappings are computed by the hub, remove the tag",
+        )
+        for kind in ("openmp", "cuda", "hip")
+    },
     **{f"m2n:{kind}": Tag(_SOCKETS) for kind in ("sockets", "mpi", "mpi-multiple-ports", "mpi-singleports")},
     **{f"coupling-scheme:{kind}-explicit": Tag({}, (*_SCHEME, "participants")) for kind in ("serial", "parallel")},
-    **{f"coupling-scheme:{kind}-implicit": Tag({}, (*_SCHEME, *_ITERATED, "participants"))
-       for kind in ("serial", "parallel")},
+    **{
+        f"coupling-scheme:{kind}-implicit": Tag({}, (*_SCHEME, *_ITERATED, "participants"))
+        for kind in ("serial", "parallel")
+    },
     "coupling-scheme:multi": Tag({}, (*_SCHEME, *_ITERATED, "coupling-scheme:multi/participant")),
     "coupling-scheme:multi/participant": Tag({"name": _text(), "control": _flag()}),
     "participants": Tag({"first": _text(), "second": _text()}),
@@ -235,19 +262,27 @@ TAGS: Final[dict[str, Tag]] = {
     ),
     "max-iterations": _COUNT,
     "min-iterations": _COUNT,
-    **{f"{kind}-convergence-measure": Tag({**_MEASURE, "limit": _real()})
-       for kind in ("absolute", "relative", "residual-relative")},
+    **{
+        f"{kind}-convergence-measure": Tag({**_MEASURE, "limit": _real()})
+        for kind in ("absolute", "relative", "residual-relative")
+    },
     "absolute-or-relative-convergence-measure": Tag({**_MEASURE, "abs-limit": _real(), "rel-limit": _real()}),
     "acceleration:constant": Tag({}, ("relaxation",)),
     "relaxation": _VALUE,
     "acceleration:aitken": Tag({}, ("initial-relaxation", "acceleration/data", "preconditioner")),
     "acceleration:IQN-ILS": Tag(
-        {"reduced-time-grid": _flag(True), "on-bound-violation": _text("ignore", "ignore", "clamp", "discard", "scale")},
+        {
+            "reduced-time-grid": _flag(True),
+            "on-bound-violation": _text("ignore", "ignore", "clamp", "discard", "scale"),
+        },
         _QUASI_NEWTON,
     ),
     "acceleration:IQN-IMVJ": Tag(
-        {"reduced-time-grid": _flag(True), "always-build-jacobian": _flag(),
-         "on-bound-violation": _text("ignore", "ignore", "clamp", "discard", "scale")},
+        {
+            "reduced-time-grid": _flag(True),
+            "always-build-jacobian": _flag(),
+            "on-bound-violation": _text("ignore", "ignore", "clamp", "discard", "scale"),
+        },
         (*_QUASI_NEWTON, "imvj-restart-mode"),
     ),
     "initial-relaxation": Tag({"value": _real(), "enforce": _flag()}),
@@ -256,11 +291,18 @@ TAGS: Final[dict[str, Tag]] = {
     "acceleration/data": Tag({"name": _text(), "mesh": _text(), "scaling": _real(1.0)}),
     "filter": Tag({"type": _text("QR3", "QR1", "QR1-absolute", "QR2", "QR3"), "limit": _real(1e-2)}),
     "preconditioner": Tag(
-        {"type": _text("residual-sum", "constant", "value", "residual", "residual-sum"), "freeze-after": _whole(-1),
-         "update-on-threshold": _flag(True)}
+        {
+            "type": _text("residual-sum", "constant", "value", "residual", "residual-sum"),
+            "freeze-after": _whole(-1),
+            "update-on-threshold": _flag(True),
+        }
     ),
     "imvj-restart-mode": Tag(
-        {"type": _text("RS-SVD", "no-restart", "RS-0", "RS-LS", "RS-SVD", "RS-SLIDE"), "chunk-size": _whole(8),
-         "reused-time-windows-at-restart": _whole(8), "truncation-threshold": _real(1e-4)}
+        {
+            "type": _text("RS-SVD", "no-restart", "RS-0", "RS-LS", "RS-SVD", "RS-SLIDE"),
+            "chunk-size": _whole(8),
+            "reused-time-windows-at-restart": _whole(8),
+            "truncation-threshold": _real(1e-4),
+        }
     ),
-}  # fmt: skip
+}

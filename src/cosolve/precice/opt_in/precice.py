@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Optional, Tuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if __name__ == "precice" and not TYPE_CHECKING:
         return module
 
     client = _load()
-    sys.stderr.write("cosolve: this solver is coupled by cosolve (module precice from %s)\n" % os.path.dirname(__file__))
+    sys.stderr.write(f"cosolve: this solver is coupled by cosolve (module precice from {os.path.dirname(__file__)})\n")
 else:
     from cosolve.participants import client
 
@@ -57,7 +57,7 @@ class Participant:
         communicator: Any = None,
         *,
         connection: Any = None,
-        limit: Optional[float] = None,
+        limit: float | None = None,
     ) -> None:
         address = "" if connection is not None else _hub_of(str(configuration_file_name))
         self._inner = client.Participant(
@@ -76,7 +76,7 @@ class Participant:
     def initialize(self) -> None:
         """Connect and exchange meshes and initial data."""
         if self._inner.needs_initial_data and not self._initial_asked:
-            raise Error("%s: initial data are due; ask requires_initial_data before initialize" % self._inner.name)
+            raise Error(f"{self._inner.name}: initial data are due; ask requires_initial_data before initialize")
         self._inner.start()
 
     def advance(self, computed_timestep_length: float) -> None:
@@ -134,7 +134,7 @@ class Participant:
 
     def reset_mesh(self, mesh_name: str) -> None:
         """Refused."""
-        raise Error("%s: mesh %r cannot be set anew in a run; that is not offered yet" % (self._inner.name, mesh_name))
+        raise Error(f"{self._inner.name}: mesh {mesh_name!r} cannot be set anew in a run; that is not offered yet")
 
     def set_mesh_vertex(self, mesh_name: str, position: Any) -> int:
         """Add one point; its number."""
@@ -156,7 +156,9 @@ class Participant:
         """Join pairs of points."""
         self._inner.set_cells(mesh_name, "line", vertices)
 
-    def set_mesh_triangle(self, mesh_name: str, first_vertex_id: int, second_vertex_id: int, third_vertex_id: int) -> None:
+    def set_mesh_triangle(
+        self, mesh_name: str, first_vertex_id: int, second_vertex_id: int, third_vertex_id: int
+    ) -> None:
         """Join three points."""
         self._inner.set_cells(mesh_name, "triangle", [first_vertex_id, second_vertex_id, third_vertex_id])
 
@@ -190,7 +192,7 @@ class Participant:
         """The box in which a received mesh is touched."""
         self._inner.set_region(mesh_name, bounding_box)
 
-    def get_mesh_vertex_ids_and_coordinates(self, mesh_name: str) -> Tuple[Any, Any]:
+    def get_mesh_vertex_ids_and_coordinates(self, mesh_name: str) -> tuple[Any, Any]:
         """Numbers and coordinates of the points in the box."""
         ids, points = self._inner.points_of(mesh_name)
         return ids, points
@@ -228,7 +230,7 @@ class Participant:
     def stop_last_profiling_section(self) -> None:
         """The section that was begun last ends."""
         if not self._sections:
-            raise Error("%s: no section was started" % self._inner.name)
+            raise Error(f"{self._inner.name}: no section was started")
         self._sections.pop()
 
 
@@ -247,5 +249,5 @@ def _hub_of(config: str, patience: float = 60.0) -> str:
         except OSError:
             pass
         if time.monotonic() > end:
-            raise Error("no hub for %s: start one with '%s %s'" % (config, _COMMAND, config))
+            raise Error(f"no hub for {config}: start one with '{_COMMAND} {config}'")
         time.sleep(0.05)
