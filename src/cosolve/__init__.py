@@ -10,7 +10,7 @@
 
 models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde,
             JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel), Isolated,
-            Remote, FreeRunning, SelfDriven, IntegratedInputs, Participants (programs that own their loop); parts of
+            Remote, FreeRunning, SelfDriven, OwnLoop and Participants (programs), IntegratedInputs; parts of
             right-hand sides (contact, friction, circuits): cs.elements
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
             dual_mortar, barycentric, nearest_neighbour, radial_basis, read_mesh)

@@ -133,6 +133,9 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .participants.own_loop import (
+    OwnLoop as OwnLoop,
+)
 from .precice.subsystems import (
     Participants as Participants,
 )

@@ -28,7 +28,7 @@ HELLO, START, ADVANCE, FINISH, MAP, RESUME = 1, 2, 3, 4, 5, 6
 CONTRACT, STATE, MAPPED, FAILED = 65, 66, 67, 68
 
 # what a mesh is to a participant
-PROVIDED, RECEIVED, DIRECT, CELLS = 1, 2, 4, 8
+PROVIDED, RECEIVED, DIRECT, CELLS, PORTS = 1, 2, 4, 8, 16  # PORTS: one point without a place, for data without a mesh
 # what data on a mesh are to a participant
 WRITTEN, READ, INITIAL, GRADIENT, JUST_IN_TIME = 1, 2, 4, 8, 16
 # where a participant stands
@@ -39,6 +39,7 @@ WANTS_SUBSTEPS, RESUMES = 1, 2
 _HEAD = struct.Struct("<IIQ")  # magic and protocol, kind, length of the rest
 _MAGIC = 0x4C4F5300 + PROTOCOL  # "SOL"
 _LARGEST = 1 << 34
+_SHORT, _LONG = 1 << 15, 1 << 20  # bytes asked for at once; memory for short ones is at hand, that for long ones is not
 _NEARLY = 1e-12  # times that differ by less than this fraction of the window are the same
 CORNERS = {"line": 2, "triangle": 3, "quadrilateral": 4, "tetrahedron": 4}
 KINDS = tuple(CORNERS)
@@ -127,10 +128,10 @@ class Unpacker:
         return part
 
     def doubles(self, n: int) -> np.ndarray[Any, Any]:
-        """So many doubles, as an array of its own."""
+        """So many doubles, as an array that is only read."""
         if self.at + 8 * n > len(self.data):
             raise ParticipantError("a record ended too early")
-        values = np.frombuffer(self.data, dtype="<f8", count=n, offset=self.at).astype(np.float64)
+        values = np.frombuffer(self.data, dtype="<f8", count=n, offset=self.at).astype(np.float64, copy=False)
         self.at += 8 * n
         return values
 
@@ -153,6 +154,7 @@ class Connection:
     def __init__(self, stream: socket.socket) -> None:
         self.socket = stream
         self._buffer = bytearray()
+        self._missing = 0  # bytes of a long record
         if stream.family != getattr(socket, "AF_UNIX", None):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -170,15 +172,17 @@ class Connection:
                 "what arrived is no record of this protocol; client and hub are of different versions"
             )
         end = _HEAD.size + length
-        if len(self._buffer) < end:
+        self._missing = max(0, end - len(self._buffer))
+        if self._missing:
             return None
-        content = bytes(self._buffer[_HEAD.size : end])
+        with memoryview(self._buffer) as view:
+            content = bytes(view[_HEAD.size : end])
         del self._buffer[:end]
         return kind, content
 
     def read(self) -> bool:
         """Take what has arrived; False when the other side is gone."""
-        data = self.socket.recv(1 << 18)
+        data = self.socket.recv(min(max(self._missing, _SHORT), _LONG))
         self._buffer += data
         return bool(data)
 
@@ -302,7 +306,7 @@ class MeshOfParticipant:
 
     def __init__(self, name: str, dimensions: int, flags: int) -> None:
         self.name, self.dimensions, self.flags = name, dimensions, flags
-        self.points = np.zeros((0, dimensions))
+        self.points = np.zeros((1 if flags & PORTS else 0, dimensions))
         self.cells: dict[str, list[Any]] = {kind: [] for kind in KINDS}
         self.region: Any | None = None
         self.data: dict[str, DataOfParticipant] = {}
@@ -313,8 +317,8 @@ class DataOfParticipant:
 
     def __init__(self, name: str, components: int, flags: int, degree: int, mesh: MeshOfParticipant) -> None:
         self.name, self.components, self.flags, self.degree, self.mesh = name, components, flags, degree, mesh
-        self.buffer = np.zeros((0, components))
-        self.gradient = np.zeros((0, components * mesh.dimensions))
+        self.buffer = np.zeros((len(mesh.points), components))
+        self.gradient = np.zeros((len(mesh.points), components * mesh.dimensions))
         self.waveform: Waveform | None = None
 
     @property
@@ -578,6 +582,24 @@ class Participant:
         assert found.waveform is not None
         flat = found.waveform.at(self._time + self._progress + after)
         return flat.reshape(-1, found.components)
+
+    def put(self, port: str, value: Any) -> None:
+        """Write an output, a number or a vector, by its name alone."""
+        found = self._port(port, WRITTEN, "output")
+        found.buffer[:] = self._rows(found, value, 1, found.components, "the value")
+
+    def get(self, port: str, after: float | None = None) -> Any:
+        """An input by its name alone, `after` seconds from now (default: at the end of the window)."""
+        found = self._port(port, READ, "input")
+        values = self._sampled(found, self.step_limit if after is None else after)[0]
+        return float(values[0]) if found.components == 1 else values
+
+    def _port(self, name: str, flag: int, what: str) -> DataOfParticipant:
+        for data in self._written if flag == WRITTEN else self._read:
+            if data.name == name and data.mesh.flags & PORTS:
+                return data
+        ports = [data.name for data in (self._written if flag == WRITTEN else self._read) if data.mesh.flags & PORTS]
+        raise ParticipantError(f"{self.name}: has no {what} {name!r}; there are {', '.join(ports) or 'none'}")
 
     def read_at(self, mesh: str, data: str, coordinates: Any, after: float = 0.0) -> np.ndarray[Any, Any]:
         """The values at any points inside the region of a received mesh, mapped on the spot."""

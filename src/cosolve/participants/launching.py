@@ -26,31 +26,38 @@ _SHELL = frozenset(";&|<>$`(){}*?~\n")
 class Programs:
     """The programs of participants, by name; `commands` are command lines.
 
-    `folder` is where their output is kept, one `NAME.log` each; without it only the last lines are told, where one
-    fails.
+    `folder` is where their output is kept, one `NAME.log` each, or `files` says where; without them only the last lines
+    are told, where one fails.
     """
 
-    def __init__(self, commands: Mapping[str, str], environment: Mapping[str, str], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        commands: Mapping[str, str],
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+        files: Mapping[str, Path] | None = None,
+    ) -> None:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: dict[str, IO[bytes]] = {}
         self._told: set[str] = set()
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = {name: folder / f"{name}.log" for name in commands}
         try:
             for name, command in commands.items():
-                self._start(name, command, environment, folder)
+                self._start(name, command, environment, None if files is None else files[name])
         except BaseException:
             self.end(0.0)
             raise
 
-    def _start(self, name: str, command: str, environment: Mapping[str, str], folder: Path | None) -> None:
+    def _start(self, name: str, command: str, environment: Mapping[str, str], file: Path | None) -> None:
         try:
             words = ["/bin/sh", "-c", command] if _SHELL & set(command) and os.name != "nt" else shlex.split(command)
         except ValueError as error:
             raise SetupError(f"the command of '{name}' cannot be read ({error}): {command}") from None
         if not words:
             raise SetupError(f"the command of '{name}' is empty")
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        log = tempfile.TemporaryFile() if folder is None else (folder / f"{name}.log").open("w+b")  # noqa: SIM115
+        log = tempfile.TemporaryFile() if file is None else file.open("w+b")  # noqa: SIM115
         self._logs[name] = log
         group = {} if os.name == "nt" else {"process_group": 0}
         try:
