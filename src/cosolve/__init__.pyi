@@ -138,6 +138,12 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .participants.own_loop import (
+    OwnLoop as OwnLoop,
+)
+from .precice.subsystems import (
+    Participants as Participants,
+)
 from .run.choose import (
     choose as choose,
 )

@@ -20,6 +20,7 @@ from cosolve.cli.demo import demo
 from cosolve.cli.export import export
 from cosolve.cli.inspect import inspect
 from cosolve.cli.options import with_word
+from cosolve.cli.precice import app as precice
 from cosolve.cli.report import report
 from cosolve.cli.resume import resume
 from cosolve.cli.run import run
@@ -75,6 +76,7 @@ app.callback(invoke_without_command=True)(start)
 for _command in (run, resume, check, compare, report, export, inspect, schema, crosscheck, serve):
     app.command()(_command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(demo)
+app.add_typer(precice, name="precice")
 
 
 def main() -> None:

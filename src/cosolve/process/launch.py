@@ -140,21 +140,29 @@ class Worker:
         self._end()
 
     def _how_it_ended(self) -> str:
-        try:
-            code = self.process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return "closed its connection"
-        return how_it_ended(code)
+        return ended(self.process)
 
     def _quoted(self) -> str:
-        """The last lines of the log."""
-        if self._log.closed:
-            return ""
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - 4096))
-        lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
-        return "; its last words: " + " / ".join(line[:200] for line in lines[-_QUOTED:]) if lines else ""
+        return last_words(self._log)
+
+
+def ended(process: subprocess.Popen[bytes], patience: float = 5.0) -> str:
+    """How a process that has closed its connection came to its end; one that goes on is ended."""
+    try:
+        return how_it_ended(process.wait(timeout=patience))
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        return "closed its connection"
+
+
+def last_words(log: IO[bytes]) -> str:
+    """The last lines of a log, as the end of a sentence."""
+    if log.closed:
+        return ""
+    log.seek(0, os.SEEK_END)
+    log.seek(max(0, log.tell() - 4096))
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    return "; its last words: " + " / ".join(line[:200] for line in lines[-_QUOTED:]) if lines else ""
 
 
 def _end(process: subprocess.Popen[bytes], log: IO[bytes], owner: int) -> None:

@@ -1,0 +1,132 @@
+"""`cosolve precice`: couples solvers adapted to preCICE 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cosolve.errors import SetupError
+
+app = typer.Typer(no_args_is_help=True, help="Couple solvers adapted to preCICE 3.")
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (XML).", show_default=False)],
+    participants: Annotated[
+        list[str] | None,
+        typer.Option("--participant", "-p", metavar="NAME=COMMAND", help="A participant and its command; repeat it."),
+    ] = None,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds that participants may take to connect.")
+    ] = 60.0,
+    logs: Annotated[Path | None, typer.Option("--logs", help="Folder for what the programs print.")] = None,
+    tcp: Annotated[
+        bool, typer.Option("--tcp", help="Use a TCP port of this machine instead of a local socket.")
+    ] = False,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", help="Use this cosolve method instead of the file's schemes: name, or name:degree."),
+    ] = None,
+    step: Annotated[float | None, typer.Option("--step", help="With --method: the macro step.")] = None,
+    t_end: Annotated[float | None, typer.Option("--t-end", help="With --method: the end time.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --method: result file (.h5).")] = None,
+    save_state: Annotated[
+        Path | None, typer.Option("--save-state", help="Keep the state of the coupling here, after every window.")
+    ] = None,
+    state_every: Annotated[int, typer.Option("--state-every", help="Keep it after every so many windows only.")] = 1,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Go on from this state; participants restore themselves.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+) -> None:
+    """Couple participants as their configuration file says, or by a cosolve method.
+
+    Those without a command are started elsewhere; they find the hub beside the file.
+    """
+    from cosolve.precice.running import run_configuration
+
+    commands = named_commands(participants or [])
+    if method is not None:
+        if save_state is not None or resume is not None:
+            raise SetupError("--save-state and --resume belong to the schemes of the file, not to --method")
+        by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
+        return
+    if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
+        word = next(option for option, value in given.items() if value is not None)
+        raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
+    coupling = run_configuration(
+        file,
+        commands,
+        patience=patience,
+        logs=logs,
+        tcp=tcp,
+        state=save_state,
+        state_every=state_every,
+        resume=resume,
+    )
+    if not quiet:
+        for name, member in coupling.members.items():
+            counts = member.recorder.counts
+            taken = f", {sum(counts)} iterations" if counts else ""
+            typer.echo(f"{name}: t = {member.time:.9g}, {max(side.window for side in member.sides) - 1} windows{taken}")
+
+
+def by_method(
+    file: Path,
+    commands: dict[str, str],
+    name: str,
+    step: float | None,
+    t_end: float | None,
+    out: Path | None,
+    patience: float,
+    logs: Path | None,
+    tcp: bool,
+    quiet: bool,
+) -> None:
+    """The participants as subsystems of a coupling method."""
+    from cosolve.method.named import as_method
+    from cosolve.precice.subsystems import Participants
+    from cosolve.process.ending import sigterm_raises
+    from cosolve.run.simulate import simulate
+
+    method = as_method(name)
+    repeats = "rollback" in method.needs
+    with (
+        sigterm_raises(),
+        Participants(file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp) as all_,
+    ):
+        H, end = step or all_.window, t_end or all_.end
+        if not H > 0 or end == float("inf"):
+            what, option = ("how long a window is", "--step") if not H > 0 else ("when it ends", "--t-end")
+            raise SetupError(f"{file.name} does not say {what}; give {option}")
+        result = simulate(all_.system, t_end=end, method=method, step=H, workers=len(all_.subsystems), save=out)
+        runs = {who: subsystem.crossings for who, subsystem in all_.subsystems.items()}
+    if not quiet:
+        typer.echo(f"{method.label} finished: t = {end:.9g}, {len(result.t) - 1} macro steps\n{result.stats}")
+        typer.echo("solver runs: " + ", ".join(f"{who} {count}" for who, count in runs.items()))
+        if out is not None:
+            typer.echo(f"result  {out}")
+
+
+@app.command()
+def path() -> None:
+    """Print the folder that makes `import precice` find cosolve: PYTHONPATH=$(cosolve precice path)."""
+    from cosolve.precice.running import OPT_IN
+
+    typer.echo(str(OPT_IN))
+
+
+def named_commands(words: list[str]) -> dict[str, str]:
+    """`NAME=COMMAND` by name."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, command = word.partition("=")
+        if not (name.strip() and equals and command.strip()):
+            raise SetupError(f"-p {word}: write it as -p NAME='COMMAND'")
+        if name.strip() in found:
+            raise SetupError(f"-p {word}: '{name.strip()}' has two commands")
+        found[name.strip()] = command.strip()
+    return found

@@ -1,0 +1,87 @@
+"""Runs a configuration file with programs: the hub, the programs, and their common end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cosolve.basics.wording import suggest
+from cosolve.errors import CosolveError, SetupError
+from cosolve.participants.hub import Couples, Door, Hub
+from cosolve.participants.launching import Programs
+from cosolve.precice.config import Configuration, read_configuration
+from cosolve.precice.coupling import Coupling
+from cosolve.process.ending import sigterm_raises
+
+#: The folder that makes `import precice` find cosolve's module.
+OPT_IN = Path(__file__).parent / "opt_in"
+
+
+def environment(door: Door) -> dict[str, str]:
+    """What programs need to find the hub and the module `precice`."""
+    path = os.environ.get("PYTHONPATH", "")
+    return {"COSOLVE_HUB": door.address, "PYTHONPATH": os.pathsep.join([str(OPT_IN), *([path] if path else [])])}
+
+
+def refuse_strangers(names: Mapping[str, object], configuration: Configuration) -> None:
+    """Refuse names that the file does not have."""
+    for name in names:
+        if name not in configuration.participants:
+            raise SetupError(
+                f"{configuration.file} has no participant '{name}'; {suggest(name, configuration.participants)}"
+            )
+
+
+def run_configuration(
+    path: str | Path,
+    commands: Mapping[str, str],
+    *,
+    patience: float = 60.0,
+    logs: Path | None = None,
+    tcp: bool = False,
+    state: Path | None = None,
+    state_every: int = 1,
+    resume: Path | None = None,
+) -> Coupling:
+    """Couple programs as a configuration file says; those without a command are started by somebody else.
+
+    `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
+    from; participants restore themselves.
+    """
+    configuration = read_configuration(path)
+    refuse_strangers(commands, configuration)
+    for remark in configuration.remarks:
+        sys.stderr.write(f"cosolve: {configuration.file}, {remark}\n")
+    coupling = Coupling(configuration, state=state, every=state_every, resume=resume)
+    serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=Path(f"{os.path.abspath(path)}.hub"))
+    return coupling
+
+
+def serve(
+    coupling: Couples,
+    commands: Mapping[str, str],
+    *,
+    patience: float,
+    logs: Path | None,
+    tcp: bool,
+    note: Path,
+) -> None:
+    """Start the programs, be their hub, and end with all of them."""
+    door = Door(tcp)
+    programs: Programs | None = None
+    try:
+        with sigterm_raises():
+            if set(commands) < set(coupling.names):
+                door.leave_note(note)
+            programs = Programs(commands, environment(door), logs)
+            Hub(coupling, door, patience=patience, watch=programs.trouble).serve()
+            for name, code in programs.wait(3600.0).items():
+                if code != 0:
+                    how = f"participant '{name}' ended with exit code {code} after the coupling"
+                    raise CosolveError(f"{how}{programs.words(name)}")
+    finally:
+        door.close()
+        if programs is not None:
+            programs.end()

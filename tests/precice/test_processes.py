@@ -1,0 +1,204 @@
+"""Real processes: the command, the last words of one that dies, and nothing left behind."""
+
+import os
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests import processes
+from tests.precice.together import MEASURES, config, constant, couple, pair
+
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.participants import client
+from cosolve.participants.hub import Door, Hub
+from cosolve.precice.config import Reader
+from cosolve.precice.coupling import Coupling
+from cosolve.precice.opt_in.precice import Participant
+from cosolve.precice.running import OPT_IN, run_configuration
+
+SOLVER = """
+import sys, os, signal
+import numpy as np
+import precice
+name, trouble = sys.argv[1], sys.argv[2]
+if trouble == "absent":
+    import time
+    time.sleep(600)
+mesh, reads, writes = ("MA", "X", "Y") if name == "A" else ("MB", "Y", "X")
+i = np.arange(4)
+d = abs(i[:, None] - i)
+p = precice.Participant(name, "config.xml", 0, 1)
+ids = p.set_mesh_vertices(mesh, np.column_stack([i, 0 * i]))
+t = saved = 0.0
+def value(t, x):
+    if name == "A":
+        return (-0.6 / (1 + d)) @ x + (1 + 0.1 * i + 0.5 * np.sin(3 * t))
+    return (0.9 * 0.5**d) @ x + 0.2 * (i + 1) * np.cos(2 * t)
+if p.requires_initial_data():
+    p.write_data(mesh, writes, ids, value(0.0, 0 * i))
+p.initialize()
+windows = 0
+while p.is_coupling_ongoing():
+    if p.requires_writing_checkpoint():
+        saved = t
+    dt = p.get_max_time_step_size()
+    t += dt
+    v = value(t, p.read_data(mesh, reads, ids, dt))
+    p.write_data(mesh, writes, ids, v)
+    p.advance(dt)
+    if p.requires_reading_checkpoint():
+        t = saved
+    windows += p.is_time_window_complete()
+    if windows == 3 and trouble == "killed":
+        print("the mesh is tangled", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if windows == 3 and trouble == "raises":
+        raise ValueError("no convergence inside")
+np.save(name + ".npy", v)
+if trouble == "forgets":  # some solvers never finalize
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """A run of the pair with the hub in this process; `folder` is where it happens."""
+    (tmp_path / "config.xml").write_text(config("serial-implicit", MEASURES + constant(0.5)))
+    (tmp_path / "solver.py").write_text(SOLVER)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def run(a="none", b="none", **options):
+        commands = {
+            name: f"{sys.executable} solver.py {name} {trouble}" for name, trouble in (("A", a), ("B", b)) if trouble
+        }
+        try:
+            return run_configuration("config.xml", commands, **options)
+        finally:
+            assert list(temporary.iterdir()) == []  # no socket is left
+            assert not (tmp_path / "config.xml.hub").exists()
+            assert not a or children_of(os.getpid(), "solver.py") == []
+
+    run.folder = tmp_path
+    return run
+
+
+def children_of(pid, word):
+    found = []
+    for child in processes.children(pid):
+        with suppress(OSError):
+            if word in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(child)
+    return found
+
+
+@pytest.mark.covers("PX-18", "PX-20")
+@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+def test_processes_give_the_bits_of_threads(case, tcp):
+    coupling = case(b="forgets", tcp=tcp)
+    got, _ = couple(config("serial-implicit", MEASURES + constant(0.5)), pair())
+    for name in "AB":
+        assert np.load(case.folder / f"{name}.npy").tolist() == got[name].tolist()
+        assert sum(coupling.members[name].recorder.counts) == 620
+
+
+@pytest.mark.covers("PX-18")
+def test_the_command_starts_both_and_says_how_it_went(case):
+    command = [sys.executable, "-m", "cosolve.cli", "precice", "run", "config.xml"]
+    for name in "AB":
+        command += ["-p", f"{name}={sys.executable} solver.py {name} none"]
+    told = processes.run(command, cwd=case.folder, env=processes.environment())
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines() == [f"{name}: t = 1, 10 windows, 620 iterations" for name in "AB"]
+
+
+@pytest.mark.covers("PX-18")
+def test_one_that_is_killed_ends_the_other_with_signal_and_last_words(case):
+    with pytest.raises(
+        SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words: .*"
+    ) as end:
+        case(b="killed", logs=case.folder / "logs")
+    assert end.match("the mesh is tangled")
+    other = (case.folder / "logs/A.log").read_text()
+    assert "ParticipantError: A: participant 'B' was ended" in other  # the other knows why
+
+
+@pytest.mark.covers("PX-18")
+def test_one_that_raises_ends_the_other_with_its_last_words(case):
+    with pytest.raises(SubsystemError, match=r"participant 'B' ended with exit code 1; its last words: .*") as end:
+        case(b="raises")
+    assert end.match("ValueError: no convergence inside")
+
+
+@pytest.mark.covers("PX-18")
+def test_one_that_never_connects_is_named(case):
+    with pytest.raises(SetupError, match=r"participants? .*'B' did not connect within 0\.3 s"):
+        case(b="absent", patience=0.3)
+
+
+@pytest.mark.covers("PX-18")
+def test_a_program_that_cannot_start_and_a_name_that_is_not_there(case):
+    with pytest.raises(SetupError, match=r"'A' cannot be started \(No such file or directory\): no-such-program-here"):
+        run_configuration("config.xml", {"A": "no-such-program-here"})
+    with pytest.raises(SetupError, match=r"config\.xml has no participant 'C'"):
+        run_configuration("config.xml", {"C": "true"})
+
+
+@pytest.mark.covers("PX-18")
+def test_participants_started_elsewhere_find_the_hub_beside_the_file(case):
+    env = {**processes.environment(), "PYTHONPATH": str(OPT_IN)}
+    command = [sys.executable, "solver.py", "A", "none"]
+    with processes.started(command, cwd=case.folder, env=env) as late:  # before the hub is there
+        case(a="")
+        assert late.wait(timeout=60) == 0
+    assert (case.folder / "A.npy").exists()
+
+
+def test_strangers_are_turned_away(case):
+    """A wrong token, a wrong name, somebody who speaks something else: each is told, and the run goes on."""
+    door = Door()
+    coupling = Coupling(Reader("config.xml", config("serial-explicit").encode()).configuration, record=False)
+    hub = Hub(coupling, door, patience=30.0)
+    said = []
+
+    def visitors():
+        for name, address in (("A", f"{door.place} wrong"), ("C", door.address)):
+            try:
+                client.Participant(name, address, limit=30.0)
+            except client.ParticipantError as error:
+                said.append(str(error))
+        odd = client.connected(door.place)
+        odd.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        odd.socket.settimeout(30.0)
+        said.append(client.Unpacker(odd.receive()[1]).text())
+        odd.close()
+        for name, solver in pair().items():
+            threading.Thread(target=visit, args=(name, solver), daemon=True).start()
+
+    def visit(name, solver):
+        p = Participant(name, "config.xml", 0, 1, connection=None, limit=30.0)
+        solver(p)
+        p.finalize()
+
+    os.environ["COSOLVE_HUB"] = door.address
+    try:
+        thread = threading.Thread(target=visitors, daemon=True)
+        thread.start()
+        hub.serve()
+        thread.join(30.0)
+    finally:
+        del os.environ["COSOLVE_HUB"]
+    assert "the token is not that of this hub" in said[0]
+    assert "there is no participant 'C' in this coupling; there are 'A', 'B'" in said[1]
+    assert "no record of this protocol" in said[2]
+
+
+@pytest.mark.covers("PX-01")
+def test_the_folder_of_the_module_holds_it():
+    assert (OPT_IN / "precice.py").is_file()

@@ -1,0 +1,65 @@
+"""Two runs give the same bits, and so does one that goes on from a saved state."""
+
+import pytest
+from tests.precice.test_acceleration import BOTH, ONE, quasi
+from tests.precice.test_many import FLOW, HEAD, measured, scheme, three
+from tests.precice.together import MEASURES, config, constant, couple, iterations, pair
+
+from cosolve.errors import SetupError
+
+CASES = {
+    "serial-explicit": "",
+    "parallel-explicit": "",
+    "serial-implicit constant": MEASURES + constant(0.5),
+    "serial-implicit aitken": quasi("aitken"),
+    "serial-implicit IQN-ILS": quasi("IQN-ILS", ONE),
+    "serial-implicit IQN-IMVJ": quasi("IQN-IMVJ", ONE),
+    "parallel-implicit IQN-ILS": quasi("IQN-ILS", BOTH),
+}
+
+
+@pytest.mark.covers("PX-20")
+@pytest.mark.parametrize("case", CASES)
+def test_a_resumed_coupling_gives_the_bits_of_an_uninterrupted_one(case, tmp_path):
+    kind, body = case.split()[0], CASES[case]
+    whole, all_of_it = couple(config(kind, body), pair(2, 3))
+    again, _ = couple(config(kind, body), pair(2, 3))
+    assert {k: v.tolist() for k, v in again.items()} == {k: v.tolist() for k, v in whole.items()}
+    state = tmp_path / "state.zip"
+    five = '<max-time-windows value="5" />'
+    clocks = ([0.0], [0.0])
+    _, first = couple(config(kind, body, end=five), pair(2, 3, clocks), state=state)
+    rest, second = couple(config(kind, body), pair(2, 3, clocks), resume=state)
+    assert {k: v.tolist() for k, v in rest.items()} == {k: v.tolist() for k, v in whole.items()}
+    assert iterations(first, "B") + iterations(second, "B") == iterations(all_of_it, "B")
+
+
+@pytest.mark.covers("PX-20")
+def test_the_logs_of_two_runs_are_equal(tmp_path, monkeypatch):
+    texts = []
+    for k in range(2):
+        (tmp_path / str(k)).mkdir()
+        monkeypatch.chdir(tmp_path / str(k))
+        couple(config("serial-implicit", quasi("IQN-ILS", ONE)), pair(), record=True)
+        texts.append({p.name: p.read_text() for p in (tmp_path / str(k)).iterdir()})
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 3
+
+
+@pytest.mark.covers("PX-20")
+def test_a_state_of_others_is_refused(tmp_path):
+    state = tmp_path / "state.zip"
+    couple(config("serial-explicit"), pair(), state=state)
+    who = '<participant name="A" /><participant name="B" /><participant name="C" control="true" />'
+    text = HEAD + scheme("multi", who, FLOW, measured(*FLOW)) + "</precice-configuration>"
+    with pytest.raises(SetupError, match=r"state\.zip holds the state of other participants \(A, B\)"):
+        couple(text, three(), resume=state)
+
+
+def test_the_state_of_every_third_window_and_of_the_last(tmp_path):
+    state = tmp_path / "state.zip"
+    _, coupling = couple(config("serial-explicit"), pair(), state=state, every=3)
+    from cosolve.run.codec import read_tree
+
+    assert read_tree(state)["participants"]["A"]["time"] == 1.0
+    assert coupling.keeper._count == 10
