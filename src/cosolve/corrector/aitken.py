@@ -8,12 +8,14 @@ shines in serial sweeps with one field that lags.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import nonzero
 from cosolve.corrector.base import Corrector, InterfaceProblem
+from cosolve.errors import SetupError
 
 #: Differences of residuals below this fraction of the residual itself say nothing about the slope.
 _VANISHING = 1e-13
@@ -23,8 +25,8 @@ class Aitken(Corrector):
     """`z <- z - alpha r`, `alpha <- alpha r_old (r_old - r) / |r_old - r|^2`.
 
     `vector=False` gives every coupling variable a factor of its own (the scalar formula entry by entry). Each step
-    begins with `initial`; with `carry=True` only the first one does, the others with the last factor before.
-    A factor that the residuals do not determine keeps its value.
+    begins with `initial`; with `carry=True` only the first one does, the others with the last factor before, and with
+    `carry="smaller"` with the last factor before unless `initial` is smaller (its sign stays). A factor that the residuals do not determine keeps its value.
 
     >>> import numpy as np
     >>> aitken = Aitken(initial=0.5)
@@ -39,13 +41,17 @@ class Aitken(Corrector):
     0.0
     """
 
-    def __init__(self, initial: float = 0.1, vector: bool = True, carry: bool = False) -> None:
+    def __init__(
+        self, initial: float = 0.1, vector: bool = True, carry: bool | Literal["smaller"] = False
+    ) -> None:
+        if carry not in (True, False, "smaller"):
+            raise SetupError(f"Aitken: carry is True, False or 'smaller', not {carry!r}")
         self.initial, self.vector, self.carry = nonzero("Aitken", "initial", initial), vector, carry
         self._factor: Vector = np.array([self.initial])
         self._r: Vector | None = None
 
     def __repr__(self) -> str:
-        return f"Aitken(initial={self.initial:g}, vector={self.vector}, carry={self.carry})"
+        return f"Aitken(initial={self.initial:g}, vector={self.vector}, carry={self.carry!r})"
 
     def start_run(self, labels: Sequence[str]) -> None:
         self._factor, self._r = np.full(1 if self.vector else len(labels), self.initial), None
@@ -54,6 +60,8 @@ class Aitken(Corrector):
         self._r = None
         if not self.carry:
             self._factor = np.full_like(self._factor, self.initial)
+        elif self.carry == "smaller":
+            self._factor = np.copysign(np.minimum(abs(self.initial), np.abs(self._factor)), self._factor)
 
     @property
     def factor(self) -> Vector:

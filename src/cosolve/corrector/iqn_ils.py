@@ -9,6 +9,8 @@ on newer ones are filtered out (QR2 of Haelterman et al. 2016, and where slopes 
 
 from __future__ import annotations
 
+import numpy as np
+
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import whole
 from cosolve.corrector.algebra.least_squares import LeastSquares
@@ -46,5 +48,9 @@ class IqnIls(LeastSquares):
         self._learn(z, r)
         if not len(self._secants):
             return z - self.initial * r
-        c = self._secants.fit(r)
-        return z - self._secants.dz(c) - (r - self._secants.dr(c))
+        n = len(z) - self.followers
+        c = self._secants.fit(r[:n])
+        better = z[:n] - self._secants.dz(c) - (r[:n] - self._secants.dr(c))
+        if not self.followers:
+            return better
+        return np.concatenate([better, z[n:] - r[n:] - self._secants.followed(c)])

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import whole
 from cosolve.corrector.algebra.least_squares import LeastSquares
@@ -48,17 +50,24 @@ class IqnImvj(LeastSquares):
     def _begin(self, labels: Sequence[str]) -> None:
         super()._begin(labels)
         self._old = LowRank(len(labels), self.rank)  # M_old - I
+        self._old_of_followers = LowRank(len(labels), self.rank, self.followers)
 
     def correct(self, z: Vector, r: Vector, problem: InterfaceProblem) -> Vector:
         self._learn(z, r)
         if not len(self._secants) and not len(self._old):
             return z - self.initial * r
-        c = self._secants.fit(r)
-        rest = r - self._secants.dr(c)  # what this step knows nothing about
-        return z - self._secants.dz(c) - rest - self._old @ rest
+        n = len(z) - self.followers
+        c = self._secants.fit(r[:n])
+        rest = r[:n] - self._secants.dr(c)  # what this step knows nothing about
+        better = z[:n] - self._secants.dz(c) - rest - self._old @ rest
+        if not self.followers:
+            return better
+        return np.concatenate([better, z[n:] - r[n:] - self._secants.followed(c) - self._old_of_followers @ rest])
 
     def accept(self, z: Vector, r: Vector) -> None:
         self._learn(z, r)
         dR, dZ, P = self._secants.pairs()
         if len(dR):
+            if self.followers:
+                self._old_of_followers.add(self._secants.following() - self._old_of_followers @ dR, P)
             self._old.add(dZ - dR - self._old @ dR, P)

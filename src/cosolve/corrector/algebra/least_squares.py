@@ -19,7 +19,13 @@ class LeastSquares(Corrector):
 
     A subclass defines `correct` in terms of `self._secants`, after calling `self._learn(z, r)`. Differences of the last
     `reuse` macro steps stay; there are never more than `columns` of them.
+
+    The last `followers` rows of `z` and `r` build no fit: they are corrected by the combination of past iterates that
+    the other rows ask for (further samples of a waveform, data that are exchanged but not fitted).
     """
+
+    #: how many rows follow, see `start_run`
+    followers = 0
 
     def __init__(self, reuse: int, initial: float, filter_tol: float, columns: int) -> None:
         name = type(self).__name__
@@ -29,11 +35,12 @@ class LeastSquares(Corrector):
         self.filter_tol, self.columns = filter_tol, int(columns)
         self._begin(())
 
-    def start_run(self, labels: Sequence[str]) -> None:
+    def start_run(self, labels: Sequence[str], followers: int = 0) -> None:
+        self.followers = followers
         self._begin(labels)
 
     def _begin(self, labels: Sequence[str]) -> None:
-        self._secants = Secants(len(labels), self.columns, self.filter_tol)
+        self._secants = Secants(len(labels), self.columns, self.filter_tol, self.followers)
         self._balance, self._balance_z = Balance(labels), Balance(labels)
         self._last: tuple[Vector, Vector] | None = None
 
@@ -45,13 +52,14 @@ class LeastSquares(Corrector):
         self._learn(z, r)
 
     def _learn(self, z: Vector, r: Vector) -> None:
-        self._balance.learn(r)
+        n = len(z) - self.followers
+        self._balance.learn(r[:n])
         weight = self._balance.new_weight()
         if weight is not None:
             self._secants.weigh(weight)
         if self._last is not None:
             dz = z - self._last[0]
-            self._balance_z.learn(dz)
+            self._balance_z.learn(dz[:n])
             weight = self._balance_z.new_weight()
             if weight is not None:
                 self._secants.weigh_z(weight)

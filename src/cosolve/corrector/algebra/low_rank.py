@@ -1,4 +1,4 @@
-"""A square matrix of low rank, `sum_k a_k b_k^T`, that grows by columns and is compressed when it has too many."""
+"""A matrix of low rank, `sum_k a_k b_k^T`, that grows by columns and is compressed when it has too many."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class LowRank:
     """`A^T B` with the rows of `A`, `B` as the vectors `a_k`, `b_k`; never more than `rank` of them.
 
     When there would be more, the smallest singular values go. A matrix that is no larger than `rank` is held as it is.
+    It is square, `n x n`, unless `rows` says otherwise.
 
     >>> import numpy as np
     >>> m = LowRank(3, rank=2)
@@ -22,13 +23,14 @@ class LowRank:
     array([2., 0., 0.])
     """
 
-    def __init__(self, n: int, rank: int) -> None:
+    def __init__(self, n: int, rank: int, rows: int | None = None) -> None:
         self.n, self.rank = n, rank
-        self._dense = np.zeros((n, n)) if n <= rank else None
+        rows = n if rows is None else rows
+        self._dense = np.zeros((rows, n)) if n <= rank else None
         self._used = 0
         # the memory of rows that are never used is never claimed
         room = 0 if n <= rank else rank
-        self._A, self._B = np.zeros((room, n)), np.zeros((room, n))
+        self._A, self._B = np.zeros((room, rows)), np.zeros((room, n))
 
     def __len__(self) -> int:
         return self._used

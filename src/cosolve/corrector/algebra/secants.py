@@ -45,7 +45,7 @@ class Secants:
     array([-2.,  3.,  0.])
     """
 
-    def __init__(self, n: int, capacity: int, tol: float) -> None:
+    def __init__(self, n: int, capacity: int, tol: float, followers: int = 0) -> None:
         self.n, self.capacity, self.tol = n, min(capacity, n), tol
         self._r, self._z = Span(n, self.capacity), Span(n, self.capacity)  # each multiplied by its weight
         self._weight_r: Vector | None = None
@@ -53,6 +53,7 @@ class Secants:
         self._newest_first: list[int] = []
         self._step: dict[int, int] = {}
         self._now = 0
+        self._followers = np.zeros((self.capacity, followers))  # dz - dr of rows that build no fit
 
     def __len__(self) -> int:
         return len(self._newest_first)
@@ -79,17 +80,20 @@ class Secants:
         self._keep([k for k in self._newest_first if self._now - self._step[k] <= keep])
 
     def add(self, dr: Vector, dz: Vector) -> None:
-        """Learn the pair of differences; one that holds no information is ignored."""
-        if not (dr.any() and np.isfinite(dr).all() and np.isfinite(dz).all()):
+        """Learn the pair of differences, those of followers last; one that holds no information is ignored."""
+        if not (dr[: self.n].any() and np.isfinite(dr).all() and np.isfinite(dz).all()):
             return
         if len(self) >= self.capacity:
             self._keep(self._newest_first[: self.capacity - 1])
         k = next(k for k in range(self.capacity) if k not in self._step)
-        for span, v in ((self._r, _times(dr, self._weight_r)), (self._z, _times(dz, self._weight_z))):
+        own_r, own_z = dr[: self.n], dz[: self.n]
+        for span, v in ((self._r, _times(own_r, self._weight_r)), (self._z, _times(own_z, self._weight_z))):
             span.make_room(self._newest_first)
             span.put(k, v)
         self._newest_first.insert(0, k)
         self._step[k] = self._now
+        if self._followers.shape[1]:
+            self._followers[k] = (dz - dr)[self.n :]
 
     def fit(self, r: Vector) -> Vector:
         """Coefficients `c`, one for every room of a column, that bring `dr(c)` closest to `r`."""
@@ -106,6 +110,14 @@ class Secants:
     def dz(self, c: Vector) -> Vector:
         """`dZ c`."""
         return _divided(self._z.combined(c), self._weight_z)
+
+    def followed(self, c: Vector) -> Vector:
+        """`(dZ - dR) c` of the followers."""
+        return c @ self._followers
+
+    def following(self) -> Matrix:
+        """The kept columns of the followers as rows, in the order of `pairs`."""
+        return self._followers[self._newest_first]
 
     def pairs(self) -> tuple[Matrix, Matrix, Matrix]:
         """The kept columns as rows: `dR`, `dZ`, and `P` with `fit(r)[kept] = P r`."""

@@ -1,0 +1,72 @@
+"""Nearest neighbour with gradients: the value of the nearest source point, carried on along its gradient (order 2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.mapping.mapping import FieldMapping
+from cosolve.mapping.mesh import Mesh
+from cosolve.mapping.mesh_checks import check_pair
+from cosolve.mapping.neighbours import nearest_points
+
+
+class NearestGradient:
+    """`u(y) = u_j + (y - x_j) . grad u_j` with the source point `j` nearest to the target point.
+
+    >>> mapping = NearestGradient(Mesh([[0.0, 0.0], [1.0, 0.0]]), Mesh([[0.25, 0.5]]))
+    >>> mapping.consistent([2.0, 9.0], [[[4.0], [1.0]], [[0.0], [0.0]]])    # two points, two axes, one component
+    array([3.5])
+    """
+
+    def __init__(self, source: Mesh, target: Mesh) -> None:
+        check_pair("NearestGradient", source, target)
+        _, found = nearest_points(source, target, k=1)
+        self.nearest = found[:, 0]
+        self.offsets: Matrix = target.points - source.points[self.nearest]
+        self.n_source = source.n_points
+
+    def consistent(self, field: npt.ArrayLike, gradient: npt.ArrayLike) -> Vector:
+        """A flat field, and its gradient with the shape (points, axes, components)."""
+        slopes = np.asarray(gradient, dtype=np.float64)
+        rows = np.asarray(field, dtype=np.float64).reshape(self.n_source, -1)
+        found = rows[self.nearest] + np.einsum("pa,pac->pc", self.offsets, slopes[self.nearest])
+        return np.asarray(found).ravel()
+
+
+class ScaledToIntegral:
+    """A consistent mapping, scaled per component so that the integral over the target is that over the source.
+
+    `source_weights` and `target_weights` are the shares of the cells that belong to each point (`point_shares`).
+
+    >>> import cosolve.mapping as cm
+    >>> a, b = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 2.0])
+    >>> plain = cm.barycentric(a, b)
+    >>> ScaledToIntegral(plain, point_shares(a), point_shares(b)).consistent([1.0, 2.0, 1.0])
+    array([1.5, 1.5])
+    """
+
+    def __init__(self, mapping: FieldMapping, source_weights: Vector, target_weights: Vector) -> None:
+        self.mapping, self.source_weights, self.target_weights = mapping, source_weights, target_weights
+
+    def consistent(self, field: npt.ArrayLike) -> Vector:
+        """A flat field, mapped and scaled."""
+        values = self.mapping.consistent(field)
+        before = self.source_weights @ np.asarray(field, dtype=np.float64).reshape(self.mapping.n_source, -1)
+        rows = values.reshape(self.mapping.n_target, -1)
+        after = self.target_weights @ rows
+        ratio = np.divide(before, after, out=np.ones_like(before), where=np.abs(after) > 1e-300)
+        return np.asarray(rows * ratio).ravel()
+
+
+def point_shares(mesh: Mesh) -> Vector:
+    """The part of the cells that belongs to each point: every cell in equal parts to its corners (trapezoidal rule).
+
+    >>> point_shares(Mesh.line([0.0, 1.0, 3.0]))
+    array([0.5, 1.5, 1. ])
+    """
+    shares = np.zeros(mesh.n_points)
+    used = mesh.cells >= 0
+    np.add.at(shares, mesh.cells[used], np.repeat(mesh.sizes / mesh.corners, mesh.corners))
+    return shares

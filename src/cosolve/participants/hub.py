@@ -1,0 +1,265 @@
+"""The hub: one process, one thread, an event loop over the local sockets of all participants.
+
+It listens at a Unix domain socket inside a folder that only its owner can enter (where there are none, at a TCP port of
+this machine) and lets in who knows its token. What records mean is the business of a coupling (`Couples`); the hub
+carries them, notices who is gone, and tells the others why.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import selectors
+import shutil
+import socket
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from cosolve.basics.wording import listed
+from cosolve.errors import CosolveError, SetupError, SubsystemError
+from cosolve.participants import client as c
+from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker
+
+_LOOK = 0.2  # seconds between two looks at the processes
+
+
+class Couples(Protocol):
+    """What a hub needs to know of a coupling."""
+
+    answers: deque[tuple[str, int, bytes]]
+
+    @property
+    def names(self) -> list[str]:
+        """Who takes part."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """True when all have come to the end."""
+        ...
+
+    def contract(self, name: str, cwd: str) -> bytes:
+        """What a participant has to know before it begins."""
+        ...
+
+    def deliver(self, name: str, kind: int, content: bytes) -> None:
+        """A record has come."""
+        ...
+
+    def ended(self, name: str) -> bool:
+        """True when a participant has come to the end."""
+        ...
+
+    def close(self) -> None:
+        """End what is open."""
+        ...
+
+
+class Door:
+    """Where participants come in: an address with a token, and nothing left behind when it is closed."""
+
+    def __init__(self, tcp: bool = False) -> None:
+        self.token = secrets.token_hex(16)
+        self._folder: str | None = None
+        if tcp or not hasattr(socket, "AF_UNIX"):
+            self.socket = socket.create_server(("127.0.0.1", 0))
+            self.place = f"tcp:127.0.0.1:{self.socket.getsockname()[1]}"
+        else:
+            self._folder = tempfile.mkdtemp(prefix="cosolve-hub-")  # 0700
+            path = os.path.join(self._folder, "hub")
+            self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.socket.bind(path)
+            self.socket.listen(64)
+            self.place = f"unix:{path}"
+
+    @property
+    def address(self) -> str:
+        """Where to connect, and the token; what `COSOLVE_HUB` holds."""
+        return f"{self.place} {self.token}"
+
+    def leave_note(self, path: Path) -> None:
+        """Write the address into a file that only its owner can read, for participants started by hand."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(self.address)
+        self._note = path
+
+    _note: Path | None = None
+
+    def close(self) -> None:
+        """Nobody comes in any more."""
+        self.socket.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._note is not None:
+            with suppress(OSError):
+                self._note.unlink()
+
+
+class Hub:
+    """Serves a coupling until all participants are done.
+
+    `watch` is asked now and then, and at once when a participant is gone; it returns a sentence when a process has ended
+    badly. `patience` is how many seconds participants may take to connect.
+    """
+
+    def __init__(
+        self,
+        coupling: Couples,
+        door: Door | None = None,
+        *,
+        patience: float = 60.0,
+        watch: Callable[[str | None], str] | None = None,
+    ) -> None:
+        self.coupling, self.door, self.patience = coupling, door, patience
+        self.watch = watch or (lambda name: "")
+        self._lines: dict[str, Connection] = {}
+        self._selector = selectors.DefaultSelector()
+        self._finished: set[str] = set()
+
+    def take(self, stream: socket.socket) -> None:
+        """A connection that is already there."""
+        self._selector.register(stream, selectors.EVENT_READ, (Connection(stream), None))
+
+    def serve(self) -> None:
+        """Until the end, or a sentence of what went wrong."""
+        if self.door is not None:
+            self._selector.register(self.door.socket, selectors.EVENT_READ, None)
+        began = time.monotonic()
+        looked = began
+        try:
+            while self._more():
+                events = self._selector.select(_LOOK)
+                for key, _ in events:
+                    if key.data is None:
+                        stream, _ = key.fileobj.accept()  # type: ignore[union-attr]
+                        self.take(stream)
+                    else:
+                        self._hear(*key.data)
+                now = time.monotonic()
+                if not events or now - looked > _LOOK:
+                    looked = now
+                    self._look_around(now - began)
+        except CosolveError as error:
+            self._tell(str(error))
+            raise
+        except BaseException as error:
+            self._tell(f"the hub was ended ({type(error).__name__})")
+            raise
+        finally:
+            self.close()
+
+    def _more(self) -> bool:
+        return not (self.coupling.done and self._finished >= set(self._lines))
+
+    def _look_around(self, waited: float) -> None:
+        if self.coupling.done:
+            return
+        trouble = self.watch(None)
+        if trouble:
+            raise SubsystemError(trouble)
+        missing = [name for name in self.coupling.names if name not in self._lines]
+        if missing and waited > self.patience:
+            raise SetupError(
+                f"{'participant' if len(missing) == 1 else 'participants'} {listed(missing)} did not connect within "
+                f"{self.patience:g} s; start {'it' if len(missing) == 1 else 'them'}, or look at the names in the file"
+            )
+
+    def _hear(self, line: Connection, name: str | None) -> None:
+        try:
+            alive = line.read()
+        except OSError:
+            alive = False
+        while True:
+            try:
+                record = line.complete()
+            except ParticipantError as error:
+                self._dismiss(line, name, str(error))
+                return
+            if record is None:
+                break
+            name = self._record(line, name, *record)
+            if name is None:
+                return
+        if not alive:
+            self._selector.unregister(line.socket)
+            line.close()
+            if name is not None and name not in self._finished:
+                self._finished.add(name)
+                if not self.coupling.ended(name):
+                    raise SubsystemError(self.watch(name) or f"participant '{name}' is gone before the coupling has ended")
+
+    def _record(self, line: Connection, name: str | None, kind: int, content: bytes) -> str | None:
+        """Act on a record; the name of its participant, or None where the line was closed."""
+        if name is None:
+            return self._welcome(line, kind, content)
+        if kind == c.FINISH:
+            self._finished.add(name)
+            if not self.coupling.ended(name):
+                raise SubsystemError(f"participant '{name}' has finished before the coupling has ended")
+            return name
+        try:
+            self.coupling.deliver(name, kind, content)
+        except ParticipantError as error:
+            raise SubsystemError(f"participant '{name}': {error}") from None
+        self._send()
+        return name
+
+    def _send(self) -> None:
+        answers = self.coupling.answers
+        while answers:
+            name, kind, content = answers.popleft()
+            with suppress(OSError):  # noticed when it is read from
+                self._lines[name].send(kind, content)
+
+    def _welcome(self, line: Connection, kind: int, content: bytes) -> str | None:
+        """A stranger says who it is."""
+        trouble = "say hello first"
+        with suppress(ParticipantError, UnicodeDecodeError):
+            hello = Unpacker(content)
+            if kind == c.HELLO and hello.whole() == c.PROTOCOL:
+                token, name, cwd = hello.text(), hello.text(), hello.text()
+                if self.door is not None and not secrets.compare_digest(token.encode(), self.door.token.encode()):
+                    trouble = "the token is not that of this hub"
+                elif name not in self.coupling.names:
+                    trouble = f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
+                elif name in self._lines:
+                    trouble = f"participant '{name}' is connected already"
+                else:
+                    self._lines[name] = line
+                    self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
+                    line.send(c.CONTRACT, self.coupling.contract(name, cwd))
+                    return name
+        self._dismiss(line, None, trouble)
+        return None
+
+    def _dismiss(self, line: Connection, name: str | None, why: str) -> None:
+        with suppress(OSError):
+            line.send(c.FAILED, Packer().text(why).bytes())
+        self._selector.unregister(line.socket)
+        line.close()
+        if name is not None:
+            raise SubsystemError(f"participant '{name}': {why}")
+
+    def _tell(self, why: str) -> None:
+        for line in self._all_lines():
+            with suppress(OSError):
+                line.socket.settimeout(1.0)
+                line.send(c.FAILED, Packer().text(why).bytes())
+
+    def _all_lines(self) -> Iterable[Connection]:
+        return [key.data[0] for key in self._selector.get_map().values() if key.data is not None]
+
+    def close(self) -> None:
+        """Let go of everybody."""
+        for line in self._all_lines():
+            line.close()
+        self._selector.close()
+        self.coupling.close()
+        if self.door is not None:
+            self.door.close()
