@@ -133,6 +133,9 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .participants.compiled_client import (
+    build_participant_library as build_participant_library,
+)
 from .run.choose import (
     choose as choose,
 )
