@@ -143,6 +143,8 @@ from .participants.own_loop import (
 )
 from .precice.subsystems import (
     Participants as Participants,
+from .participants.compiled_client import (
+    build_participant_library as build_participant_library,
 )
 from .run.choose import (
     choose as choose,

@@ -1,0 +1,4 @@
+// See precice.hpp.
+#pragma once
+
+#include <precice/precice.hpp>

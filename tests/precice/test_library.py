@@ -1,0 +1,179 @@
+"""The participant library for C, C++ and Fortran: programs in processes of their own, under a hub."""
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.precice.together import MEASURES, config, constant, iterations
+
+import cosolve as cs
+from cosolve.errors import SubsystemError
+from cosolve.participants.hub import Door, Hub
+from cosolve.precice.config import Reader
+from cosolve.precice.coupling import Coupling
+
+PROGRAMS = Path(__file__).parent / "programs"
+S_CONST = config("serial-implicit", MEASURES + constant(0.5))
+COUNTS = [70, 64, 62, 59, 54, 60, 62, 63, 63, 63]
+X = [0.544325324184, 0.621589570466, 0.646378488152, 0.548273771835]
+Y = [0.345971168816, 0.330740356399, 0.422908836328, 0.641715475604]
+
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return cs.build_participant_library(tmp_path_factory.mktemp("library") / "cosolve", precice=True)
+
+
+def compiled(library, source, target, *, flags=()):
+    """A test program, linked as pkg-config says."""
+    module = "cosolve_participant" if source in ("own.c", "pair.f90") else "libprecice"
+    where = library if module == "cosolve_participant" else library / "precice"
+    name = "cosolve_participant" if module == "cosolve_participant" else "precice"
+    compiler = {".c": "cc", ".cpp": "c++", ".f90": "gfortran"}[Path(source).suffix]
+    more = (
+        [str(library / "fortran" / "cosolve_participant.f90"), f"-J{target.parent}"] if source.endswith("f90") else []
+    )
+    subprocess.run(
+        [compiler, "-O1", *flags, *more, str(PROGRAMS / source), "-o", str(target), f"-I{where}/include",
+         f"-L{where}/lib", f"-l{name}", f"-Wl,-rpath,{where}/lib", "-lm"],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    return target
+
+
+def run(commands, folder, text=S_CONST, **environment):
+    """Both programs under a hub; what they print, the coupling, and their exit codes and words."""
+    coupling = Coupling(Reader("config.xml", text.encode()).configuration, record=True)
+    door = Door()
+    told = os.environ | {"COSOLVE_HUB": door.address} | environment
+    processes = [
+        subprocess.Popen(command, env=told, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        for command in commands
+    ]
+    failure = None
+    late = threading.Timer(60.0, lambda: [process.kill() for process in processes])  # no test may hang
+    late.start()
+    try:
+        Hub(coupling, door, patience=30.0).serve()
+    except SubsystemError as error:
+        failure = error
+    late.cancel()
+    ends = []
+    for process in processes:
+        try:
+            out, words = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        ends.append((process.returncode, out, words))
+    return [np.array(out.split(), float) for _, out, _ in ends], coupling, failure, ends
+
+
+@pytest.mark.covers("PX-17")
+@pytest.mark.parametrize(("a", "b"), [("pair.c", "pair.cpp"), ("own.c", "pair.c"), ("pair.f90", "own.c")])
+def test_programs_in_c_cpp_and_fortran_reproduce_the_linear_pair(library, tmp_path, a, b):
+    if "pair.f90" in (a, b) and shutil.which("gfortran") is None:
+        pytest.skip("no gfortran")
+    programs = [compiled(library, source, tmp_path / f"side{k}") for k, source in enumerate((a, b))]
+    tail = [["1"] if source == "own.c" else ["config.xml"] for source in (a, b)]
+    values, coupling, failure, ends = run([[programs[0], "A", *tail[0]], [programs[1], "B", *tail[1]]], tmp_path)
+    assert failure is None, ends
+    assert iterations(coupling, "B") == COUNTS
+    np.testing.assert_allclose(values[0], Y, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-17")
+def test_substeps_travel_and_are_interpolated_as_in_python(library, tmp_path):
+    """A in three substeps and B in four with splines of degree 2: the counts and values of the plain pair."""
+    text = config("serial-implicit", MEASURES + constant(0.5), degree=2, substeps='substeps="true"')
+    program = compiled(library, "own.c", tmp_path / "own")
+    values, coupling, failure, ends = run([[program, "A", "3"], [program, "B", "4"]], tmp_path, text)
+    assert failure is None, ends
+    assert iterations(coupling, "B") == COUNTS
+    np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-17")
+def test_every_name_of_the_interface_is_there_and_the_library_is_small(library):
+    built = library / "lib" / "libcosolve_participant.so"
+    assert built.stat().st_size < 300_000
+    names = subprocess.run(["nm", "-D", "--demangle", built], capture_output=True, text=True, check=True).stdout
+    header = (library / "precice" / "include" / "precice" / "precice.hpp").read_text()
+    methods = set(re.findall(r"^  (?:void|int|bool|double|VertexID) (\w+)\(", header, re.M))
+    assert len(methods) == 34
+    for method in methods:
+        assert f"precice::Participant::{method}(" in names
+    assert "precice::span<double const, 18446744073709551615ul>" in names
+    functions = re.findall(
+        r"\b(precicec_\w+)\(", (PROGRAMS / "../../../src/cosolve/participants/library/precice/preciceC.h").read_text()
+    )
+    assert len(set(functions)) == 37
+    assert set(functions) <= set(re.findall(r" T (precicec_\w+)", names))
+    needed = subprocess.run(["readelf", "-d", built], capture_output=True, text=True, check=True).stdout
+    wanted = set(re.findall(r"NEEDED.*\[(\w+)", needed))
+    assert wanted <= {"libstdc", "libm", "libgcc_s", "libc", "ld"}, wanted
+
+
+@pytest.mark.slow
+@pytest.mark.covers("PX-17")
+def test_memory_is_used_as_it_should_be(library, tmp_path):
+    """The same program with the sources of the library and the address sanitiser in it."""
+    sources = Path(cs.__file__).parent / "participants" / "library"
+    program = tmp_path / "checked"
+    made = subprocess.run(
+        ["c++", "-std=c++17", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{sources}",
+         *(str(sources / f"{name}.cpp") for name in ("participant", "c_interface", "precice_interface")),
+         str(PROGRAMS / "pair.cpp"), "-o", str(program), "-pthread"],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    if made.returncode and "asan" in made.stderr:
+        pytest.skip("no sanitiser library")
+    assert made.returncode == 0, made.stderr
+    values, _, failure, ends = run([[program, "A", "config.xml"], [program, "B", "config.xml"]], tmp_path)
+    assert failure is None, ends
+    assert [end[0] for end in ends] == [0, 0]
+    np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-18")
+def test_a_nan_in_one_program_ends_both_with_its_name(library, tmp_path):
+    program = compiled(library, "pair.cpp", tmp_path / "pair")
+    _, _, failure, ends = run([[program, "A", "config.xml"], [program, "B", "config.xml"]], tmp_path, SPOILT="1")
+    assert failure is not None
+    assert [end[0] for end in ends] == [1, 1]
+    assert "A: data 'Y' on mesh 'MA' at t = 0 would hold a NaN" in ends[0][2]
+    assert "B: participant 'A' has finished before the coupling has ended" in ends[1][2]
+
+
+def test_cmake_and_pkg_config_find_it(library, tmp_path):
+    if shutil.which("pkg-config"):
+        told = os.environ | {"PKG_CONFIG_PATH": f"{library}/lib/pkgconfig:{library}/precice/lib/pkgconfig"}
+        asked = ["pkg-config", "--libs", "--cflags", "cosolve_participant", "libprecice"]
+        said = subprocess.run(asked, env=told, capture_output=True, text=True, check=True).stdout
+        assert "-lcosolve_participant" in said
+        assert "-lprecice" in said
+    if shutil.which("cmake") is None:
+        pytest.skip("no cmake")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(solver CXX)\nfind_package(precice 3 REQUIRED CONFIG)\n"
+        f"add_executable(solver {PROGRAMS / 'pair.cpp'})\ntarget_link_libraries(solver PRIVATE precice::precice)\n"
+    )
+    for command in (
+        ["cmake", "-S", ".", "-B", "made", f"-DCMAKE_PREFIX_PATH={library}/precice"],
+        ["cmake", "--build", "made"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_library_that_is_there_is_left_alone(library):
+    with pytest.raises(cs.SetupError, match="is there already"):
+        cs.build_participant_library(library)
