@@ -428,6 +428,28 @@ class Step(NamedTuple):
     outputs: list[cs.Port]
 
 
+#: Step and sensitivities of rotors with the same numbers, compiled once.
+_LAWS: dict[object, tuple[Callable, Callable]] = {}
+
+
+def _laws(rotor: Rotor, sets: int, count: float, fields: bool) -> tuple[Callable, Callable]:
+    stations, (angles, lift, drag), air = rotor.stations, rotor.profiles, rotor.air
+    key = (*(table.tobytes() for table in (stations, angles, lift, drag)), air, sets, count, fields)
+    if key not in _LAWS:
+
+        @njit
+        def step(t, H, x, u, new, y):
+            return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, None)
+
+        @njit
+        def jacobian(t, H, x, u, D):
+            new, y = np.empty(len(x)), np.empty(len(D))
+            return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, D)
+
+        _LAWS[key] = step, jacobian
+    return _LAWS[key]
+
+
 def aerodynamic_step(
     rotor: Rotor | None = None,
     speed: float = 0.5,
@@ -456,16 +478,8 @@ def aerodynamic_step(
         raise cs.SetupError("rigid blades move alike: separate blades need fields=True")
     n, sets = rotor.elements, carried if separate else 1
     count = float(carried // sets)
-    stations, (angles, lift, drag), air = rotor.stations, rotor.profiles, rotor.air
-
-    @njit
-    def step(t, H, x, u, new, y):
-        return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, None)
-
-    @njit
-    def jacobian(t, H, x, u, D):
-        new, y = np.empty(len(x)), np.empty(len(D))
-        return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, D)
+    stations = rotor.stations
+    step, jacobian = _laws(rotor, sets, count, fields)
 
     def failure(status: int, t: float, H: float, x: np.ndarray, u: np.ndarray) -> str:
         kind, place = divmod(status - 1, n * sets)

@@ -1,8 +1,8 @@
 """The control unit of the turbine: runs the pitch up, and brakes by pitching when the rotor is too fast or on command.
 
 A sampled controller: in every step it acts on the speed at the end of the last one, so that nothing of its input feeds
-through to its outputs. The pitch drive follows its command with a time constant; the pitch angle is its rate, integrated
-by the trapezoidal rule.
+through to its outputs. The pitch drive follows its command with a time constant; the pitch angle is its rate,
+integrated by the trapezoidal rule.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Schedule(NamedTuple):
 
 @_jitted
 def control_step(t, H, x, new, y, s):
-    """Pitch and its rate at the end of a step, from (pitch, rate, speed, braking) at its beginning; all but the speed."""
+    """Pitch and its rate at the end of a step, from (pitch, rate, speed, braking) at its beginning."""
     braking = x[3] != 0.0 or x[2] > s.trigger or t >= s.command - 1e-9 * H
     target, limit = (s.braked, s.brake_rate) if braking else (s.running, s.rate)
     command = min(max(GAIN * (target - x[0]), -limit), limit)

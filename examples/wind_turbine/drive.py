@@ -113,8 +113,8 @@ def drive(train: Train | None = None, speed: float = 0.5) -> cs.OneStep:
             return f"the speed with the parking brake is not found at a torque of {u[0]:g} Nm: take shorter steps"
         return (
             f"the rotor turns backwards, {drive_step(t, H, x, u[0], u[1], p)[0]:.2g} rad/s, under an aerodynamic "
-            f"torque of {u[0]:.0f} Nm: the parking brake, {p.parking_torque:g} Nm below {p.parking_speed:g} rad/s, does not "
-            "hold it"
+            f"torque of {u[0]:.0f} Nm: the parking brake, {p.parking_torque:g} Nm below {p.parking_speed:g} rad/s, does "
+            "not hold it"
         )
 
     return cs.OneStep(
