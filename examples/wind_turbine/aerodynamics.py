@@ -238,14 +238,13 @@ def _outside(rotor: Rotor, blade: int, k: int, degrees: float) -> str:
 
 
 @_jitted
-def bdf(H, before):
+def bdf(H, past):
     """A derivative by factors of the value at the end of a step, at its beginning and at the beginning of the last one.
 
-    BDF2 for steps of any two lengths; BDF1 where there was none `before`.
+    `past` is 1 over the length of the last step, 0 where there was none: BDF2 for steps of any two lengths, and BDF1
+    after an infinitely long one.
     """
-    if before <= 0.0:
-        return 1.0 / H, -1.0 / H, 0.0
-    ratio = H / before
+    ratio = H * past
     return (1.0 + 2.0 * ratio) / (1.0 + ratio) / H, -(1.0 + ratio) / H, ratio * ratio / (1.0 + ratio) / H
 
 
@@ -412,7 +411,7 @@ def rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, 
                         row = loads + i * n + k
                         D[row, 0], D[row, 1], D[row, 2] = r * S[4 * i + 1], S[4 * i + 2], S[4 * i + 3]
                         D[row, flap + k], D[row, edge + k] = -S[4 * i], S[4 * i + 1]
-    new[-1] = H
+    new[-1] = 1.0 / H
     return 0
 
 
@@ -494,8 +493,8 @@ def aerodynamic_step(
     begin = steady(rotor, speed, pitch)
     beta = stations[:, 3] + pitch
     across = (rotor.wind - begin.w) * np.cos(beta) - (speed * begin.r + begin.swirl) * np.sin(beta)
-    settled = np.array([0.4 * begin.w, begin.w, 0.4 * begin.swirl, begin.swirl])
-    blade = np.concatenate([settled, settled, [across, across]]).ravel()
+    inflow = np.array([0.4 * begin.w, begin.w, 0.4 * begin.swirl, begin.swirl])
+    blade = np.concatenate([inflow, inflow, [across, across]]).ravel()
     x0 = np.concatenate([np.tile(blade, sets), [0.0]])
     y0 = [begin.torque * carried / rotor.blades, begin.thrust * carried / rotor.blades]
     inputs = [cs.Port("speed", unit="rad/s"), cs.Port("pitch", unit="rad"), cs.Port("pitch_rate", unit="rad/s")]
