@@ -276,36 +276,38 @@ def _inflow(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, rate, past):
 
 
 @_jitted
-def _solved(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, rate, past):
-    """Induced velocities that the filters leave as they are, and how far from that they still are.
+def _solved(Vn, Vt, beta, start, start_t, r, chord, air, angles, lift, drag, rate, past):
+    """Induced velocities that the filters leave as they are, how far from that they still are, and what `_inflow` says.
 
-    Newton's method from `w`, `wt`; where that leads nowhere, relaxed fixed points first.
+    Newton's method; where that leads nowhere, again after relaxed fixed points. `_inflow` is called in one place only:
+    it is long, and compilers copy it to every call.
     """
-    best, at, at_t = 1e300, w, wt
-    for relaxation in (0.0, 0.5, 0.1):
-        v, vt = w, wt
-        if relaxation > 0.0:
-            for _ in range(int(30 / relaxation)):
-                _, found, _, _ = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
-                v, vt = v + relaxation * (found[1] - v), vt + relaxation * (found[3] - vt)
-        last = 1e300
-        for _ in range(20):
-            _, found, J, _ = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
-            d, dt = found[1] - v, found[3] - vt
-            size = abs(d) + abs(dt)
-            if size < best:
-                best, at, at_t = size, v, vt
-            if not size < last:  # rounding, or nowhere
-                break
+    best, w, wt = 1e300, start, start_t
+    last, attempt, count, final = 1e300, 0, 0, False
+    v, vt = start, start_t
+    while True:
+        f, found, J, gain = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
+        if final:
+            return w, wt, best, f, found, J, gain
+        d, dt = found[1] - v, found[3] - vt
+        size = abs(d) + abs(dt)
+        if size < best:
+            best, w, wt = size, v, vt
+        count += 1
+        if count <= 100 * attempt:
+            relaxation = 0.5 if attempt == 1 else 0.1
+            v, vt = v + relaxation * d, vt + relaxation * dt
+        elif size < last and count < 100 * attempt + 20:
             last = size
             determinant = (1.0 - J[0]) * (1.0 - J[3]) - J[1] * J[2]
             v, vt = (
                 v + ((1.0 - J[3]) * d + J[1] * dt) / determinant,
                 vt + ((1.0 - J[0]) * dt + J[2] * d) / determinant,
             )
-        if best < 1e-11 * air.wind:
-            break
-    return at, at_t, best
+        elif best < 1e-11 * air.wind or attempt == 2:  # rounding, or nowhere
+            v, vt, final = w, wt, True
+        else:
+            v, vt, last, count, attempt = start, start_t, 1e300, 0, attempt + 1
 
 
 @_jitted
@@ -339,8 +341,9 @@ def _station(Vn, Vt, beta, pitch_rate, r, chord, air, angles, lift, drag, c, now
         c[1] * now[2] + c[2] * before[2],
         c[1] * now[3] + c[2] * before[3],
     )
-    w, wt, left = _solved(Vn, Vt, beta, now[1], now[3], r, chord, air, angles, lift, drag, c[0], past)
-    f, found, J, gain = _inflow(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, c[0], past)
+    w, wt, left, f, found, J, gain = _solved(
+        Vn, Vt, beta, now[1], now[3], r, chord, air, angles, lift, drag, c[0], past
+    )
     cosine, sine = cos(beta), sin(beta)
     flow_n, flow_t = Vn - w, Vt + wt
     across = flow_n * cosine - flow_t * sine - PITCH_AXIS * chord * pitch_rate
