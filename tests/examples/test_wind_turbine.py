@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from examples.wind_turbine.aerodynamics import Rotor, aerodynamics
 from examples.wind_turbine.control import Schedule, braking_from, control
+from examples.wind_turbine.data import DEEP_STALL, OHIO_STATE
 from examples.wind_turbine.drive import Train, drive
 from examples.wind_turbine.monolithic import Course, loose, undivided
 from examples.wind_turbine.rigid import BY_SECANT, ORDER, Turbine, by_jacobian, split
 
 import cosolve as cs
+from cosolve.elements import polar
 
 FEATHERED = np.radians(45.0)
 
@@ -126,7 +128,7 @@ def test_loose_coupling_is_wrong_where_the_speed_changes() -> None:
 
 
 @pytest.mark.covers("AP-10")
-@pytest.mark.parametrize("step", [4e-3, 2e-3, 1e-3])
+@pytest.mark.parametrize("step", [4e-3, 2e-3, pytest.param(1e-3, marks=pytest.mark.slow)])
 def test_loose_coupling_with_a_control_unit_that_goes_first(step: float) -> None:
     """The comparison program: rotor and drive train extrapolate, the control unit does not."""
     early = {4e-3: 55.6, 2e-3: 55.1, 1e-3: 54.8}[step]
@@ -152,22 +154,28 @@ def test_light_rotors_break_loose_coupling(inertia: float, peak: float, gone: di
     for (serial, degree), steps in gone.items():
         assert len(loose(turbine, step=step, serial=serial, degree=degree).t) == pytest.approx(steps, rel=0.2)
         method = cs.GaussSeidel(degree, order=ORDER) if serial else cs.Jacobi(degree)
-        with pytest.raises(cs.SimulationError, match="it is the coupling that runs away"), pytest.warns(UserWarning):
-            cs.simulate(split(turbine), t_end=8.0, step=step, method=method, startup=cs.RisingDegree())
-    for (_, degree), error in kept.items():
-        method = cs.GaussSeidel(degree, order=ORDER)
-        run = cs.simulate(split(turbine), t_end=8.0, step=step, method=method, startup=cs.RisingDegree(), compiled=True)
-        assert off(run, step, inertia)[1].max() == pytest.approx(error, rel=0.01)
+        with pytest.raises(cs.SimulationError, match="unless it is the coupling that runs away"):
+            cs.simulate(split(turbine), t_end=1.0, step=step, method=method, startup=cs.RisingDegree(), compiled=False)
+    for (serial, degree), error in kept.items():
+        course = loose(turbine, step=step, serial=serial, degree=degree)
+        assert off(course, step, inertia)[1].max() == pytest.approx(error, rel=0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.covers("AP-11")
 @pytest.mark.parametrize("inertia", [60.0, 30.0])
 def test_light_rotors_cost_strong_coupling_nothing(inertia: float) -> None:
+    """And with held signals or a serial order the runs that survive in the one program survive here."""
     run = by_secant(2e-3, inertia)
     assert off(run, 2e-3, inertia)[1].max() < 2e-8
     assert run.stats.calls["aero"] / run.stats.steps == pytest.approx(2.59, abs=0.02)
     assert run.iterations.max() + 1 <= 5
+    degree, error = (1, 168) if inertia == 60.0 else (0, 236)
+    method = cs.GaussSeidel(degree, order=ORDER)
+    run = cs.simulate(
+        split(Turbine(train=Train(inertia=inertia))), t_end=8.0, step=2e-3, method=method, startup=cs.RisingDegree()
+    )
+    assert off(run, 2e-3, inertia)[1].max() == pytest.approx(error, rel=0.01)
 
 
 # -- limits of stability -------------------------------------------------------------------------------------------
@@ -194,11 +202,13 @@ LIMITS = {
 
 
 @pytest.mark.covers("AP-07")
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize(
+    "name", [*list(LIMITS)[:2], *(pytest.param(x, marks=pytest.mark.slow) for x in list(LIMITS)[2:])]
+)
 def test_limits_of_apparent_mass_are_known_before_the_run(name: str) -> None:
     """Of the ratio of apparent to own inertia, 5 % on either side: what `check` says, and what a run does."""
     method, limit = LIMITS[name]
-    apparent, step, options = Rotor().apparent_inertia(FEATHERED), 1e-3, {"t_end": 0.4, "step": 1e-3}
+    apparent, step, options = Rotor().apparent_inertia(FEATHERED), 1e-3, {"t_end": 0.4, "step": 1e-3, "compiled": False}
     below, above = (feathered(apparent / (share * limit)) for share in (0.95, 1.05))
 
     advice = cs.check(below, method, step=step)
@@ -216,10 +226,7 @@ def test_limits_of_apparent_mass_are_known_before_the_run(name: str) -> None:
     error = np.abs(run["aero.torque"] - exact)
     assert error.max() > 50
     assert error[-1] < 1e-3 * error.max()
-    with (
-        pytest.raises(cs.SimulationError, match="the coupling that runs away"),
-        pytest.warns(UserWarning, match="grow"),
-    ):
+    with pytest.raises(cs.SimulationError, match="unless it is the coupling that runs away"):
         cs.simulate(above, method=method, startup=cs.RisingDegree(), **options)
 
 
@@ -256,10 +263,9 @@ def test_a_rotor_that_would_turn_backwards_ends_the_run() -> None:
     """Without a parking brake, and with one that is too weak."""
     for torque in (0.0, 200.0):
         turbine = Turbine(train=Train(parking_torque=torque))
-        said = rf"rotor turns backwards, -0\.\d+ rad/s, .* the parking brake \({torque:g} Nm below 0\.6 rad/s\) does not hold"
-        with pytest.raises(cs.SimulationError, match=said) as caught:
-            cs.simulate(split(turbine), t_end=8.0, step=4e-3, method=by_jacobian(4e-3))
-        assert 4.5 < caught.value.t < 5.5
+        said = rf"t = 5\.\d+: the rotor turns backwards, -0\.\d+ rad/s, .* \({torque:g} Nm below 0\.6 rad/s\)"
+        with pytest.raises(cs.SimulationError, match=said):
+            cs.simulate(split(turbine), t_end=8.0, step=8e-3, method=by_jacobian(8e-3), compiled=False)
 
 
 @pytest.mark.parametrize(
@@ -279,13 +285,9 @@ def test_nonsense_is_refused(build, said: str) -> None:
 
 
 def test_an_angle_outside_the_polar_ends_a_run_with_its_place() -> None:
-    """Pitching into stall needs more than a tunnel measured."""
-    from cosolve.elements import polar
-    from examples.wind_turbine.data import DEEP_STALL, OHIO_STATE
-
+    """A stalled rotor that comes to rest has the wind on its trailing edge, which no polar of a tunnel knows."""
     short = polar(np.concatenate([OHIO_STATE, DEEP_STALL]))
-    turbine = Turbine(rotor=Rotor(profile=short), speed=2.0, schedule=Schedule(pitch=0.3, running=0.5))
-    with pytest.raises(
-        cs.SimulationError, match=r"'aero' .* angle of attack is -2\d\.\d degrees at station \d+ .* of blade 1"
-    ):
-        cs.simulate(split(turbine), t_end=8.0, step=4e-3, method=by_jacobian(4e-3))
+    turbine = Turbine(rotor=Rotor(profile=short), speed=3.0, schedule=Schedule(pitch=-0.5, running=-0.8))
+    said = r"'aero' .* angle of attack is 9\d\.\d degrees at station \d+ .* of blade 1, .* from -20\.1 to 90"
+    with pytest.raises(cs.SimulationError, match=said):
+        cs.simulate(split(turbine), t_end=8.0, step=4e-3, method=by_jacobian(4e-3), compiled=False)

@@ -366,8 +366,11 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
     fine = [(macro_map(system, method, H / k), H / k) for k in (100, 317)]
     unstable = all(at_fine.unstable for at_fine, _ in fine)
     rates = [np.log(f.radius) / step for f, step in fine]
-    grows = unstable and min(rates) > 0.5 * np.log(here.radius) / H and rates[1] < 2.0 * rates[0]
-    if not grows and not here.linear and fine[0][0].unstable:  # a piece of a motion: the same time in short steps
+    at_once = unstable and rates[1] > 2.0 * rates[0]
+    grows = unstable and min(rates) > 0.5 * np.log(here.radius) / H and not at_once
+    if (
+        not grows and not at_once and not here.linear and fine[0][0].unstable
+    ):  # a piece of a motion: the same time in short steps
         grows = 0.5 < np.log(max(growth_of_model(system, method, H, here), 1e-300)) / np.log(here.radius) < 2.0
     if grows:
         advice.add(
@@ -378,16 +381,17 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         )
         return
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
-    limit = critical_step(system, method, step_range=(H * 1e-4, H))
-    if limit > 0.0 and np.isfinite(limit):
-        advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
-    elif unstable and rates[1] > 2.0 * rates[0]:
+    if at_once:
         advice.add(
             "note",
             "at-every-step",
             f"{method.label} is unstable at every shorter step too, it grows by step and not by time: subsystems react "
             "at once (an added mass, a loop without delay); iterate with Implicit instead",
         )
+    else:
+        limit = critical_step(system, method, step_range=(H * 1e-4, H))
+        if limit > 0.0 and np.isfinite(limit):
+            advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
     _suggest_others(advice, system, method, H)
 
 
