@@ -8,9 +8,9 @@
     result = cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(degree=1), step=0.01)
     result["two.y"], result.plot("two.y"), result.save("run.h5")
 
-models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, Pid, JaxOde,
-            JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel), Isolated,
-            Remote, FreeRunning, SelfDriven, IntegratedInputs; parts of right-hand sides (contact, friction,
+models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, OneStep,
+            Pid, JaxOde, JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel),
+            Isolated, Remote, FreeRunning, SelfDriven, IntegratedInputs; parts of right-hand sides (contact, friction,
             circuits): cs.elements
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
             dual_mortar, barycentric, nearest_neighbour, radial_basis, read_mesh)

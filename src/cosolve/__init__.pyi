@@ -214,6 +214,7 @@ from .subsystem import (
     IntegratedInputs as IntegratedInputs,
     Linear as Linear,
     Ode as Ode,
+    OneStep as OneStep,
     Pid as Pid,
     Port as Port,
     SelfDriven as SelfDriven,

@@ -28,6 +28,12 @@ RAISED = 1
 CROSS = types.int64(
     types.intp, types.int64, types.float64, types.float64, types.float64, types.int64, types.intp, types.intp
 )
+#: Of a Jacobian, `response(data, t0, t1, H, n, coefficients, weight, stride, result)`.
+RESPONSE = types.int64(
+    types.intp,
+    *[types.float64] * 3,
+    *(types.int64, types.intp, types.intp, types.int64, types.intp),
+)
 #: Of saving and restoring, `keep(data)`.
 KEEPING = types.int64(types.intp)
 #: Of a law, `law(arguments, values)`, and of its derivatives, `partials(arguments, nominal, values, slopes)`.
@@ -131,7 +137,7 @@ def _by_address(signature: Any, generate: Callable[..., Any]) -> Any:
 
 _INT, _WORD = types.int32, types.intp
 
-call_cross, call_keep = raising_call(CROSS), raising_call(KEEPING)
+call_cross, call_response, call_keep = raising_call(CROSS), raising_call(RESPONSE), raising_call(KEEPING)
 call_law, call_partials = raising_call(LAW), raising_call(PARTIALS)
 #: Functions of one and of two words that give a word, of no argument, and library routines of six and nine pointers.
 call_one, call_two = c_call(types.int64(_WORD)), c_call(types.int64(_WORD, _WORD))

@@ -13,6 +13,7 @@ from cosolve.subsystem.hybrid_ode import HybridOde
 from cosolve.subsystem.integrated import IntegratedInputs
 from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.ode import Ode
+from cosolve.subsystem.one_step import OneStep
 from cosolve.subsystem.pid import Pid
 from cosolve.subsystem.port import Port, Ports
 from cosolve.subsystem.static import Static
@@ -27,6 +28,7 @@ __all__ = [
     "IntegratedInputs",
     "Linear",
     "Ode",
+    "OneStep",
     "Pid",
     "Port",
     "Ports",

@@ -34,7 +34,11 @@ class Native:
     `state` is the memory that a rollback has to copy; where that is not enough (the state of a library object), `save`
     and `restore` are addresses of functions `f(data) -> status`, and `state` is empty (or not, where they cost little
     enough for explicit steps to be undone). `enter` brings the subsystem's present state into that memory, `leave`
-    takes it back. `jacobian(weight)` gives a `dy/du` that is the same in every step of this size, where there is one.
+    takes it back. `jacobian(weight)` gives a `dy/du` that is the same in every step of this size, where there is one;
+    one that changes has the address of a function
+    `response(data, t0, t1, H, n, coefficients, weight, stride, result) -> status`, called with the subsystem at its
+    state at `t0`: it writes `dy/du`, row by row, for changes of the inputs of the shape of the polynomial whose `n`
+    coefficients begin at `weight` and lie `stride` doubles apart.
     """
 
     cross: int
@@ -43,6 +47,7 @@ class Native:
     save: int = 0
     restore: int = 0
     begin: int = 0
+    response: int = 0
     enter: Callable[[], None] = _nothing
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None

@@ -292,6 +292,9 @@ class Chunks:
         for i, native in enumerate(self.natives):
             if script.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
+            if native.response:
+                w.respond[i] = native.response
+                continue
             if native.jacobian is None:
                 own = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
                 self.reason = f"{own}; runs with jacobian='difference' are compiled"
@@ -394,11 +397,10 @@ class Chunks:
     def count(self, steps: int, sweeps: Any, renewed: Any) -> npt.NDArray[np.int64]:
         """Calls per subsystem (and step) for so many sweeps and interface Jacobians; the crew's books are kept."""
         crew, w = self.core.crew, self.wiring
-        reads = np.where(w.exact, 0, w.reads)
-        calls: npt.NDArray[np.int64] = sweeps[..., np.newaxis] + renewed[..., np.newaxis] * reads
+        calls: npt.NDArray[np.int64] = sweeps[..., np.newaxis] + renewed[..., np.newaxis] * w.differenced
         same = calls.ndim == 1
         crew.calls += calls * steps if same else calls.sum(axis=0)
-        crew.jacobians += np.where(w.exact, renewed * steps if same else renewed.sum(), 0)
+        crew.jacobians += np.where(w.exact | (w.respond != 0), renewed * steps if same else renewed.sum(), 0)
         return calls
 
 

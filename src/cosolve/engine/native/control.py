@@ -37,7 +37,8 @@ class ControlledChunks:
         assert script is not None
         chunks.reason = step_obstacle(plan, chunks.natives)
         if script.corrector is not None and script.jacobian == "auto":
-            own = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if has_capability(s, "jacobian")]
+            several = zip(plan.names, plan.subsystems, chunks.natives, strict=True)
+            own = [name for name, s, n in several if has_capability(s, "jacobian") and not n.response]
             if own and chunks.reason is None:
                 changes = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
                 chunks.reason = f"{changes}; runs with jacobian='difference' are compiled"

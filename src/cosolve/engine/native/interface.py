@@ -20,13 +20,17 @@ from cosolve.engine.native.parts import (
 from cosolve.engine.native.wiring import (
     ARGUMENTS,
     BASE,
+    BY_INPUT,
+    COLUMN,
     COLUMNS,
     COPIES,
+    DATA,
     DR_DY,
     ENDS,
     EXACT,
     FIRST,
     INCREMENT,
+    INPUTS,
     INTEGERS,
     INTERPOLATION,
     LAPACK,
@@ -34,6 +38,7 @@ from cosolve.engine.native.wiring import (
     LAW_READS,
     LAW_ROWS,
     LEAST,
+    LENGTH,
     N_COPIES,
     N_LAW_READS,
     N_LAW_ROWS,
@@ -51,6 +56,7 @@ from cosolve.engine.native.wiring import (
     PLAIN,
     RATES,
     READS,
+    RESPOND,
     RESPONSE,
     ROWS,
     SCALED,
@@ -59,14 +65,19 @@ from cosolve.engine.native.wiring import (
     SIZES,
     SLOPES,
     START,
+    T0,
+    T1,
     VALUES,
+    WIDTH,
     WORK,
     G,
+    U,
 )
 from cosolve.jit import (
     bare,
     call_nine,
     call_partials,
+    call_response,
     call_six,
     double_at,
     finite,
@@ -125,6 +136,10 @@ def jacobian(w):
     for i in range(word_at(w, N_SUBSYSTEMS)):
         short_loop()
         most = max(most, _columns(w, i))
+    for i in range(word_at(w, N_SUBSYSTEMS)):
+        short_loop()
+        if word_at(subsystem(w, i), RESPOND) != 0 and _respond(w, i) != GOOD:
+            return FAILED
     for k in range(most):  # one column of each subsystem at a time, so that they may work side by side
         for i in range(word_at(w, N_SUBSYSTEMS)):
             if k < _columns(w, i) and _shift(w, i, k) != GOOD:
@@ -155,7 +170,32 @@ def jacobian(w):
 @part
 def _columns(w, i):
     """How many differences the Jacobian of subsystem `i` takes."""
-    return 0 if word_at(subsystem(w, i), EXACT) != 0 else word_at(subsystem(w, i), N_READS)
+    s = subsystem(w, i)
+    return 0 if word_at(s, EXACT) != 0 or word_at(s, RESPOND) != 0 else word_at(s, N_READS)
+
+
+@part
+def _respond(w, i):
+    """Ask subsystem `i`, back at the start of the step, for its Jacobian; inputs that read one variable add up."""
+    if restore(w, i) != 0 or begin(w, i, REPLAY, word_at(w, N_NODES), word_at(w, SIGNAL)) != GOOD:
+        return FAILED
+    s, n = subsystem(w, i), word_at(w, N_NODES)
+    t0, t1, H, by_input = double_at(w, T0), double_at(w, T1), double_at(w, LENGTH), word_at(s, BY_INPUT)
+    at, weights = word_at(s, RESPOND), word_at(w, INTERPOLATION)
+    if call_response(at, word_at(s, DATA), t0, t1, H, n, word_at(s, U), weights, n, by_input) != 0:
+        return FAILED
+    response, width, reads = word_at(s, RESPONSE), word_at(s, WIDTH), word_at(s, N_READS)
+    column, inputs = word_at(s, COLUMN), word_at(s, INPUTS)
+    _clear(response, word_at(s, SIZE) * reads)
+    for q in range(word_at(s, SIZE)):
+        for j in range(width):
+            short_loop()
+            if word_at(column, j) >= 0:
+                share = double_at(by_input, q * width + j) * double_at(inputs, 3 * j + 1)
+                if not finite(share):
+                    return FAILED
+                _add(response, q * reads + word_at(column, j), share)
+    return GOOD
 
 
 @part

@@ -156,8 +156,11 @@ BIT_INTERPOLATION = 1 << 40
     READS,  # entries of z
     N_READS,
     RESPONSE,  # d outputs / d coupling variables it reads, row by row
+    RESPOND,  # where its own Jacobian is, if it changes from step to step
+    BY_INPUT,  # what that writes: d outputs / d inputs
+    COLUMN,  # per input: which of the coupling variables it reads, or -1
     _SUBSYSTEM_WORDS,
-) = range(21)
+) = range(24)
 
 # Of a law's.
 LAW, PARTIALS, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(8)
@@ -202,6 +205,16 @@ class Wiring:
         """1 for subsystems with a constant Jacobian; may be written."""
         return self.subsystems[:, EXACT]
 
+    @property
+    def respond(self) -> Integers:
+        """Addresses of Jacobians that change from step to step, 0 where differences are taken; may be written."""
+        return self.subsystems[:, RESPOND]
+
+    @property
+    def differenced(self) -> Integers:
+        """How many differences the Jacobian of each subsystem takes."""
+        return np.where((self.exact != 0) | (self.respond != 0), 0, self.reads)
+
 
 def wire(
     plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], degree: int, depth: int
@@ -241,6 +254,11 @@ def wire(
             0.0 if has_capability(plan.subsystems[i], "replay") else plan.subsystems[i].noise ** 0.5
         )
         record[[READS, N_READS, RESPONSE]] = words(reads), len(reads), at(responses[i])
+        source = plan.u_source[plan.u_slices[i]]
+        record[[BY_INPUT, COLUMN]] = (
+            at(np.zeros(size * width if native.response else 0)),
+            words(np.where(source >= 0, np.searchsorted(reads, source), -1)),
+        )
     place = {i: k for k, i in enumerate(order)}
     copied = np.array([place[int(i)] for i in plan.y_owner[plan.copy_from]], np.int64)
     copies = np.argsort(copied, kind="stable")
