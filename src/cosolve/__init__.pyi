@@ -203,6 +203,9 @@ from .structures import (
     Structure as Structure,
     StructureIntegrator as StructureIntegrator,
 )
+from .structures.beam import (
+    Beam as Beam,
+)
 from .structures.truss import (
     Bar as Bar,
 )
