@@ -1,8 +1,22 @@
-"""Parts of many models, for right-hand sides: contact, friction, hydraulics, circuits, magnets, loops, foam.
+"""Parts of many models, for right-hand sides: contact, friction, hydraulics, circuits, magnets, loops, foam, rotors.
 
 They are formulas, not subsystems: numbers in, numbers out, compiled where a compiled right-hand side should call them.
 """
 
+from cosolve.elements.blade_element import (
+    ElementFlow,
+    Polar,
+    closed_polar,
+    element_flow,
+    filtered_inflow,
+    inflow_times,
+    momentum_speed,
+    polar,
+    polar_values,
+    stall_delay,
+    steady_element,
+    tip_loss,
+)
 from cosolve.elements.characteristics import WaveLine, characteristics_step
 from cosolve.elements.circuits import (
     capacitor_rate,
@@ -37,20 +51,26 @@ from cosolve.elements.magnet_table import MagnetTable, linked_current, table_val
 from cosolve.elements.plane import block_mesh, foam_forces, lumped_masses, shape_slopes
 
 __all__ = [
+    "ElementFlow",
     "Liquid",
     "LuGre",
     "MagnetTable",
+    "Polar",
     "WaveLine",
     "block_mesh",
     "bristle_rate",
     "capacitor_rate",
     "characteristics_step",
+    "closed_polar",
     "coil_rate",
     "diode_current",
+    "element_flow",
+    "filtered_inflow",
     "foam_forces",
     "gap_conductance",
     "hunt_crossley",
     "inductance_matrix",
+    "inflow_times",
     "limiting_flow",
     "line_acceleration",
     "linked_current",
@@ -58,17 +78,23 @@ __all__ = [
     "liquid_pressure",
     "loop_resistance",
     "lumped_masses",
+    "momentum_speed",
     "mutual_inductance",
     "mutual_inductance_slope",
     "orifice_flow",
+    "polar",
+    "polar_values",
     "self_inductance",
     "shape_slopes",
     "smooth_positive",
     "smooth_step",
     "sound_speed",
+    "stall_delay",
+    "steady_element",
     "stribeck",
     "table_value",
     "tabulated_inductance",
+    "tip_loss",
     "transformer_rates",
     "valve_rate",
     "volume_pressure",

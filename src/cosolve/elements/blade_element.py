@@ -1,0 +1,356 @@
+"""Blade elements of rotors: profile polars, tip loss, induction with high loading, dynamic inflow, stall delay.
+
+Blade-element momentum theory takes every annulus of a rotor for itself: the forces of the profiles there slow the flow
+down. The formulas are compiled and give their derivatives as well, so that whoever uses them in an implicit step has
+Newton's method and exact sensitivities. Angles are in radians here but for the tables of polars, which are in degrees.
+"""
+
+from __future__ import annotations
+
+from math import acos, atan2, exp, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import PchipInterpolator
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import SetupError
+from cosolve.jit import compiled
+
+_DEGREES = 180.0 / pi
+
+
+class Polar(NamedTuple):
+    """Lift and drag of a profile by its angle of attack, as monotone cubics between the given points (PCHIP).
+
+    `angles` in degrees; `lift` and `drag` have the coefficients of the cubic of each interval in a row, highest power
+    first, in degrees from its left end. Nothing is sampled: `polar_values` finds the interval and evaluates.
+    """
+
+    angles: Vector
+    lift: Matrix
+    drag: Matrix
+
+    @property
+    def rows(self) -> Matrix:
+        """The points: angle, lift coefficient, drag coefficient."""
+        ends = [polar_values(a / _DEGREES, self.angles, self.lift, self.drag)[:2] for a in self.angles]
+        return np.column_stack([self.angles, np.array(ends)])
+
+
+def polar(rows: npt.ArrayLike) -> Polar:
+    """From rows of angle in degrees, lift and drag coefficient.
+
+    >>> flat = polar([[-10, -1, 0.02], [0, 0, 0.01], [10, 1, 0.02]])
+    >>> polar_values(np.radians(5.0), *flat)[0]
+    0.5
+    """
+    table = np.array(rows, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != 3 or len(table) < 2 or not np.isfinite(table).all():
+        raise SetupError("a polar is given as rows of angle, lift and drag coefficient, at least two of them")
+    if (np.diff(table[:, 0]) <= 0).any():
+        k = int(np.argmax(np.diff(table[:, 0]) <= 0)) + 1
+        raise SetupError(
+            f"the angles of a polar must grow: row {k} has {table[k, 0]:g} after {table[k - 1, 0]:g} degrees"
+        )
+    if (table[:, 2] < 0).any():
+        k = int(np.argmax(table[:, 2] < 0))
+        raise SetupError(
+            f"drag cannot push: the polar has a drag coefficient of {table[k, 2]:g} at {table[k, 0]:g} degrees"
+        )
+    lift, drag = (np.ascontiguousarray(PchipInterpolator(table[:, 0], table[:, k]).c.T) for k in (1, 2))
+    return Polar(np.ascontiguousarray(table[:, 0]), lift, drag)
+
+
+def closed_polar(measured: npt.ArrayLike, deep_stall: npt.ArrayLike, mirrored: float = 0.7) -> Polar:
+    """A measured polar continued to all angles from -180 to 180 degrees.
+
+    `deep_stall` has rows beyond the measured ones, up to 90 degrees. They are mirrored to the flow from behind and to
+    negative angles with `mirrored` of their lift; towards 180 degrees the profile becomes a thin plate.
+
+    >>> closed = closed_polar([[-10, -0.8, 0.02], [0, 0.1, 0.01], [10, 0.9, 0.02]], [[30, 0.9, 0.6], [90, 0.1, 2.2]])
+    >>> [float(round(number, 3)) for number in polar_values(np.radians(150.0), *closed)[:2]]
+    [-0.63, 0.6]
+    """
+    stall = np.array(deep_stall, dtype=np.float64)
+    below = stall[stall[:, 0] < 90]
+    signs = np.array([-1.0, -mirrored, 1.0])
+    behind = below * [-1.0, -mirrored, 1.0] + [180.0, 0.0, 0.0]
+    negative_behind = below * [1.0, mirrored, 1.0] - [180.0, 0.0, 0.0]
+    ends = [[170.0, -0.4, 0.2], [180.0, 0.0, 0.03], [-170.0, 0.4, 0.2], [-180.0, 0.0, 0.03]]
+    rows = np.concatenate([np.array(measured, dtype=np.float64), stall, behind, negative_behind, stall * signs, ends])
+    return polar(rows[np.argsort(rows[:, 0])])
+
+
+def stall_delay(rows: npt.ArrayLike, ratio: float, stalled: tuple[float, float] = (18.0, 26.0)) -> Matrix:
+    """A polar with more lift in stall, for a section of a turning blade with a `ratio` of chord to radius.
+
+    Snel, Houwink and Bosschers (1994): lift moves towards that of a flow that does not separate, `2 pi sin(alpha -
+    alpha_0)`, by `tanh(3 ratio^2)`. Applied from the angle of attack on at which the profile has lost its lift, in full
+    from the second of `stalled`, both in degrees, and less and less from 30 degrees to 60; drag is left as it is.
+
+    >>> rows = [[-4, -0.4, 0.01], [0, 0.1, 0.01], [8, 0.9, 0.02], [26, 0.7, 0.3], [90, 0.1, 2.2]]
+    >>> stall_delay(rows, 0.5)[:, 1].round(3).tolist()
+    [-0.4, 0.1, 0.9, 2.055, 0.1]
+    """
+    table = np.array(rows, dtype=np.float64)
+    angle, lift, drag = table.T
+    near = (angle >= -10) & (angle <= 8)
+    no_lift = float(np.interp(0.0, lift[near], angle[near]))
+    attached = 2 * pi * np.sin(np.radians(angle - no_lift))
+    share = np.tanh(3 * ratio**2) * np.interp(angle, [*stalled, 30.0, 60.0], [0.0, 1.0, 1.0, 0.0])
+    return np.column_stack([angle, lift + share * np.maximum(attached - lift, 0.0), drag])
+
+
+@compiled
+def polar_values(angle: float, angles: Vector, lift: Matrix, drag: Matrix) -> tuple[float, float, float, float]:
+    """Lift and drag coefficient at an angle in radians, and their slopes per radian; beyond its ends a polar is level.
+
+    >>> flat = polar([[-10, -1, 0.02], [0, 0, 0.01], [10, 1, 0.02]])
+    >>> polar_values(0.5, *flat)
+    (1.0, 0.02, 0.0, 0.0)
+    """
+    x, last = angle * _DEGREES, len(angles) - 1
+    if x <= angles[0]:
+        return lift[0, 3], drag[0, 3], 0.0, 0.0
+    if x >= angles[last]:
+        s = angles[last] - angles[last - 1]
+        a, b = lift[last - 1], drag[last - 1]
+        return ((a[0] * s + a[1]) * s + a[2]) * s + a[3], ((b[0] * s + b[1]) * s + b[2]) * s + b[3], 0.0, 0.0
+    k, above = 0, last
+    while above - k > 1:
+        middle = (k + above) // 2
+        if x < angles[middle]:
+            above = middle
+        else:
+            k = middle
+    s = x - angles[k]
+    a, b = lift[k], drag[k]
+    return (
+        ((a[0] * s + a[1]) * s + a[2]) * s + a[3],
+        ((b[0] * s + b[1]) * s + b[2]) * s + b[3],
+        ((3 * a[0] * s + 2 * a[1]) * s + a[2]) * _DEGREES,
+        ((3 * b[0] * s + 2 * b[1]) * s + b[2]) * _DEGREES,
+    )
+
+
+@compiled
+def tip_loss(r: float, tip: float, blades: float, phi: float) -> tuple[float, float]:
+    """Prandtl's factor for the flow around the tips, and its slope over the inflow angle; at least 0.02.
+
+    >>> round(tip_loss(4.5, 5.0, 2, 0.1)[0], 4), tip_loss(5.0, 5.0, 2, 0.1)
+    (0.7869, (0.02, 0.0))
+    """
+    sine = np.sin(phi)
+    s, slope = abs(sine), np.cos(phi) if sine > 0 else -np.cos(phi)
+    if s < 1e-3:
+        s, slope = 1e-3, 0.0
+    f = 0.5 * blades * (tip - r) / (r * s)
+    e = exp(-f)
+    factor = 2.0 / pi * acos(min(e, 1.0))
+    if factor < 0.02:
+        return 0.02, 0.0
+    return factor, -2.0 / pi * e * f / (s * sqrt(1.0 - e * e)) * slope
+
+
+@compiled
+def momentum_speed(w: float, wind: float) -> tuple[float, float]:
+    """Speed at which momentum leaves an annulus, `|U - fg w|`, with Glauert's correction, and its slope over `w`.
+
+    Beyond a third of induction the momentum theory of a disc does not hold, and `fg = (5 - 3 a) / 4`. At least 5 % of
+    the wind remain.
+
+    >>> momentum_speed(2.0, 10.0), momentum_speed(5.0, 10.0)      # without and with the correction
+    ((8.0, -1.0), (5.625, -0.5))
+    """
+    a = w / wind
+    if a <= 1.0 / 3.0:
+        left, slope = wind - w, -1.0
+    else:
+        left, slope = wind - 0.25 * (5.0 - 3.0 * a) * w, -0.25 * (5.0 - 6.0 * a)
+    if abs(left) < 0.05 * wind:
+        return 0.05 * wind, 0.0
+    return (left, slope) if left > 0 else (-left, -slope)
+
+
+@compiled
+def inflow_times(w: float, wind: float, r: float, tip: float) -> tuple[float, float, float]:
+    """Time constants of the two filters of dynamic inflow (Oye), and the slope of the first over `w`.
+
+    `tau_1 = 1.1 / (1 - 1.3 a) R / U` with `a` from 0 to 0.5, `tau_2 = (0.39 - 0.26 (r / R)^2) tau_1`.
+
+    >>> [round(number, 4) for number in inflow_times(0.0, 7.0, 2.5, 5.0)]
+    [0.7857, 0.2554, 0.1459]
+    """
+    a = w / wind
+    inside = 0.0 <= a < 0.5
+    rest = 1.0 - 1.3 * min(max(a, 0.0), 0.5)
+    first = 1.1 / rest * tip / wind
+    return first, (0.39 - 0.26 * (r / tip) ** 2) * first, 1.3 * first / rest / wind if inside else 0.0
+
+
+@compiled
+def filtered_inflow(
+    forced: float, first: float, second: float, rate: float, past_y: float, past_w: float
+) -> tuple[float, float]:
+    """A step of Oye's filters: the intermediate and the induced velocity at its end, for one component.
+
+    `tau_1 y' + y = 0.4 w_qs`, `tau_2 w' + w = y + 0.6 w_qs`; derivatives are `rate * value + past` (BDF), and `forced`
+    is the quasi-steady velocity `w_qs` at the end of the step.
+
+    >>> filtered_inflow(2.0, 0.8, 0.2, 0.0, 0.0, 0.0)      # no change any more: all of it
+    (0.8, 2.0)
+    """
+    y = (0.4 * forced - first * past_y) / (1.0 + first * rate)
+    return y, (y + 0.6 * forced - second * past_w) / (1.0 + second * rate)
+
+
+class ElementFlow(NamedTuple):
+    """Flow and forces at a blade element; slopes are over Vn, Vt and the pitch of the section.
+
+    `normal` and `tangential` are forces per length, out of and in the plane of rotation; `axial` and `swirl` are the
+    quasi-steady induced velocities of the annulus.
+    """
+
+    alpha: float
+    normal: float
+    tangential: float
+    axial: float
+    swirl: float
+    normal_by: tuple[float, float, float]
+    tangential_by: tuple[float, float, float]
+    axial_by: tuple[float, float, float]
+    swirl_by: tuple[float, float, float]
+    axial_by_w: float
+    swirl_by_w: float
+
+
+@compiled
+def element_flow(
+    Vn: float,
+    Vt: float,
+    beta: float,
+    w: float,
+    chord: float,
+    r: float,
+    tip: float,
+    blades: float,
+    density: float,
+    wind: float,
+    angles: Vector,
+    lift: Matrix,
+    drag: Matrix,
+) -> ElementFlow:
+    """What the flow `Vn` through and `Vt` in the plane of rotation does at radius `r` of a rotor with `blades`.
+
+    `w` is the axial induced velocity that `Vn` is meant to contain; it only enters the momentum of the annulus. Angle
+    of attack `alpha = atan2(Vn, Vt) - beta`, forces `rho/2 V^2 c (cl, cd)`, induction
+    `w_qs = B L cos(phi) / (4 pi rho r F |U - fg w|)` and `w_qs tan(phi)` in the plane.
+
+    >>> flat = polar([[-10, -1, 0.02], [0, 0, 0.01], [10, 1, 0.02]])
+    >>> flow = element_flow(5.0, 30.0, 0.1, 2.0, 0.5, 4.0, 5.0, 2, 1.23, 7.0, *flat)
+    >>> round(flow.alpha * 180 / pi, 3), round(flow.axial, 4), round(flow.tangential, 3)
+    (3.733, 0.7881, 14.258)
+    """
+    W2 = max(Vn * Vn + Vt * Vt, 1e-30)
+    W = sqrt(W2)
+    phi = atan2(Vn, Vt)
+    alpha = phi - beta
+    alpha -= 2.0 * pi * np.floor((alpha + pi) / (2.0 * pi))
+    cl, cd, cl_slope, cd_slope = polar_values(alpha, angles, lift, drag)
+    q = 0.5 * density * chord
+    F, F_slope = tip_loss(r, tip, blades, phi)
+    left, left_slope = momentum_speed(w, wind)
+    share = blades / (4.0 * pi * density * r * F * left)
+    normal, tangential = Vt * cl + Vn * cd, Vn * cl - Vt * cd
+    axial, swirl = share * q * W * Vt * cl, share * q * W * Vn * cl
+    # by Vn, by Vt, by beta: how the angle, the speed and the two components change
+    by_phi_n, by_phi_t = Vt / W2, -Vn / W2
+    W_n, W_t = Vn / W, Vt / W
+    lift_n, lift_t, drag_n, drag_t = cl_slope * by_phi_n, cl_slope * by_phi_t, cd_slope * by_phi_n, cd_slope * by_phi_t
+    loss_n, loss_t = F_slope * by_phi_n / F, F_slope * by_phi_t / F
+    return ElementFlow(
+        alpha,
+        q * W * normal,
+        q * W * tangential,
+        axial,
+        swirl,
+        (
+            q * (W_n * normal + W * (Vt * lift_n + cd + Vn * drag_n)),
+            q * (W_t * normal + W * (cl + Vt * lift_t + Vn * drag_t)),
+            -q * W * (Vt * cl_slope + Vn * cd_slope),
+        ),
+        (
+            q * (W_n * tangential + W * (cl + Vn * lift_n - Vt * drag_n)),
+            q * (W_t * tangential + W * (Vn * lift_t - cd - Vt * drag_t)),
+            -q * W * (Vn * cl_slope - Vt * cd_slope),
+        ),
+        (
+            share * q * (W_n * Vt * cl + W * Vt * lift_n) - axial * loss_n,
+            share * q * (W_t * Vt * cl + W * (cl + Vt * lift_t)) - axial * loss_t,
+            -share * q * W * Vt * cl_slope,
+        ),
+        (
+            share * q * (W_n * Vn * cl + W * (cl + Vn * lift_n)) - swirl * loss_n,
+            share * q * (W_t * Vn * cl + W * Vn * lift_t) - swirl * loss_t,
+            -share * q * W * Vn * cl_slope,
+        ),
+        -axial * left_slope / left,
+        -swirl * left_slope / left,
+    )
+
+
+@compiled
+def steady_element(
+    wind_speed: float,
+    turning: float,
+    beta: float,
+    chord: float,
+    r: float,
+    tip: float,
+    blades: float,
+    density: float,
+    wind: float,
+    angles: Vector,
+    lift: Matrix,
+    drag: Matrix,
+) -> tuple[bool, float, float]:
+    """Axial and tangential induced velocity that no longer change, and whether they were found.
+
+    `wind_speed` and `turning` are what the element would see without induction: wind through the plane of rotation and
+    speed in it. Fixed point with relaxation, then Newton's method.
+
+    >>> flat = polar([[-10, -1, 0.02], [0, 0, 0.01], [10, 1, 0.02]])
+    >>> found, w, wt = steady_element(7.0, 30.0, 0.1, 0.5, 4.0, 5.0, 2, 1.23, 7.0, *flat)
+    >>> found, round(w, 4), round(wt, 4)
+    (True, 1.0276, 0.2032)
+    """
+    scale = wind + abs(wind_speed)
+    for relaxation in (0.3, 0.1, 0.03):
+        w, wt = 0.0, 0.0
+        for _ in range(int(60 / relaxation)):
+            f = element_flow(
+                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag
+            )
+            dw, dt = f.axial - w, f.swirl - wt
+            if abs(dw) + abs(dt) < 1e-6 * scale:
+                break
+            w, wt = w + relaxation * dw, wt + relaxation * dt
+        best = 1e300
+        for _ in range(12):
+            f = element_flow(
+                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag
+            )
+            dw, dt = f.axial - w, f.swirl - wt
+            size = abs(dw) + abs(dt)
+            if size >= best:
+                break
+            best = size
+            a, b = 1.0 + f.axial_by[0] - f.axial_by_w, -f.axial_by[1]
+            c, d = f.swirl_by[0] - f.swirl_by_w, 1.0 - f.swirl_by[1]
+            determinant = a * d - b * c
+            w, wt = w + (d * dw - b * dt) / determinant, wt + (a * dt - c * dw) / determinant
+        if best < 1e-11 * scale:
+            return True, w, wt
+    return False, w, wt
