@@ -20,8 +20,6 @@ from examples.wind_turbine.data import BLADE, DEEP_STALL, OHIO_STATE, PITCH_OFFS
 
 _jitted = njit(cache="." in __name__)
 
-MODES = 3
-
 
 class Air(NamedTuple):
     """What the step of the air needs: stations, their chord and pitch at rest, polynomials of the polar, flow."""
@@ -44,7 +42,7 @@ class Machine(NamedTuple):
 
     at_stations: np.ndarray
     tip: np.ndarray
-    flap: np.ndarray  # squares of circular frequencies
+    flap: np.ndarray  # stiffness and damping by modes
     edge: np.ndarray
     flap_damping: np.ndarray
     edge_damping: np.ndarray
@@ -187,17 +185,15 @@ def _balance(air, m, h, a, z, back, past, flow, pitch, pitch_rate, motor, parkin
     found = np.empty(2 * n + 1)
     tight_w, tight_v = m.tightening @ w, m.tightening @ v - v
     flap_force, edge_force = m.at_stations.T @ (air.dr * normal), m.at_stations.T @ (air.dr * tangential)
+    soft, hard = cos * w + sin * v, cos * v - sin * w  # in the axes of the blade
+    soft_rate, hard_rate = cos * z[:n] + sin * z[n : 2 * n], cos * z[n : 2 * n] - sin * z[:n]
+    along, across = m.flap @ soft + m.flap_damping @ soft_rate, m.edge @ hard + m.edge_damping @ hard_rate
     momentum = speed * m.rotor_inertia
     for k in range(n):
-        soft, hard = cos * w[k] + sin * v[k], -sin * w[k] + cos * v[k]  # in the axes of the blade
-        soft_rate, hard_rate = cos * z[k] + sin * z[n + k], -sin * z[k] + cos * z[n + k]
-        along = m.flap[k] * soft + m.flap_damping[k] * soft_rate
-        across = m.edge[k] * hard + m.edge_damping[k] * hard_rate
-        found[k] = (a * z[k] - back[2 * n + k]) / h + cos * along - sin * across + speed**2 * tight_w[k] - flap_force[k]
-        found[n + k] = (
-            (a * z[n + k] - back[3 * n + k]) / h + sin * along + cos * across + speed**2 * tight_v[k]
-            + m.inertia_vector[k] * acceleration - edge_force[k]
-        )  # fmt: skip
+        rising, pull = (a * z[k] - back[2 * n + k]) / h, m.inertia_vector[k] * acceleration
+        found[k] = rising + cos * along[k] - sin * across[k] + speed**2 * tight_w[k] - flap_force[k]
+        rising = (a * z[n + k] - back[3 * n + k]) / h
+        found[n + k] = rising + sin * along[k] + cos * across[k] + speed**2 * tight_v[k] + pull - edge_force[k]
         momentum += air.blades * (m.inertia_vector[k] * z[n + k] - speed * (w[k] * tight_w[k] + v[k] * tight_v[k]))
     torque = air.blades * (tangential * air.r * air.dr).sum()
     shaft = m.generator_inertia * acceleration + m.drag * speed - motor + parking * np.tanh(speed / 0.05)

@@ -384,7 +384,7 @@ def rotor(
         y0=np.concatenate([[speed], np.zeros((2 * nodes + 2) * sets)]),
         inputs=[
             *(port for k in names for port in _load_ports(k, nodes)),
-            cs.Port("generator", unit="Nm", nominal=_NOMINAL["torque"]),
+            cs.Port("generator", unit="N.m", nominal=_NOMINAL["torque"]),
             cs.Port("pitch", unit="rad"),
         ],
         outputs=[cs.Port("speed", unit="rad/s"), *(port for k in names for port in _motion_ports(k, nodes))],
@@ -458,7 +458,7 @@ def one_blade(
         x0=x0,
         y0=np.zeros(3 + 2 * nodes),
         inputs=[*_load_ports("", nodes), cs.Port("speed", unit="rad/s"), cs.Port("pitch", unit="rad")],
-        outputs=[cs.Port("torque", unit="Nm", nominal=_NOMINAL["torque"]), *_motion_ports("", nodes)],
+        outputs=[cs.Port("torque", unit="N.m", nominal=_NOMINAL["torque"]), *_motion_ports("", nodes)],
         jacobian=jacobian,
         failure=lambda status, t, H, x, u: _too_far(p, status, t, H).replace("blade 1", f"blade {name}"),
     )
@@ -495,7 +495,7 @@ def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bd
         D[0, :count] = slope
         D[0, count] = -slope
 
-    torques = [cs.Port(name, unit="Nm", nominal=_NOMINAL["torque"]) for name in
+    torques = [cs.Port(name, unit="N.m", nominal=_NOMINAL["torque"]) for name in
                (*(f"torque{k + 1}" for k in range(count)), "generator")]  # fmt: skip
     return cs.OneStep(
         step, x0=[0.0, speed, speed], y0=[speed], inputs=torques, outputs=[cs.Port("speed", unit="rad/s")],
