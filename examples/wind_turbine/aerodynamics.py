@@ -238,8 +238,8 @@ def _outside(rotor: Rotor, blade: int, k: int, degrees: float) -> str:
 
 
 @_jitted
-def _derivative(H, before):
-    """Factors of the value at the end of a step, at its beginning and at the beginning of the last one.
+def bdf(H, before):
+    """A derivative by factors of the value at the end of a step, at its beginning and at the beginning of the last one.
 
     BDF2 for steps of any two lengths; BDF1 where there was none `before`.
     """
@@ -368,7 +368,7 @@ def rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, 
     """
     n = len(stations)
     speed, pitch, pitch_rate = u[0], u[1], u[2]
-    c = _derivative(H, x[-1])
+    c = bdf(H, x[-1])
     y[0], y[1] = 0.0, 0.0
     if D is not None:
         D[:, :] = 0.0
@@ -428,6 +428,28 @@ class Step(NamedTuple):
     outputs: list[cs.Port]
 
 
+#: Step and sensitivities of rotors with the same numbers, compiled once.
+_LAWS: dict[object, tuple[Callable, Callable]] = {}
+
+
+def _laws(rotor: Rotor, sets: int, count: float, fields: bool) -> tuple[Callable, Callable]:
+    stations, (angles, lift, drag), air = rotor.stations, rotor.profiles, rotor.air
+    key = (*(table.tobytes() for table in (stations, angles, lift, drag)), air, sets, count, fields)
+    if key not in _LAWS:
+
+        @njit
+        def step(t, H, x, u, new, y):
+            return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, None)
+
+        @njit
+        def jacobian(t, H, x, u, D):
+            new, y = np.empty(len(x)), np.empty(len(D))
+            return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, D)
+
+        _LAWS[key] = step, jacobian
+    return _LAWS[key]
+
+
 def aerodynamic_step(
     rotor: Rotor | None = None,
     speed: float = 0.5,
@@ -456,16 +478,8 @@ def aerodynamic_step(
         raise cs.SetupError("rigid blades move alike: separate blades need fields=True")
     n, sets = rotor.elements, carried if separate else 1
     count = float(carried // sets)
-    stations, (angles, lift, drag), air = rotor.stations, rotor.profiles, rotor.air
-
-    @njit
-    def step(t, H, x, u, new, y):
-        return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, None)
-
-    @njit
-    def jacobian(t, H, x, u, D):
-        new, y = np.empty(len(x)), np.empty(len(D))
-        return rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, new, y, D)
+    stations = rotor.stations
+    step, jacobian = _laws(rotor, sets, count, fields)
 
     def failure(status: int, t: float, H: float, x: np.ndarray, u: np.ndarray) -> str:
         kind, place = divmod(status - 1, n * sets)
@@ -494,6 +508,24 @@ def aerodynamic_step(
     return Step(step, jacobian, failure, x0, np.array(y0), inputs, outputs)
 
 
+def aerodynamics(
+    rotor: Rotor | None = None,
+    speed: float = 0.5,
+    pitch: float = 0.0,
+    *,
+    carried: int | None = None,
+    separate: bool = False,
+    fields: bool = False,
+) -> cs.OneStep:
+    """The subsystem with that step: see `aerodynamic_step`.
+
+    >>> aerodynamics().noise
+    1e-15
+    """
+    found = aerodynamic_step(rotor, speed, pitch, carried=carried, separate=separate, fields=fields)
+    return cs.OneStep(**found._asdict(), noise=1e-15)
+
+
 def _angle(rotor: Rotor, H: float, x: np.ndarray, u: np.ndarray, b: int, k: int, fields: bool) -> float:
     """Angle of attack at the end of a step, at station `k` of blade `b`."""
     n, (angles, lift, drag) = rotor.elements, rotor.profiles
@@ -503,6 +535,6 @@ def _angle(rotor: Rotor, H: float, x: np.ndarray, u: np.ndarray, b: int, k: int,
     now, before = (*own[:4], own[8]), (*own[4:8], own[9])
     found = _station(
         rotor.wind - flap, u[0] * r + edge, twist + u[1], u[2], r, chord, rotor.air, angles, lift[k], drag[k],
-        _derivative(H, x[-1]), tuple(map(float, now)), tuple(map(float, before)),
+        bdf(H, x[-1]), tuple(map(float, now)), tuple(map(float, before)),
     )  # fmt: skip
     return float(found[1])
