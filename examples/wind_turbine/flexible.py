@@ -29,7 +29,11 @@ BRAKE = Schedule(0.0, 0.0, radians(30.0), inf, 4.0, radians(-45.0), radians(30.0
 
 @dataclass(frozen=True)
 class Turbine:
-    """Air, blade, generator and control unit; the speed at the start in rad/s, and the rule of the time steps."""
+    """Air, blade, generator and control unit; the speed at the start in rad/s, and the rule of the time steps.
+
+    With `shaft_on_rotor` the inertia of the generator is in the subsystem of the rotor, and the generator has its
+    torques only: the same machine, cut where a serial iteration converges.
+    """
 
     air: Rotor = field(default_factory=Rotor)
     blade: Blade = field(default_factory=blade)
@@ -38,11 +42,22 @@ class Turbine:
     hub_inertia: float = 0.0
     speed: float = 0.0
     rule: Rule = "bdf2"
+    shaft_on_rotor: bool = False
+
+    @property
+    def at_hub(self) -> float:
+        """Inertia at the hub besides the blades, as the rotor has it."""
+        return self.hub_inertia + (self.train.inertia if self.shaft_on_rotor else 0.0)
 
     @property
     def inertia(self) -> float:
-        """Of the stiff rotor, hub and all blades, about its axis."""
-        return self.hub_inertia + self.air.blades * self.blade.inertia
+        """Of the stiff rotor about its axis, as its subsystem has it."""
+        return self.at_hub + self.air.blades * self.blade.inertia
+
+    @property
+    def generator(self) -> Train:
+        """The generator as its subsystem has it."""
+        return self.train._replace(inertia=0.0) if self.shaft_on_rotor else self.train
 
     @cached_property
     def to_stations(self) -> cs.FieldMapping:
@@ -71,8 +86,26 @@ def _field(system: cs.System, turbine: Turbine, air: str, blade: str, mark: str 
         system.law(f"{blade}.{way}_load{own}", lambda f: loading @ f, of=f"{air}.{way}_load{mark}", jacobian=lambda f: loading)
 
 
-def split(turbine: Turbine | None = None, *, alike: bool = True) -> cs.System:
+def _by_secants(air: cs.OneStep) -> cs.SecantJacobian:
+    """Aerodynamics as those of a flow solver that knows no derivatives: loads depend on the motion of their station."""
+    columns = [name for port in air.inputs for name in _elements(port)]
+    rows = [name for port in air.outputs for name in _elements(port)]
+    own = [[not column[1] or not row[1] or (row[1:] == column[1:]) for column in columns] for row in rows]
+    return cs.SecantJacobian(cs.OneStep(
+        air.step_function, x0=air.x0, y0=air.y0, inputs=air.inputs, outputs=air.outputs, noise=air.noise
+    ), own)  # fmt: skip
+
+
+def _elements(port: cs.Port) -> list[tuple[str, str]]:
+    """Name, and for a field its station and the mark of its blade."""
+    mark = port.name.rstrip("0123456789")
+    return [(port.name, "" if port.size is None else f"{k} {port.name[len(mark):]}") for k in range(port.length)]
+
+
+def split(turbine: Turbine | None = None, *, alike: bool = True, secant: bool = False) -> cs.System:
     """Four subsystems; with `alike` one blade stands for all, otherwise each has loads and motion of its own.
+
+    With `secant` the aerodynamics give no exact sensitivities, as most flow solvers, and secants stand for them.
 
     >>> print(split())                                                              # doctest: +ELLIPSIS
     System with 4 subsystems
@@ -84,14 +117,15 @@ def split(turbine: Turbine | None = None, *, alike: bool = True) -> cs.System:
     """
     p = Turbine() if turbine is None else turbine
     start = p.schedule.pitch
+    flow = aerodynamics(p.air, p.speed, start, separate=not alike, fields=True)
     system = cs.System(
         {
-            "air": aerodynamics(p.air, p.speed, start, separate=not alike, fields=True),
+            "air": _by_secants(flow) if secant else flow,
             "rotor": rotor(
-                p.blade, blades=p.air.blades, alike=alike, hub_inertia=p.hub_inertia, speed=p.speed, pitch=start,
+                p.blade, blades=p.air.blades, alike=alike, hub_inertia=p.at_hub, speed=p.speed, pitch=start,
                 rule=p.rule,
             ),
-            "generator": generator(p.train, speed=p.speed, rule=p.rule),
+            "generator": generator(p.generator, speed=p.speed, rule=p.rule),
             "control": control(p.schedule, p.speed),
         }
     )  # fmt: skip
@@ -116,7 +150,7 @@ def apart(turbine: Turbine | None = None) -> cs.System:
             **{
                 name: one_blade(p.blade, speed=p.speed, pitch=start, rule=p.rule, name=name[5:]) for name in names
             },
-            "generator": generator(p.train, speed=p.speed, rule=p.rule),
+            "generator": generator(p.generator, speed=p.speed, rule=p.rule),
             "control": control(p.schedule, p.speed),
         }
     )  # fmt: skip
@@ -154,7 +188,7 @@ def reference(turbine: Turbine | None = None) -> tuple[Air, Machine]:
     machine = Machine(
         np.ascontiguousarray(p.motion @ b.shapes[:nodes, :n]), b.tip[0, :n].copy(),
         b.stiffness[0][near].copy(), b.stiffness[0][far].copy(), b.damping[0][near].copy(), b.damping[0][far].copy(),
-        b.tightening[near].copy(), b.pull[n:].copy(), p.inertia, p.train.inertia, p.train.damping,
+        b.tightening[near].copy(), b.pull[n:].copy(), p.inertia, p.generator.inertia, p.train.damping,
         p.train.motor_torque, p.train.motor_until, p.schedule.command, p.schedule.braked, p.schedule.brake_rate,
         p.train.parking_torque, p.train.parking_speed,
     )  # fmt: skip

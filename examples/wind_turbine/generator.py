@@ -57,10 +57,9 @@ def generator(train: Train = FLEXIBLE, *, speed: float = 0.0, rule: str = "bdf2"
     p, energy = train, rule == "energy"
     if rule not in ("bdf2", "energy"):
         raise cs.SetupError(f"the rule of a generator is 'bdf2' or 'energy', not {rule!r}")
-    for name in ("inertia", "parking_speed"):
-        if not getattr(p, name) > 0:
-            raise cs.SetupError(f"the {name} of a generator must be positive, not {getattr(p, name)!r}")
-    for name in ("damping", "parking_torque"):
+    if not p.parking_speed > 0:
+        raise cs.SetupError(f"the parking_speed of a generator must be positive, not {p.parking_speed!r}")
+    for name in ("inertia", "damping", "parking_torque"):
         if not getattr(p, name) >= 0:
             raise cs.SetupError(f"the {name} of a generator cannot be negative: {getattr(p, name)!r}")
     if unit not in ("rad/s", "deg/s"):

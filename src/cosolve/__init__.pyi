@@ -114,10 +114,12 @@ from .mapping import (
     Mesh as Mesh,
     barycentric as barycentric,
     dual_mortar as dual_mortar,
+    elastic_part as elastic_part,
     mortar as mortar,
     nearest_neighbour as nearest_neighbour,
     radial_basis as radial_basis,
     read_mesh as read_mesh,
+    rigid_part as rigid_part,
 )
 from .method import (
     Baumgarte as Baumgarte,
@@ -220,6 +222,7 @@ from .subsystem import (
     OneStep as OneStep,
     Pid as Pid,
     Port as Port,
+    SecantJacobian as SecantJacobian,
     SelfDriven as SelfDriven,
     Static as Static,
     StaticResidual as StaticResidual,
