@@ -119,10 +119,12 @@ from .mapping import (
     dual_mortar as dual_mortar,
     field_to_loads as field_to_loads,
     loads_to_field as loads_to_field,
+    elastic_part as elastic_part,
     mortar as mortar,
     nearest_neighbour as nearest_neighbour,
     radial_basis as radial_basis,
     read_mesh as read_mesh,
+    rigid_part as rigid_part,
 )
 from .method import (
     Baumgarte as Baumgarte,
@@ -138,13 +140,14 @@ from .method import (
     StabilisedIndex2 as StabilisedIndex2,
     WeightedMultipliers as WeightedMultipliers,
 )
+from .participants.compiled_client import (
+    build_participant_library as build_participant_library,
+)
 from .participants.own_loop import (
     OwnLoop as OwnLoop,
 )
 from .precice.subsystems import (
     Participants as Participants,
-from .participants.compiled_client import (
-    build_participant_library as build_participant_library,
 )
 from .run.choose import (
     choose as choose,
@@ -224,6 +227,9 @@ from .structures import (
     Structure as Structure,
     StructureIntegrator as StructureIntegrator,
 )
+from .structures.beam import (
+    Beam as Beam,
+)
 from .structures.truss import (
     Bar as Bar,
 )
@@ -238,6 +244,7 @@ from .subsystem import (
     OneStep as OneStep,
     Pid as Pid,
     Port as Port,
+    SecantJacobian as SecantJacobian,
     SelfDriven as SelfDriven,
     weak_coupling as weak_coupling,
     Static as Static,

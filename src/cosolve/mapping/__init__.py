@@ -8,6 +8,7 @@ from cosolve.mapping.nearest import nearest_neighbour
 from cosolve.mapping.nearest_element import barycentric
 from cosolve.mapping.radial import radial_basis
 from cosolve.mapping.read import read_mesh
+from cosolve.mapping.rotation import elastic_part, rigid_part
 
 __all__ = [
     "FieldMapping",
@@ -15,10 +16,12 @@ __all__ = [
     "Mesh",
     "barycentric",
     "dual_mortar",
+    "elastic_part",
     "field_to_loads",
     "loads_to_field",
     "mortar",
     "nearest_neighbour",
     "radial_basis",
     "read_mesh",
+    "rigid_part",
 ]

@@ -1,0 +1,138 @@
+"""Secants instead of the output Jacobian of a subsystem that has none (Sicklinger (2014), Algorithm 4.5, for fields).
+
+A flow solver knows no derivatives and is too costly for differences; everything else in the system may have exact
+Jacobians. Between two crossings of one macro step the outputs change by `dy` while the inputs change by `du`: the least
+change of the known slopes that explains this is Broyden's, row by row and, where a pattern says what an output depends
+on, for these entries only (Schubert (1970)). Slopes are carried from step to step; a single input and output give the
+secant of the source.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import SetupError
+from cosolve.signal.polynomial import InputSignal
+from cosolve.subsystem.base import Subsystem, has_capability
+from cosolve.subsystem.port import Ports
+
+#: An input that moved by less than this share of its size says nothing about a slope.
+_FLOOR = 1e-12
+
+
+class SecantJacobian(Subsystem):
+    """A subsystem whose output Jacobian is learnt from its crossings; all else is its own.
+
+    `pattern` is a Boolean matrix (outputs x inputs) of what depends on what, None for everything. `initial` are the
+    slopes to begin with, a matrix; None takes differences, one crossing per input in the first step only.
+
+    >>> import cosolve as cs
+    >>> def tank(t, H, x, u, new, y):
+    ...     new[0] = y[0] = x[0] + H * (u[0] - np.sqrt(x[0]))
+    >>> def valve(t, H, x, u, new, y):
+    ...     new[0] = y[0] = u[0] ** 2
+    >>> one = cs.OneStep(tank, x0=[1.0], y0=[1.0], inputs=["inflow"], outputs=["level"])
+    >>> two = cs.OneStep(valve, x0=[0.0], y0=[1.0], inputs=["level"], outputs=["flow"])
+    >>> system = cs.System({"tank": one, "valve": cs.SecantJacobian(two)})
+    >>> system.connect("tank.level", "valve.level")
+    >>> system.connect("valve.flow", "tank.inflow")
+    >>> run = cs.simulate(system, t_end=1.0, method=cs.Implicit(degree=1, tol=1e-12), step=0.1)
+    >>> bool(abs(run["valve.flow"] - run["tank.level"] ** 2)[1:].max() < 1e-12)
+    True
+    """
+
+    def __init__(
+        self, subsystem: Subsystem, pattern: npt.ArrayLike | None = None, initial: npt.ArrayLike | None = None
+    ) -> None:
+        if not isinstance(subsystem, Subsystem) or not has_capability(subsystem, "rollback"):
+            raise SetupError("SecantJacobian: give a cosolve.Subsystem with rollback (save and restore)")
+        self.subsystem = subsystem
+        self.inputs, self.outputs = subsystem.inputs, subsystem.outputs
+        self.overshoots, self.stops_inside = subsystem.overshoots, subsystem.stops_inside
+        self.driven_as, self.least_degree = subsystem.driven_as, subsystem.least_degree
+        into, self._out = Ports(self.inputs), Ports(self.outputs)
+        shape = (self._out.length, into.length)
+        self._size = np.concatenate([np.full(port.length, port.nominal) for port in into.ports] or [np.zeros(0)])
+        self._pattern = np.ones(shape) if pattern is None else _matrix("pattern", pattern, shape)
+        self._initial = None if initial is None else _matrix("initial", initial, shape)
+        self._slopes: Matrix | None = self._initial
+        self._last: tuple[float, Vector, Vector] | None = None
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """That of the subsystem."""
+        return self.subsystem.noise
+
+    def __getattr__(self, name: str) -> Any:
+        """Capabilities of the subsystem (called for what is not defined here)."""
+        if name in ("subsystem", "native", "resolve") or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.subsystem, name)
+
+    def start(self, t0: float) -> Any:
+        self._slopes, self._last = self._initial, None
+        return self.subsystem.start(t0)
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        y = self.subsystem.advance(t0, t1, u)
+        self._learn(t0, u.end.copy(), self._flat(y))
+        return y
+
+    def jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        """`d outputs(t1) / d eps` for inputs `u + eps * weight(s)` where `weight` ends at 1, as far as it is known."""
+        if self._slopes is None:
+            self._slopes = self._differences(t0, t1, u, weight)
+        return self._slopes * float(weight.sum())
+
+    def _flat(self, y: Any) -> Vector:
+        if isinstance(y, dict):
+            return np.concatenate([np.ravel(y[port.name]) for port in self._out.ports])
+        return np.array(y, dtype=np.float64).reshape(-1)
+
+    def _learn(self, t0: float, u: Vector, y: Vector) -> None:
+        last, self._last = self._last, (t0, u, y)
+        if last is None or last[0] != t0 or self._slopes is None:
+            return
+        moved = (u - last[1]) / self._size
+        moved[np.abs(moved) * self._size <= _FLOOR * np.maximum(self._size, np.abs(u))] = 0.0
+        length = self._pattern @ moved**2
+        known = length > 0.0
+        if not known.any():
+            return
+        missing = (y - last[2] - self._slopes @ (moved * self._size))[known] / length[known]
+        slopes = self._slopes.copy()
+        slopes[known] += missing[:, np.newaxis] * (self._pattern[known] * (moved / self._size))
+        if np.isfinite(slopes).all():
+            self._slopes = slopes
+
+    def _differences(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
+        from cosolve.signal.polynomial import Polynomial
+
+        state = self.subsystem.save()
+        middle = self._flat(self.subsystem.advance(t0, t1, u))
+        D = np.zeros(self._pattern.shape)
+        for k, size in enumerate(self._size):
+            by = 1e-6 * max(size, abs(float(u.end[k])))
+            coefficients = np.zeros((max(len(weight), len(u.coefficients)), len(self._size)))
+            coefficients[: len(u.coefficients)] = u.coefficients
+            coefficients[: len(weight), k] += by * weight
+            self.subsystem.restore(state)
+            D[:, k] = (self._flat(self.subsystem.advance(t0, t1, Polynomial(u.t0, u.H, coefficients))) - middle) / by
+        self.subsystem.restore(state)
+        return D * self._pattern
+
+
+def _matrix(name: str, given: npt.ArrayLike, shape: tuple[int, int]) -> Matrix:
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise SetupError(
+            f"SecantJacobian: {name} must have {shape[0]} rows (outputs) of {shape[1]} finite numbers (inputs)"
+        )
+    return found
