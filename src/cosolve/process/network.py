@@ -327,8 +327,9 @@ class Came(NamedTuple):
 class Listener:
     """Where `Connection`s come in, one port for all; only those with the key are seen at all.
 
-    `events` is what came, and has to be asked before every wait: one of `files` becomes readable when something comes
-    after that. `send` answers, and `lost` tells, when called about once a second, who is no longer there.
+    `events` is what came, and has to be asked before every wait: `file` becomes readable when something comes after
+    that, and `watch_file` when there is something for `watch`. `send` answers, and `lost` tells, when called about once
+    a second, who is no longer there.
 
     That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
     came over that file is sent a probe, and who cannot be reached any more is gone.
@@ -349,6 +350,7 @@ class Listener:
         self._monitor = link.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
         )
+        self._at_once, self._at_once_more = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
         self._strangers = 0
         self._peers: dict[bytes, _Peer] = {}
         self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
@@ -362,7 +364,8 @@ class Listener:
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
         bound: bytes = link.last_endpoint
         self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
-        self.files: tuple[int, int] = (link.fd, self._monitor.fd)
+        self.file: int = link.fd
+        self.watch_file: int = self._monitor.fd
 
     @property
     def busy(self) -> bool:
@@ -375,16 +378,22 @@ class Listener:
 
     def events(self) -> Iterator[Came]:
         """New connections and whole messages; violations end the connection."""
-        zmq, link = self._zmq, self._link
-        while link.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-            peer = link.recv(zmq.NOBLOCK)
+        link, none_yet, at_once = self._link, self._zmq.Again, self._at_once
+        while True:
+            try:
+                peer = link.recv(at_once)
+            except none_yet:
+                return
+            frame = link.recv(at_once, copy=False)
+            piece, alone = frame.bytes, not frame.more
+            while frame.more:
+                frame = link.recv(at_once, copy=False)
             known = self._peers.get(peer)
             if known is None:
-                if self._welcomed(peer, link.recv_multipart(zmq.NOBLOCK, copy=False)):
+                if alone and self._welcomed(peer, piece, frame.get(self._zmq.SRCFD)):
                     yield Came(peer, None)
                 continue
-            piece = link.recv(zmq.NOBLOCK)
-            head = b"" if link.rcvmore else piece[:_HEAD]
+            head = piece[:_HEAD] if alone else b""
             if head == DATA and not known.long:
                 yield Came(peer, piece[_HEAD:])
             elif head in (MORE, DATA) and len(known.long) + len(piece) <= LARGEST + _HEAD:
@@ -393,14 +402,10 @@ class Listener:
                     whole, known.long = known.long, bytearray()
                     yield Came(peer, whole)
             else:
-                while link.rcvmore:
-                    link.recv(zmq.NOBLOCK)
                 self.drop(peer, "this is no message of cosolve")
-        self._watch()
 
-    def _welcomed(self, peer: bytes, frames: list[Any]) -> bool:
-        hello = frames[0].bytes
-        if len(frames) > 1 or hello[:_HEAD] != HELLO:
+    def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
+        if hello[:_HEAD] != HELLO:
             return False
         try:
             protocol, version = _greeted(hello[_HEAD:])
@@ -413,7 +418,7 @@ class Listener:
                 f"{PROTOCOL}"
             )
             return False
-        self._peers[peer] = _Peer(frames[0].get(self._zmq.SRCFD))
+        self._peers[peer] = _Peer(file)
         return True
 
     def send(self, peer: bytes, parts: Sequence[bytes | memoryview]) -> None:
@@ -431,7 +436,8 @@ class Listener:
     def _sent(self, peer: bytes, piece: bytes) -> bool:
         """False where there is no room; who is gone is noticed by `lost`."""
         try:
-            self._link.send_multipart([peer, piece], self._zmq.NOBLOCK)
+            self._link.send(peer, self._at_once_more)
+            self._link.send(piece, self._at_once)
         except self._zmq.Again:
             return False
         except self._zmq.ZMQError:
@@ -455,7 +461,7 @@ class Listener:
 
     def lost(self) -> list[bytes]:
         """Who is gone, or was dropped, since the last call."""
-        self._watch()
+        self.watch()
         for peer, known in self._peers.items():
             if known.asked():
                 self._sent(peer, PROBE)
@@ -468,7 +474,7 @@ class Listener:
             self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
         return lost
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Take note of connections that were lost or refused."""
         zmq, monitor = self._zmq, self._monitor
         while monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
