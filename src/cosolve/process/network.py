@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import socket
 import weakref
 from collections import deque
@@ -75,6 +76,12 @@ def _zmq() -> Any:
     return zmq
 
 
+@lru_cache
+def _context(process: int) -> Any:
+    """One for all connections of a process; a fork cannot use that of its parent."""
+    return _zmq().Context()
+
+
 def _settle(link: Any) -> None:
     """What both ends have in common."""
     link.linger = 0
@@ -124,13 +131,12 @@ class Connection:
         self._zmq = _zmq()
         self._where, self._who = f"{host}:{port}", who
         self._pair = keys(key)
-        deadline = monotonic() + CONNECTING
         found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
         for k, address in enumerate(found):
             self._open()
             try:
-                self._reach(address, deadline)
-                self._greet(deadline)
+                self._reach(address, monotonic() + CONNECTING)
+                self._greet(monotonic() + CONNECTING)
                 return
             except _Absent:
                 self.close()
@@ -144,7 +150,7 @@ class Connection:
 
     def _open(self) -> None:
         zmq = self._zmq
-        self._link = link = zmq.Context.instance().socket(zmq.DEALER)
+        self._link = link = _context(os.getpid()).socket(zmq.DEALER)
         _settle(link)
         link.reconnect_ivl = -1  # another connection would be another subsystem
         link.connect_timeout = int(1e3 * CONNECTING)
@@ -182,7 +188,7 @@ class Connection:
 
     def _greet(self, deadline: float) -> None:
         try:
-            self._link.send(HELLO + _greeting())
+            self._post(HELLO + _greeting())
             answer = self._next(deadline)
             if answer[:_HEAD] != WELCOME:
                 raise Malformed("no greeting")
@@ -198,17 +204,20 @@ class Connection:
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Send one message; raises `Disconnected`."""
-        zmq = self._zmq
         for piece in _pieces(parts):
-            while True:
-                try:
-                    self._link.send(piece, zmq.NOBLOCK)
-                    break
-                except zmq.Again:  # more waits than may, or the other side is gone
-                    self._refuse_broken()
-                    self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
-                except zmq.ZMQError as error:
-                    raise Disconnected(str(error)) from None
+            self._post(piece)
+
+    def _post(self, piece: bytes) -> None:
+        zmq = self._zmq
+        while True:
+            try:
+                self._link.send(piece, zmq.NOBLOCK)
+                return
+            except zmq.Again:  # more waits than may, or the other side is gone
+                self._refuse_broken()
+                self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
+            except zmq.ZMQError as error:
+                raise Disconnected(str(error)) from None
 
     def receive(self, timeout: float | None = None) -> memoryview:
         """The next message; raises `Disconnected` or `TimedOut`."""
@@ -405,7 +414,7 @@ class Listener:
                 self.drop(peer, "this is no message of cosolve")
 
     def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
-        if hello[:_HEAD] != HELLO:
+        if hello[:_HEAD] != HELLO or peer in self._dropped:
             return False
         try:
             protocol, version = _greeted(hello[_HEAD:])
