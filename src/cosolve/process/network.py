@@ -58,6 +58,9 @@ def keys(key: str) -> Keys:
 
     The hash is slow on purpose: a key that people make up can be found by trying, also from a recorded greeting, and
     every trial costs as much. `cosolve serve` makes random ones.
+
+    >>> keys("a text") == keys("a text"), keys("a text").server == keys("another").server
+    (True, False)
     """
     zmq = _zmq()
     made = hashlib.scrypt(key.encode(), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64)
@@ -342,6 +345,25 @@ class Listener:
 
     That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
     came over that file is sent a probe, and who cannot be reached any more is gone.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> hub = Listener("127.0.0.1", 0, "a key")
+    >>> def first():
+    ...     while not (came := list(hub.events())):
+    ...         pass
+    ...     return came[0]
+    >>> with ThreadPoolExecutor() as pool:
+    ...     connecting = pool.submit(Connection, "127.0.0.1", hub.port, "a key")
+    ...     peer, _ = first()
+    ...     one = connecting.result()
+    >>> one.send([b"how ", b"late is it"])
+    >>> first().data
+    b'how late is it'
+    >>> hub.send(peer, [b"noon"])
+    >>> bytes(one.receive(60.0))
+    b'noon'
+    >>> one.close(), hub.close()
+    (None, None)
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
