@@ -296,11 +296,14 @@ def test_a_server_ends_with_all_its_connections(how):
 
 def test_bad_addresses_are_refused(monkeypatch):
     monkeypatch.delenv("COSOLVE_KEY", raising=False)
-    for address in ("here", ":1", "a:b:1", "a:x", "[]:1", "a:123456"):
+    for address in ("here", ":1", "a:b:1", "a:x", "[]:1", "a:123456", "a:0", "a:65536", 5):
         with pytest.raises(cs.SetupError, match="an address is 'host:port'"):
             cs.Remote(address, key="k")
-    with pytest.raises(cs.SetupError, match="give the key"):
-        cs.Remote("localhost:1")
+    for key in (None, "", 5):
+        with pytest.raises(cs.SetupError, match="give the key"):
+            cs.Remote("localhost:1", key=key)
+    with pytest.raises(cs.SetupError, match="there is no such host"):
+        cs.Remote("a\0b:1", key="\ud800")
     with pytest.raises(cs.SetupError, match=r"nobody answers at 127.0.0.1:1; start 'cosolve serve FACTORY --port 1'"):
         cs.Remote("127.0.0.1:1", key="k")
     with pytest.raises(cs.SetupError, match=r"nobody answers at no\.such\.host\.invalid:1: there is no such host"):

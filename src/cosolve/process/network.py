@@ -63,7 +63,9 @@ def keys(key: str) -> Keys:
     (True, False)
     """
     zmq = _zmq()
-    made = hashlib.scrypt(key.encode(), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64)
+    made = hashlib.scrypt(
+        key.encode(errors="surrogatepass"), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64
+    )
     secrets = [zmq.utils.z85.encode(made[k : k + 32]) for k in (0, 32)]
     server, client = (zmq.curve_public(secret) for secret in secrets)
     return Keys(server, secrets[0], client, secrets[1])
@@ -284,7 +286,7 @@ def _addresses(host: str, port: int, trouble: str) -> list[str]:
     """Where a name leads, in the order to be tried."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: characters that no name has
         raise SetupError(f"{trouble}: there is no such host ({error})") from None
     numeric = [f"[{to[0]}]" if family == socket.AF_INET6 else str(to[0]) for family, _, _, _, to in found]
     return [f"tcp://{name}:{port}" for name in dict.fromkeys(numeric)]
@@ -388,8 +390,12 @@ class Listener:
         self._dropped: list[bytes] = []
         self.complaints: list[str] = []
         try:
-            link.ipv6 = ":" in host
-            link.bind(f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}")
+            (address, *_) = _addresses(host, port, f"{who}: cannot listen at {host}:{port}")
+            link.ipv6 = "[" in address
+            link.bind(address)
+        except SetupError:
+            self.close()
+            raise
         except zmq.ZMQError as error:
             self.close()
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
