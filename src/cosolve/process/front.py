@@ -69,7 +69,7 @@ class _Front:
         self._listener = listener
         self._order = pack((source, sys.argv))
         self._poller = select.poll()
-        for file in listener.files:
+        for file in (listener.file, listener.watch_file):
             self._poller.register(file, select.POLLIN)
         self._served: dict[bytes, _Served] = {}
         self._by_file: dict[int, _Served] = {}
@@ -85,6 +85,8 @@ class _Front:
                 served = self._by_file.get(file)
                 if served is not None:
                     self._from_process(served, file)
+                elif file == listener.watch_file:
+                    listener.watch()
             if listener.busy:
                 listener.flush()
             if monotonic() >= due:

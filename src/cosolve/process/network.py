@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import socket
 import weakref
 from collections import deque
@@ -57,9 +58,14 @@ def keys(key: str) -> Keys:
 
     The hash is slow on purpose: a key that people make up can be found by trying, also from a recorded greeting, and
     every trial costs as much. `cosolve serve` makes random ones.
+
+    >>> keys("a text") == keys("a text"), keys("a text").server == keys("another").server
+    (True, False)
     """
     zmq = _zmq()
-    made = hashlib.scrypt(key.encode(), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64)
+    made = hashlib.scrypt(
+        key.encode(errors="surrogatepass"), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64
+    )
     secrets = [zmq.utils.z85.encode(made[k : k + 32]) for k in (0, 32)]
     server, client = (zmq.curve_public(secret) for secret in secrets)
     return Keys(server, secrets[0], client, secrets[1])
@@ -73,6 +79,12 @@ def _zmq() -> Any:
     if not zmq.has("curve"):
         raise SetupError("this libzmq was built without encryption (CURVE); run: pip install --force-reinstall pyzmq")
     return zmq
+
+
+@lru_cache
+def _context(process: int) -> Any:
+    """One for all connections of a process; a fork cannot use that of its parent."""
+    return _zmq().Context()
 
 
 def _settle(link: Any) -> None:
@@ -124,13 +136,12 @@ class Connection:
         self._zmq = _zmq()
         self._where, self._who = f"{host}:{port}", who
         self._pair = keys(key)
-        deadline = monotonic() + CONNECTING
         found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
         for k, address in enumerate(found):
             self._open()
             try:
-                self._reach(address, deadline)
-                self._greet(deadline)
+                self._reach(address, monotonic() + CONNECTING)
+                self._greet(monotonic() + CONNECTING)
                 return
             except _Absent:
                 self.close()
@@ -144,7 +155,7 @@ class Connection:
 
     def _open(self) -> None:
         zmq = self._zmq
-        self._link = link = zmq.Context.instance().socket(zmq.DEALER)
+        self._link = link = _context(os.getpid()).socket(zmq.DEALER)
         _settle(link)
         link.reconnect_ivl = -1  # another connection would be another subsystem
         link.connect_timeout = int(1e3 * CONNECTING)
@@ -182,7 +193,7 @@ class Connection:
 
     def _greet(self, deadline: float) -> None:
         try:
-            self._link.send(HELLO + _greeting())
+            self._post(HELLO + _greeting())
             answer = self._next(deadline)
             if answer[:_HEAD] != WELCOME:
                 raise Malformed("no greeting")
@@ -198,17 +209,20 @@ class Connection:
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Send one message; raises `Disconnected`."""
-        zmq = self._zmq
         for piece in _pieces(parts):
-            while True:
-                try:
-                    self._link.send(piece, zmq.NOBLOCK)
-                    break
-                except zmq.Again:  # more waits than may, or the other side is gone
-                    self._refuse_broken()
-                    self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
-                except zmq.ZMQError as error:
-                    raise Disconnected(str(error)) from None
+            self._post(piece)
+
+    def _post(self, piece: bytes) -> None:
+        zmq = self._zmq
+        while True:
+            try:
+                self._link.send(piece, zmq.NOBLOCK)
+                return
+            except zmq.Again:  # more waits than may, or the other side is gone
+                self._refuse_broken()
+                self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
+            except zmq.ZMQError as error:
+                raise Disconnected(str(error)) from None
 
     def receive(self, timeout: float | None = None) -> memoryview:
         """The next message; raises `Disconnected` or `TimedOut`."""
@@ -272,7 +286,7 @@ def _addresses(host: str, port: int, trouble: str) -> list[str]:
     """Where a name leads, in the order to be tried."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: characters that no name has
         raise SetupError(f"{trouble}: there is no such host ({error})") from None
     numeric = [f"[{to[0]}]" if family == socket.AF_INET6 else str(to[0]) for family, _, _, _, to in found]
     return [f"tcp://{name}:{port}" for name in dict.fromkeys(numeric)]
@@ -327,11 +341,31 @@ class Came(NamedTuple):
 class Listener:
     """Where `Connection`s come in, one port for all; only those with the key are seen at all.
 
-    `events` is what came, and has to be asked before every wait: one of `files` becomes readable when something comes
-    after that. `send` answers, and `lost` tells, when called about once a second, who is no longer there.
+    `events` is what came, and has to be asked before every wait: `file` becomes readable when something comes after
+    that, and `watch_file` when there is something for `watch`. `send` answers, and `lost` tells, when called about once
+    a second, who is no longer there.
 
     That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
     came over that file is sent a probe, and who cannot be reached any more is gone.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> hub = Listener("127.0.0.1", 0, "a key")
+    >>> def first():
+    ...     while not (came := list(hub.events())):
+    ...         pass
+    ...     return came[0]
+    >>> with ThreadPoolExecutor() as pool:
+    ...     connecting = pool.submit(Connection, "127.0.0.1", hub.port, "a key")
+    ...     peer, _ = first()
+    ...     one = connecting.result()
+    >>> one.send([b"how ", b"late is it"])
+    >>> first().data
+    b'how late is it'
+    >>> hub.send(peer, [b"noon"])
+    >>> bytes(one.receive(60.0))
+    b'noon'
+    >>> one.close(), hub.close()
+    (None, None)
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
@@ -349,20 +383,26 @@ class Listener:
         self._monitor = link.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
         )
+        self._at_once, self._at_once_more = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
         self._strangers = 0
         self._peers: dict[bytes, _Peer] = {}
         self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
         self._dropped: list[bytes] = []
         self.complaints: list[str] = []
         try:
-            link.ipv6 = ":" in host
-            link.bind(f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}")
+            (address, *_) = _addresses(host, port, f"{who}: cannot listen at {host}:{port}")
+            link.ipv6 = "[" in address
+            link.bind(address)
+        except SetupError:
+            self.close()
+            raise
         except zmq.ZMQError as error:
             self.close()
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
         bound: bytes = link.last_endpoint
         self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
-        self.files: tuple[int, int] = (link.fd, self._monitor.fd)
+        self.file: int = link.fd
+        self.watch_file: int = self._monitor.fd
 
     @property
     def busy(self) -> bool:
@@ -375,16 +415,22 @@ class Listener:
 
     def events(self) -> Iterator[Came]:
         """New connections and whole messages; violations end the connection."""
-        zmq, link = self._zmq, self._link
-        while link.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-            peer = link.recv(zmq.NOBLOCK)
+        link, none_yet, at_once = self._link, self._zmq.Again, self._at_once
+        while True:
+            try:
+                peer = link.recv(at_once)
+            except none_yet:
+                return
+            frame = link.recv(at_once, copy=False)
+            piece, alone = frame.bytes, not frame.more
+            while frame.more:
+                frame = link.recv(at_once, copy=False)
             known = self._peers.get(peer)
             if known is None:
-                if self._welcomed(peer, link.recv_multipart(zmq.NOBLOCK, copy=False)):
+                if alone and self._welcomed(peer, piece, frame.get(self._zmq.SRCFD)):
                     yield Came(peer, None)
                 continue
-            piece = link.recv(zmq.NOBLOCK)
-            head = b"" if link.rcvmore else piece[:_HEAD]
+            head = piece[:_HEAD] if alone else b""
             if head == DATA and not known.long:
                 yield Came(peer, piece[_HEAD:])
             elif head in (MORE, DATA) and len(known.long) + len(piece) <= LARGEST + _HEAD:
@@ -393,14 +439,10 @@ class Listener:
                     whole, known.long = known.long, bytearray()
                     yield Came(peer, whole)
             else:
-                while link.rcvmore:
-                    link.recv(zmq.NOBLOCK)
                 self.drop(peer, "this is no message of cosolve")
-        self._watch()
 
-    def _welcomed(self, peer: bytes, frames: list[Any]) -> bool:
-        hello = frames[0].bytes
-        if len(frames) > 1 or hello[:_HEAD] != HELLO:
+    def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
+        if hello[:_HEAD] != HELLO or peer in self._dropped:
             return False
         try:
             protocol, version = _greeted(hello[_HEAD:])
@@ -413,7 +455,7 @@ class Listener:
                 f"{PROTOCOL}"
             )
             return False
-        self._peers[peer] = _Peer(frames[0].get(self._zmq.SRCFD))
+        self._peers[peer] = _Peer(file)
         return True
 
     def send(self, peer: bytes, parts: Sequence[bytes | memoryview]) -> None:
@@ -431,7 +473,8 @@ class Listener:
     def _sent(self, peer: bytes, piece: bytes) -> bool:
         """False where there is no room; who is gone is noticed by `lost`."""
         try:
-            self._link.send_multipart([peer, piece], self._zmq.NOBLOCK)
+            self._link.send(peer, self._at_once_more)
+            self._link.send(piece, self._at_once)
         except self._zmq.Again:
             return False
         except self._zmq.ZMQError:
@@ -455,7 +498,7 @@ class Listener:
 
     def lost(self) -> list[bytes]:
         """Who is gone, or was dropped, since the last call."""
-        self._watch()
+        self.watch()
         for peer, known in self._peers.items():
             if known.asked():
                 self._sent(peer, PROBE)
@@ -468,7 +511,7 @@ class Listener:
             self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
         return lost
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Take note of connections that were lost or refused."""
         zmq, monitor = self._zmq, self._monitor
         while monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
