@@ -15,7 +15,7 @@ _HELICS = "HELICS ipc, two processes"
 
 
 def run(bench: Bench) -> list[Section]:
-    """cosolve over shared memory, pipes and MPI, HELICS over ipc, mosaik over sockets."""
+    """cosolve over shared memory, pipes, the network and MPI, HELICS over ipc, mosaik over sockets."""
     many, ours, few = bench.size(200_000, 5000), bench.size(3000, 100), bench.size(1000, 60)
     common: dict[str, Any] = {"case": "apart", "H": o.H}
     machine: dict[str, Any] = {**common, "steps": many, "compiled": True, "python": False}
@@ -28,6 +28,14 @@ def run(bench: Bench) -> list[Section]:
         "cosolve, two processes, Python on both sides, readable engine": (
             "cosolve_processes",
             {**common, "steps": ours, "masses": 1},
+        ),
+        "cosolve, two processes, readable engine, pipe": (
+            "cosolve_processes",
+            {**common, "steps": ours, "masses": 1, "transport": "pipe"},
+        ),
+        "cosolve, one mass behind a server, readable engine, encrypted TCP": (
+            "cosolve_processes",
+            {**common, "steps": ours, "masses": 1, "transport": "network"},
         ),
         "cosolve, three processes, readable engine": ("cosolve_processes", {**common, "steps": ours}),
         "cosolve, three processes, readable engine, two threads": (
@@ -55,7 +63,9 @@ def run(bench: Bench) -> list[Section]:
         "too (two `Linear`; FMUs and jitted `Ode` go the same way), every row checked and recorded. The federates of "
         "HELICS and mosaik are Python, and so are the masses in the other rows: classes whose `advance` a compiled "
         "loop calls back (`native = cs.Subsystem.by_callback`), as the C++ core of HELICS serves Python federates, or "
-        "which the readable engine calls. With fewer free cores than processes every crossing waits for the scheduler, "
+        "which the readable engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from "
+        "another one: TCP, both sides authenticated, every message encrypted. With fewer free cores than processes "
+        "every crossing waits for the scheduler, "
         "whoever does it.",
         "",
         *table(["", "per step", "range", "x HELICS", "answer agrees"], rows),

@@ -177,3 +177,52 @@ def crashing():
 
 def hanging():
     return Bad("hang")
+
+
+def two():
+    return two_mass("two")
+
+
+def stepping_pendulum():
+    return pendulum("dopri5")
+
+
+def free_pendulum():
+    return cs.FreeRunning(pendulum("dopri5"))
+
+
+def long_field():
+    return Field(150_000)
+
+
+class Moody(Plain):
+    """Raises or returns all sorts of things in the step that begins at 0.5."""
+
+    mood = ""
+
+    def become(self, mood):
+        self.mood = mood
+
+    def get_echo(self, *values):
+        return values
+
+    def get_myself(self):
+        return self
+
+    def advance(self, t0, t1, u):
+        print("this goes to the log, not between the messages", flush=True)
+        return super().advance(t0, t1, u) if t0 < 0.5 - 1e-9 else self.misbehave()
+
+    def misbehave(self):
+        if self.mood == "zero":
+            raise ZeroDivisionError("no flow left")
+        if self.mood == "odd":
+            raise OddError(1, 2)
+        if self.mood == "key":
+            raise KeyError("valve")
+        if self.mood == "cosolve":
+            raise cs.SubsystemError("the licence is gone")
+        if self.mood == "end":
+            raise cs.EndOfSimulation("empty")
+        if self.mood == "end with outputs":
+            raise cs.EndOfSimulation("empty", outputs=np.array([7.0]))

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from cosolve.process import shared_memory
-from cosolve.process.channel import Disconnected, Pipe, TimedOut
+from cosolve.process.channel import Disconnected, Pipe, ThreadedPipe, TimedOut
 
 
-def _pipes():
+def _pipes(kind=Pipe):
     (a, b), (c, d) = os.pipe(), os.pipe()
-    return Pipe(a, d), Pipe(c, b)
+    return kind(a, d), kind(c, b)
 
 
 def _shared(room=4096):
@@ -23,14 +23,15 @@ def _shared(room=4096):
     return ends
 
 
-@pytest.fixture(params=["pipe", "watching", "announced"])
+@pytest.fixture(params=["pipe", "threaded", "watching", "announced"])
 def ends(request, monkeypatch):
-    """The two ends of a channel; "announced" is what processors without ordered stores use."""
+    """The two ends of a channel; "announced" is for processors without ordered stores, "threaded" for Windows."""
     if request.param == "announced":
         monkeypatch.setattr(shared_memory, "_SPINS", 0)
     elif request.param == "watching":
         monkeypatch.setattr(shared_memory, "_SPINS", 20)
-    pair = _pipes() if request.param == "pipe" else _shared()
+    kinds = {"pipe": Pipe, "threaded": ThreadedPipe}
+    pair = _pipes(kinds[request.param]) if request.param in kinds else _shared()
     yield pair
     for end in pair:
         end.close()

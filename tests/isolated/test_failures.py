@@ -16,7 +16,8 @@ from tests.isolated.leftovers import leftovers, stay
 from tests.processes import ends, environment, run, started, until
 
 import cosolve as cs
-from cosolve.process import shared_memory
+from cosolve.process import launch, shared_memory
+from cosolve.process.channel import ThreadedPipe
 from cosolve.signal import Polynomial
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,21 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(deed, expected, tra
 def test_a_hang_is_ended_by_the_timeout(transport):
     error, apart = _run("hang", timeout=1.0, transport=transport)
     assert "gave no answer within 1 s and was ended; its last words: about to hang; raise timeout" in str(error)
+    assert len(error.result.t) == 6
+    assert not apart._worker.alive
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    ("deed", "expected"),
+    [("segfault", r"crashed \(signal 11, SIGSEGV\)"), ("hang", "gave no answer within 1 s and was ended")],
+)
+def test_pipes_that_a_thread_reads_notice_the_same(monkeypatch, deed, expected):
+    """What Windows uses, on this side."""
+    monkeypatch.setattr(launch, "pipe", ThreadedPipe)
+    error, apart = _run(deed, timeout=1.0, transport="pipe")
+    with pytest.raises(cs.SubsystemError, match=expected):
+        raise error
     assert len(error.result.t) == 6
     assert not apart._worker.alive
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import select
 import struct
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from contextlib import suppress
 from time import monotonic
 
 from cosolve.errors import SetupError
-from cosolve.process.data import library, pack
+from cosolve.process.data import pack
 from cosolve.process.ending import Asked, how_it_ended, kill_group, sigterm_raises
 from cosolve.process.network import LARGEST, Listener
 from cosolve.process.remote import KEY
@@ -67,29 +68,31 @@ class _Front:
     def __init__(self, listener: Listener, source: str) -> None:
         self._listener = listener
         self._order = pack((source, sys.argv))
-        self._zmq = library("zmq")
-        self._poller = self._zmq.Poller()
-        self._poller.register(listener.socket, self._zmq.POLLIN)
+        self._poller = select.poll()
+        for file in (listener.file, listener.watch_file):
+            self._poller.register(file, select.POLLIN)
         self._served: dict[bytes, _Served] = {}
         self._by_file: dict[int, _Served] = {}
         self._leaving: list[tuple[float, subprocess.Popen[bytes]]] = []
 
     def run(self) -> None:
         """Until something is raised."""
-        listener, network = self._listener, self._listener.socket
+        listener = self._listener
         due = monotonic() + _LOOK
         while True:
             patience = _SOON if listener.busy else max(0.0, due - monotonic())
-            for ready, _ in self._poller.poll(1e3 * patience):
-                if ready is network:
-                    self._from_network()
-                elif (served := self._by_file.get(ready)) is not None:
-                    self._from_process(served, ready)
+            for file, _ in self._poller.poll(1e3 * patience):
+                served = self._by_file.get(file)
+                if served is not None:
+                    self._from_process(served, file)
+                elif file == listener.watch_file:
+                    listener.watch()
             if listener.busy:
                 listener.flush()
             if monotonic() >= due:
                 self._look()
                 due = monotonic() + _LOOK
+            self._from_network()
 
     def _from_network(self) -> None:
         for peer, data in self._listener.events():
@@ -99,8 +102,9 @@ class _Front:
             served = self._served.get(peer)
             if served is None:
                 continue
-            if served.asked or self._listener.owes(peer):
-                self._leave(served, "a second question came before the answer to the first")
+            if not data or served.asked or self._listener.owes(peer):
+                why = "a second question came before the answer to the first" if data else "an empty question"
+                self._leave(served, why)
                 continue
             served.asked = True
             self._write(served, data)
@@ -118,7 +122,7 @@ class _Front:
             return
         served = self._served[peer] = _Served(peer, process)
         self._by_file[served.read] = self._by_file[served.write] = served
-        self._poller.register(served.read, self._zmq.POLLIN)
+        self._poller.register(served.read, select.POLLIN)
         self._write(served, self._order)
 
     def _write(self, served: _Served, message: bytes | bytearray) -> None:
@@ -134,7 +138,7 @@ class _Front:
                     sent = os.write(served.write, view)
                 del served.out[:sent]
         except BlockingIOError:
-            self._poller.register(served.write, self._zmq.POLLOUT)
+            self._poller.register(served.write, select.POLLOUT)
             return
         except OSError:
             pass  # it has ended, which its other pipe tells

@@ -1,9 +1,9 @@
 """The processes that `mpiexec` has started, and messages between them: what `ranks.py` stands on.
 
 mpi4py is imported here and nowhere else. MPI libraries wait by looking again and again, which takes a core from whoever
-could use it. Here a wait looks for some microseconds and then sleeps: until the bell rings (`doorbell.py`) where the
-other rank is on the same machine, and in any case no longer than a tenth of the time waited so far, so that messages
-between machines are late by that much at most.
+could use it. Here a wait looks for some microseconds and then sleeps: where the other rank is on the same machine until
+the bell rings (`doorbell.py`), otherwise for a tenth of the time waited so far, so that messages between machines are
+late by that much at most.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _INSTALL = "pip install 'cosolve[mpi]' brings it and an MPI library; with the MP
 
 _SPIN = 200e-6  # seconds of a wait in which the core is kept
 _CALM = 20  # waits without that, after one in which it was in vain: others may need the core
-_SHARE = 0.1  # of the time waited so far
-_SHORTEST, _LONGEST = 20e-6, 10e-3  # seconds of sleep
+_SHORTEST = 20e-6  # seconds of sleep
+_SHARE, _LONGEST = 0.1, 10e-3  # without a bell: part of the time waited so far, and seconds
+_LONGEST_NEAR = 0.25  # seconds with one, which double until it has rung
 _ADDRESS = 256  # bytes
 _ROOM = 16  # messages
 _LARGE = 1 << 14  # bytes from which on a message may need both sides to be at it
@@ -117,7 +118,7 @@ class World:
         """The next message of a rank (and with this tag, where one is given), and its tag; `TimedOut` without one."""
         mpi, probe = self._mpi, self._comm.Improbe
         wanted, status = mpi.ANY_TAG if tag is None else tag, mpi.Status()
-        began = spin = 0.0
+        began = spin = rung = 0.0
         while True:
             before = self._bell.rings
             with self._lock:
@@ -129,7 +130,8 @@ class World:
                     return status.Get_tag(), memoryview(data)
             now = perf_counter()
             if not began:
-                began, spin = now, 0.0 if self._calm else self._spin
+                began = rung = now
+                spin = 0.0 if self._calm else self._spin
                 self._calm = max(self._calm - 1, 0)
             waited = now - began
             if timeout is not None and waited > timeout:
@@ -137,11 +139,11 @@ class World:
             if waited >= spin:
                 if spin:
                     self._calm = _CALM
-                seconds = min(max(_SHARE * waited, _SHORTEST), _LONGEST)
                 if self._ringers[source].is_near:
-                    self._bell.sleep(seconds, before)
+                    if self._bell.sleep(min(max(now - rung, _SHORTEST), _LONGEST_NEAR), before):
+                        rung = perf_counter()
                 else:
-                    sleep(seconds)
+                    sleep(min(max(_SHARE * waited, _SHORTEST), _LONGEST))
 
     def abort(self, code: int) -> None:
         """End all ranks now, whatever they do."""

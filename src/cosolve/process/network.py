@@ -31,6 +31,8 @@ CONNECTING = 8.0  # seconds until somebody has answered
 LARGEST = 2**30  # bytes of a message
 _PIECE = 2**20  # bytes of what travels at once
 _LOOK = 0.2  # seconds between two looks whether the other side is still there
+_SEAL = 64  # bytes that encryption adds, and some
+_DOUBTS, _CARE = 3, 60.0  # how often to ask who may be gone, and seconds until one is asked without any doubt
 _QUEUE = 32  # messages that wait on each side
 
 _MARK = b"cosolve"
@@ -66,8 +68,8 @@ def keys(key: str) -> Keys:
 def _zmq() -> Any:
     """The library, with encryption."""
     zmq = library("zmq")
-    library("zmq.utils.z85")
-    library("zmq.utils.monitor")
+    for name in ("zmq.utils.z85", "zmq.utils.monitor", "msgpack"):  # the last one for greetings
+        library(name)
     if not zmq.has("curve"):
         raise SetupError("this libzmq was built without encryption (CURVE); run: pip install --force-reinstall pyzmq")
     return zmq
@@ -77,7 +79,7 @@ def _settle(link: Any) -> None:
     """What both ends have in common."""
     link.linger = 0
     link.sndhwm = link.rcvhwm = _QUEUE
-    link.maxmsgsize = _PIECE + _HEAD
+    link.maxmsgsize = _PIECE + _HEAD + _SEAL
     link.handshake_ivl = int(1e3 * CONNECTING)
     link.heartbeat_ivl, link.heartbeat_timeout = int(1e3 * HEARTBEAT), int(1e3 * SILENCE)
     link.heartbeat_ttl = int(1e3 * SILENCE)
@@ -293,6 +295,28 @@ def _close(link: Any, monitor: Any) -> None:
 # -- the side that is connected to ------------------------------------------------------------------------------------
 
 
+class _Peer:
+    """Somebody who has greeted: over which file, and when to ask whether they are still there."""
+
+    def __init__(self, file: int) -> None:
+        self.file = file
+        self.long = bytearray()  # what has come of a long message
+        self.doubts = 0  # how often to ask, once a second, since the connection over that file was lost
+        self.pause = _CARE
+        self.due = monotonic() + _CARE
+
+    def asked(self) -> bool:
+        """Whether to ask now."""
+        if self.doubts:
+            self.doubts -= 1
+            return True
+        if monotonic() < self.due:
+            return False
+        self.pause *= 2.0  # rarer and rarer: who computes for days finds few of them
+        self.due = monotonic() + self.pause
+        return True
+
+
 class Came(NamedTuple):
     """Something that came: from whom, and a message, or None for a new connection."""
 
@@ -303,8 +327,12 @@ class Came(NamedTuple):
 class Listener:
     """Where `Connection`s come in, one port for all; only those with the key are seen at all.
 
-    `socket` can be polled; `events` is what came since, `send` answers, and `lost` tells, when called about once a
-    second, who is no longer there.
+    `events` is what came, and has to be asked before every wait: `file` becomes readable when something comes after
+    that, and `watch_file` when there is something for `watch`. `send` answers, and `lost` tells, when called about once
+    a second, who is no longer there.
+
+    That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
+    came over that file is sent a probe, and who cannot be reached any more is gone.
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
@@ -314,13 +342,17 @@ class Listener:
         self._guard = library("zmq.auth.thread").ThreadAuthenticator(self._context)
         self._guard.start()
         self._guard.configure_curve_callback(_DOMAIN, _OnlyOne(pair.client))
-        self.socket = link = self._context.socket(zmq.ROUTER)
+        self._link = link = self._context.socket(zmq.ROUTER)
         _settle(link)
         link.router_mandatory = True
         link.zap_domain = _DOMAIN.encode()
         link.curve_server, link.curve_secretkey = True, pair.server_secret
-        self._monitor = link.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
-        self._peers: dict[bytes, bytearray] = {}  # what has come of their long messages
+        self._monitor = link.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
+        )
+        self._at_once, self._at_once_more = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+        self._strangers = 0
+        self._peers: dict[bytes, _Peer] = {}
         self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
         self._dropped: list[bytes] = []
         self.complaints: list[str] = []
@@ -332,6 +364,8 @@ class Listener:
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
         bound: bytes = link.last_endpoint
         self.port = int(bound.decode().rstrip("\0").rpartition(":")[2])
+        self.file: int = link.fd
+        self.watch_file: int = self._monitor.fd
 
     @property
     def busy(self) -> bool:
@@ -344,30 +378,37 @@ class Listener:
 
     def events(self) -> Iterator[Came]:
         """New connections and whole messages; violations end the connection."""
-        zmq = self._zmq
+        link, none_yet, at_once = self._link, self._zmq.Again, self._at_once
         while True:
             try:
-                frames = self.socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
+                peer = link.recv(at_once)
+            except none_yet:
                 return
-            peer, piece = frames[0], frames[-1]
-            long = self._peers.get(peer)
-            if long is None:
-                if len(frames) == 2 and piece[:_HEAD] == HELLO and self._welcomed(peer, piece[_HEAD:]):
+            frame = link.recv(at_once, copy=False)
+            piece, alone = frame.bytes, not frame.more
+            while frame.more:
+                frame = link.recv(at_once, copy=False)
+            known = self._peers.get(peer)
+            if known is None:
+                if alone and self._welcomed(peer, piece, frame.get(self._zmq.SRCFD)):
                     yield Came(peer, None)
-            elif len(frames) == 2 and piece[:_HEAD] == DATA and not long:
+                continue
+            head = piece[:_HEAD] if alone else b""
+            if head == DATA and not known.long:
                 yield Came(peer, piece[_HEAD:])
-            elif len(frames) == 2 and piece[:_HEAD] in (MORE, DATA) and len(long) + len(piece) <= LARGEST + _HEAD:
-                long += memoryview(piece)[_HEAD:]
-                if piece[:_HEAD] == DATA:
-                    self._peers[peer] = bytearray()
-                    yield Came(peer, long)
+            elif head in (MORE, DATA) and len(known.long) + len(piece) <= LARGEST + _HEAD:
+                known.long += memoryview(piece)[_HEAD:]
+                if head == DATA:
+                    whole, known.long = known.long, bytearray()
+                    yield Came(peer, whole)
             else:
                 self.drop(peer, "this is no message of cosolve")
 
-    def _welcomed(self, peer: bytes, hello: bytes) -> bool:
+    def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
+        if hello[:_HEAD] != HELLO:
+            return False
         try:
-            protocol, version = _greeted(hello)
+            protocol, version = _greeted(hello[_HEAD:])
         except Malformed:
             return False
         self._post(peer, WELCOME + _greeting())
@@ -377,7 +418,7 @@ class Listener:
                 f"{PROTOCOL}"
             )
             return False
-        self._peers[peer] = bytearray()
+        self._peers[peer] = _Peer(file)
         return True
 
     def send(self, peer: bytes, parts: Sequence[bytes | memoryview]) -> None:
@@ -395,7 +436,8 @@ class Listener:
     def _sent(self, peer: bytes, piece: bytes) -> bool:
         """False where there is no room; who is gone is noticed by `lost`."""
         try:
-            self.socket.send_multipart([peer, piece], self._zmq.NOBLOCK)
+            self._link.send(peer, self._at_once_more)
+            self._link.send(piece, self._at_once)
         except self._zmq.Again:
             return False
         except self._zmq.ZMQError:
@@ -418,32 +460,40 @@ class Listener:
             self._dropped.append(peer)
 
     def lost(self) -> list[bytes]:
-        """Who is gone, or was dropped, since the last call; asks everybody."""
-        for peer in self._peers:
-            if peer not in self._waiting:
+        """Who is gone, or was dropped, since the last call."""
+        self.watch()
+        for peer, known in self._peers.items():
+            if known.asked():
                 self._sent(peer, PROBE)
         lost, self._dropped = list(dict.fromkeys(self._dropped)), []
         for peer in lost:
             self._peers.pop(peer, None)
             self._waiting.pop(peer, None)
-        self._listen_for_strangers()
+        if self._strangers:
+            count, self._strangers = self._strangers, 0
+            self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
         return lost
 
-    def _listen_for_strangers(self) -> None:
-        count = 0
-        while _event(self._zmq, self._monitor, 0.0) is not None:
-            count += 1
-        if count:
-            self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
+    def watch(self) -> None:
+        """Take note of connections that were lost or refused."""
+        zmq, monitor = self._zmq, self._monitor
+        while monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            event = zmq.utils.monitor.recv_monitor_message(monitor)
+            if event["event"] != zmq.EVENT_DISCONNECTED:
+                self._strangers += 1
+                continue
+            for known in self._peers.values():
+                if known.file == event["value"]:
+                    known.doubts = _DOUBTS
 
     def close(self, why: str = "") -> None:
         """Let go of everybody."""
         for peer in list(self._peers):
             self.drop(peer, why)
         with suppress(Exception):
-            self.socket.disable_monitor()
+            self._link.disable_monitor()
         self._monitor.close(linger=0)
-        self.socket.close(linger=500)  # for the farewells
+        self._link.close(linger=500)  # for the farewells
         self._guard.stop()
         self._context.term()
 
