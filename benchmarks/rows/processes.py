@@ -15,7 +15,7 @@ _HELICS = "HELICS ipc, two processes"
 
 
 def run(bench: Bench) -> list[Section]:
-    """cosolve over shared memory, pipes, MPI and the network, HELICS over ipc, mosaik over sockets."""
+    """cosolve over shared memory, pipes, the network and MPI, HELICS over ipc, mosaik over sockets."""
     many, ours, few = bench.size(200_000, 5000), bench.size(3000, 100), bench.size(1000, 60)
     common: dict[str, Any] = {"case": "apart", "H": o.H}
     machine: dict[str, Any] = {**common, "steps": many, "compiled": True, "python": False}

@@ -24,9 +24,8 @@ class Doorbell:
     >>> bell.hide()
     >>> before = bell.rings
     >>> ringer.ring()
-    >>> bell.sleep(60.0, before)
-    >>> bell.rings > before
-    True
+    >>> bell.sleep(60.0, before), bell.sleep(0.0, bell.rings)
+    (True, False)
     >>> ringer.close(), bell.close()
     (None, None)
     """
@@ -53,8 +52,8 @@ class Doorbell:
                 os.rmdir(os.path.dirname(self.address))
             self.address = ""
 
-    def sleep(self, seconds: float, before: int) -> None:
-        """Until it rings, at most so long; not at all where it has rung since `rings` was `before`."""
+    def sleep(self, seconds: float, before: int) -> bool:
+        """Until it rings, at most so long; not at all where it has rung since `rings` was `before`. True if it has."""
         if self._pipe < 0:
             time.sleep(seconds)
         elif self._leading.acquire(blocking=False):
@@ -72,6 +71,7 @@ class Doorbell:
             with self._rung:
                 if self.rings == before:
                     self._rung.wait(seconds)
+        return self.rings != before
 
     def close(self) -> None:
         """Nobody listens any more."""

@@ -1,9 +1,9 @@
 """The processes that `mpiexec` has started, and messages between them: what `ranks.py` stands on.
 
 mpi4py is imported here and nowhere else. MPI libraries wait by looking again and again, which takes a core from whoever
-could use it. Here a wait looks for some microseconds and then sleeps: until the bell rings (`doorbell.py`) where the
-other rank is on the same machine, and in any case no longer than a tenth of the time waited so far, so that messages
-between machines are late by that much at most.
+could use it. Here a wait looks for some microseconds and then sleeps: where the other rank is on the same machine until
+the bell rings (`doorbell.py`), otherwise for a tenth of the time waited so far, so that messages between machines are
+late by that much at most.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _INSTALL = "pip install 'cosolve[mpi]' brings it and an MPI library; with the MP
 
 _SPIN = 200e-6  # seconds of a wait in which the core is kept
 _CALM = 20  # waits without that, after one in which it was in vain: others may need the core
-_SHARE = 0.1  # of the time waited so far
-_SHORTEST, _LONGEST = 20e-6, 10e-3  # seconds of sleep
+_SHORTEST = 20e-6  # seconds of sleep
+_SHARE, _LONGEST = 0.1, 10e-3  # without a bell: part of the time waited so far, and seconds
+_LONGEST_NEAR = 50e-3  # seconds with one, which double until it has rung
 _ADDRESS = 256  # bytes
-_ROOM = 16  # messages
 _LARGE = 1 << 14  # bytes from which on a message may need both sides to be at it
 _HANDOVER = 20e-3  # seconds that the sender of a large message stays at it
 
@@ -73,8 +73,7 @@ class World:
         self._spin = _SPIN if near <= (os.cpu_count() or 1) else 0.0
         self._calm = 0  # waits that are still to come without spinning
         self._lock = Lock()  # not every MPI may be called by several threads at once
-        self._sent: list[tuple[Any, bytes]] = []  # messages that may still be under way, and their memory
-        self._room = _ROOM  # so many of them are kept before one looks which have arrived
+        self._sent: list[tuple[Any, bytes, int]] = []  # messages that have not left yet, their memory, and to whom
 
     def _connected(self) -> tuple[Doorbell, dict[int, Ringer], int]:
         """The bell of this rank, those it rings (rank 0 all, others that of rank 0), and how many share its machine."""
@@ -99,25 +98,31 @@ class World:
         """Send one message, given in one or several pieces; returns before it has arrived."""
         data = b"".join(parts)
         with self._lock:
-            if len(self._sent) >= self._room:
-                self._sent = [(sent, kept) for sent, kept in self._sent if not sent.Test()]
-                self._room = 2 * len(self._sent) + _ROOM
             request = self._comm.Isend([data, self._mpi.BYTE], to, tag)
-            self._sent.append((request, data))
+            if not request.Test():
+                self._sent.append((request, data, to))
         self._ringers[to].ring()
         if len(data) >= _LARGE:  # so that the other side has it before this one does something else
-            began = perf_counter()
-            while perf_counter() - began < _HANDOVER:
-                with self._lock:
-                    if request.Test():
-                        return
+            until = perf_counter() + _HANDOVER
+            while self._under_way() and perf_counter() < until:
                 _give_way()
+
+    def _under_way(self) -> bool:
+        """Whether messages have not left yet; whoever gets one now is told again."""
+        if not self._sent:
+            return False
+        with self._lock:
+            left = [to for request, _, to in self._sent if request.Test()]
+            self._sent = [sent for sent in self._sent if not sent[0].Test()]
+        for to in left:
+            self._ringers[to].ring()
+        return bool(self._sent)
 
     def receive(self, source: int, tag: int | None = None, timeout: float | None = None) -> tuple[int, memoryview]:
         """The next message of a rank (and with this tag, where one is given), and its tag; `TimedOut` without one."""
         mpi, probe = self._mpi, self._comm.Improbe
         wanted, status = mpi.ANY_TAG if tag is None else tag, mpi.Status()
-        began = spin = 0.0
+        began = spin = rung = 0.0
         while True:
             before = self._bell.rings
             with self._lock:
@@ -129,7 +134,8 @@ class World:
                     return status.Get_tag(), memoryview(data)
             now = perf_counter()
             if not began:
-                began, spin = now, 0.0 if self._calm else self._spin
+                began = rung = now
+                spin = 0.0 if self._calm else self._spin
                 self._calm = max(self._calm - 1, 0)
             waited = now - began
             if timeout is not None and waited > timeout:
@@ -137,11 +143,13 @@ class World:
             if waited >= spin:
                 if spin:
                     self._calm = _CALM
-                seconds = min(max(_SHARE * waited, _SHORTEST), _LONGEST)
-                if self._ringers[source].is_near:
-                    self._bell.sleep(seconds, before)
+                if self._under_way():  # which needs this rank inside MPI
+                    sleep(_SHORTEST)
+                elif self._ringers[source].is_near:
+                    if self._bell.sleep(min(max(now - rung, _SHORTEST), _LONGEST_NEAR), before):
+                        rung = perf_counter()
                 else:
-                    sleep(seconds)
+                    sleep(min(max(_SHARE * waited, _SHORTEST), _LONGEST))
 
     def abort(self, code: int) -> None:
         """End all ranks now, whatever they do."""
