@@ -48,7 +48,7 @@ def subsystem(file: TomlFile, where: Where, table: Mapping[str, Any], assemble: 
         return _from_factory(file, where, file.validate(FactoryTable, table, where))
     kind = table.get("kind", "linear")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind), KINDS)}", "kind")
+        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind).lower(), KINDS)}", "kind")
     given = file.validate(KINDS[kind], table, where)
     if isinstance(given, InnerTable):
         return _inner(file, where, given, assemble)
