@@ -64,6 +64,7 @@ class FactoryTable(Table):
 
     factory: str
     parameters: dict[str, Any] = {}
+    isolated: bool = False
 
 
 class FmuTable(Table):
