@@ -136,6 +136,9 @@ BROKEN = [
     ('from = "a.y"', 'form = "a.y"', True),
     ('linear = {"d.x" = -2.0}', 'linear = {"d.x" = true}', True),
     ('linear = {"d.x" = -2.0}', 'linear = {"d.q" = -2.0}', False),
+    ("degree = 1", 'degree = 1, atol = {"d.ff" = 1e-3}', False),
+    ('{name = "newton", refresh = "step"}', '{name = "secant", pairs = [["d.f", "d.q"]]}', False),
+    ("[[laws]]", "[[part.laws]]", True),
 ]
 
 

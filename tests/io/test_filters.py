@@ -210,6 +210,11 @@ MAP = '[[connections]]\nfrom = "a.y"\nto = "b.u"\nfilters = [{map = "mortar"}]\n
         ),
         ('filters = [{map = "mortar"}]', "", "lies on the mesh 'coarse' and goes to the mesh 'fine'; say how: filters"),
         ('filters = [{map = "mortar"}]', "filters = [{weak = 0.5}, {scale = 2.0}]", "weak is the last filter"),
+        (
+            'filters = [{map = "mortar"}]',
+            "filters = {scale = 2.0}",
+            "filters is a list of tables, so write filters = [{...}]",
+        ),
         ('{map = "mortar"}', '{map = "mortar"}, {weak = 1.5}', "beta must be a number above 0 and at most 1"),
         (
             '{map = "mortar"}',

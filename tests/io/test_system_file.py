@@ -434,3 +434,37 @@ def test_a_module_of_a_package_has_one_name(tmp_path, monkeypatch):
     plain.mkdir()
     (plain / "part.py").write_text("def name():\n    return __name__\n")
     assert import_callable("part:name", plain)() == "part"
+
+
+def test_a_subsystem_of_a_function_in_a_process_of_its_own(write):
+    """The same numbers; what is wrong with it there is told with its line here."""
+    model = """
+import os
+import cosolve as cs
+
+def decay(rate):
+    if rate < 0:
+        raise ValueError("it would grow")
+    return cs.Linear([[-rate]], [[1.0]], [[1.0], [0.0]], x0=[1.0], inputs=["u"], outputs=["x", "zero"])
+"""
+    text = """
+[subsystems.far]
+factory = "apart:decay"
+parameters = {rate = 2.0}
+isolated = true
+[constants]
+far.u = 0.0
+[simulation]
+t_end = 1.0
+method = "jacobi"
+step = 0.25
+"""
+    far = load_system(write(text, apart=model))
+    near = load_system(write(text.replace("isolated = true", ""), name="near.toml", apart=model))
+    assert isinstance(far.system.subsystems["far"], cs.Isolated)
+    assert np.array_equal(far.run()["far.x"], near.run()["far.x"])
+    far.system.subsystems["far"].close()
+    with pytest.raises(cs.SetupError, match=r"system\.toml, line 3, \[subsystems\.far\]: .*it would grow"):
+        load_system(write(text.replace("2.0", "-2.0"), apart=model))
+    with pytest.raises(cs.SetupError, match=r"line 3, \[subsystems\.far\]: 'apart:decay' has no parameter 'rat'"):
+        load_system(write(text.replace("rate", "rat"), apart=model))

@@ -91,12 +91,12 @@ def test_the_order_is_that_of_the_worse_loop(outer, method, order):
 
 
 def test_more_inner_steps_leave_the_error_of_the_outer_loop():
-    """An accurate inner loop cannot be better than the outer one, and a coarse one is worse."""
-    outer = cs.Implicit(degree=2)
-    errors = [
-        error(cs.simulate(nested(cs.Jacobi(), substeps=n)[0], t_end=2.0, method=outer, step=0.05)) for n in (1, 4, 16)
-    ]
-    assert errors[0] > 8 * errors[1] > 64 * errors[2] / 1.3  # order 2 of the inner loop
+    """A coarse inner loop of order 2 spoils an accurate outer one; four times as many steps are 16 times better."""
+    errors = []
+    for n in (1, 4):
+        system, _ = nested(cs.Jacobi(), substeps=n)
+        errors.append(error(cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(degree=2), step=0.05)))
+    assert errors[0] > 10 * errors[1]
 
 
 @pytest.mark.covers("IJ-42")
@@ -166,10 +166,10 @@ def test_error_controlled_steps_inside():
 
 
 def test_controlled_outer_steps_go_back():
-    system, _ = nested(cs.Jacobi(degree=2), step=0.01)
-    result = cs.simulate(system, t_end=2.0, method=cs.Jacobi(degree=2), step=cs.Adaptive(rtol=1e-6, first_step=0.2))
+    system, _ = nested(cs.Jacobi(degree=2), step=0.02)
+    result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=2), step=cs.Adaptive(rtol=1e-5, first_step=0.2))
     assert result.stats.rejected > 0
-    assert error(result) < 1e-4
+    assert error(result) < 1e-3
 
 
 def test_an_inner_loop_that_does_not_converge_is_named_with_both_levels():

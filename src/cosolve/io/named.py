@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cosolve.corrector import Secant
+from cosolve.engine.measure import absolute_tolerances
+from cosolve.interface import Plan
 from cosolve.io.imports import import_callable
 from cosolve.method import Method
 from cosolve.method.named import Named, as_method, build, construct, kebab
@@ -36,6 +39,14 @@ def open_method(given: Named | None, folder: Path = Path()) -> Method | None:
     (True, 'Jacobi(1)')
     """
     return None if given is None or given == "auto" else method(given, folder)
+
+
+def refuse_unknown_variables(method: Method | None, plan: Plan) -> None:
+    """Raise when the options of a method name coupling variables that the system does not have."""
+    absolute_tolerances(plan, getattr(method, "atol", 0.0))
+    corrector = getattr(method, "corrector", None)
+    if isinstance(corrector, Secant):
+        corrector.start_run(plan.z_labels)  # which finds its pairs there
 
 
 def startup(given: Named, folder: Path = Path()) -> Startup:

@@ -64,6 +64,7 @@ class FactoryTable(Table):
 
     factory: str
     parameters: dict[str, Any] = {}
+    isolated: bool = False
 
 
 class FmuTable(Table):
@@ -371,8 +372,8 @@ class InnerTable(PartsTable):
     kind: Literal["system"]
     file: str | None = None
     subsystems: dict[str, dict[str, Any]] = {}
-    inputs: dict[str, Drives] | list[str] = []
-    outputs: dict[str, str] | list[str]
+    inputs: dict[str, Drives] | Addresses = []
+    outputs: dict[str, str] | Addresses
     method: str | dict[str, Any] | None = None
     step: float | dict[str, Any] | None = None
     substeps: Annotated[int, Field(ge=1)] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from cosolve.io.schema import (
     SystemTable,
 )
 from cosolve.io.toml_text import TomlFile, Where
-from cosolve.subsystem import Linear, Pid, Port, Subsystem
+from cosolve.subsystem import Linear, Pid, Port, Ports, Subsystem
 
 #: From a file, tables and where these stand to a system.
 Assemble = Callable[[TomlFile, PartsTable, Where], System]
@@ -48,7 +49,7 @@ def subsystem(file: TomlFile, where: Where, table: Mapping[str, Any], assemble: 
         return _from_factory(file, where, file.validate(FactoryTable, table, where))
     kind = table.get("kind", "linear")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind), KINDS)}", "kind")
+        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind).lower(), KINDS)}", "kind")
     given = file.validate(KINDS[kind], table, where)
     if isinstance(given, InnerTable):
         return _inner(file, where, given, assemble)
@@ -88,9 +89,26 @@ def _port(given: str | PortTable) -> Port:
 
 def _from_factory(file: TomlFile, where: Where, made: FactoryTable) -> Subsystem:
     with file.at(where, "factory"):
-        found = call(made.factory, import_callable(made.factory, file.folder), made.parameters)
-        if not isinstance(found, Subsystem):
-            raise SetupError(f"'{made.factory}' returned a {type(found).__name__}, not a cosolve.Subsystem")
+        if made.isolated:
+            return _elsewhere(file, str(where[-1]), made)
+        return built(made.factory, file.folder, made.parameters)
+
+
+def built(factory: str, folder: Path, parameters: Mapping[str, Any]) -> Subsystem:
+    """The subsystem that a function of the user returns, in this process or in one of its own."""
+    found = call(factory, import_callable(factory, folder), parameters)
+    if not isinstance(found, Subsystem):
+        raise SetupError(f"'{factory}' returned a {type(found).__name__}, not a cosolve.Subsystem")
+    return found
+
+
+def _elsewhere(file: TomlFile, name: str, made: FactoryTable) -> Subsystem:
+    """The same in a process of its own; what is wrong with the names is found here already."""
+    from cosolve.process import Isolated
+
+    refuse_bad_arguments(made.factory, import_callable(made.factory, file.folder), made.parameters)
+    found = Isolated(partial(built, made.factory, file.folder, made.parameters), name=name)
+    Ports(found.inputs)  # which waits until it is built there
     return found
 
 

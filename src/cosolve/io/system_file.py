@@ -216,6 +216,7 @@ def load_system(path: str | Path, build: Builder = built_here) -> Description:
         rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
         method = named.open_method(simulation.method, file.folder)
+        named.refuse_unknown_variables(method, system.plan())
     with file.at(("simulation",), "step"):
         step = simulation.step
         control = named.step_control(step, file.folder) if isinstance(step, Mapping) else step

@@ -57,7 +57,7 @@ class TomlFile:
         if key is not None:
             ways = [(*table, key), (*table, *key.split(".")), *ways]
         ways = [each for way in ways for each in (way, _unquoted(way))]  # addresses may stand there without quotes
-        line = next((known[way] for way in ways if way in known), None)
+        line = next((found for way in ways if (found := _line(known, way)) is not None), None)
         parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
         return SetupError(f"{', '.join(parts)}: {shown(what, 1200)}")
 
@@ -95,6 +95,8 @@ class TomlFile:
         elif error["type"] == "list_type" and tables_of(owner, key):
             name = ".".join(map(str, (*table, key)))
             what = f"there can be several of these tables, so write [[{name}]] instead of [{name}]"
+            if any(isinstance(part, int) for part in table):
+                what = f"{key} is a list of tables, so write {key} = [{{...}}], with brackets even around a single one"
         else:
             what = f"{key} {problem(error['msg'], error['input'])}"
         return self.refuse(table, what + more, key)
@@ -244,6 +246,13 @@ def _paths(value: Any, deepest: int = 8) -> Iterator[Where]:
             yield (name,)
             if deepest:
                 yield from ((name, *path) for path in _paths(inside, deepest - 1))
+
+
+def _line(known: Mapping[Where, int], way: Where) -> int | None:
+    """The line of a table or key; of one without a line, such as `a` of `[a.b]`, that of the first inside."""
+    if way in known:
+        return known[way]
+    return min((line for path, line in known.items() if path[: len(way)] == way), default=None)
 
 
 def _unquoted(way: Where) -> Where:
