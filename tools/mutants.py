@@ -106,6 +106,18 @@ ROOMS = (
         ("corrector/test_every_corrector.py", "corrector/test_global_jacobian.py", "corrector/test_tolerances.py"),
     ),
     Room(
+        "precice",
+        ("precice/convergence.py", "precice/acceleration.py", "precice/coupling.py", "precice/fields.py"),
+        ("precice/test_convergence.py", "precice/test_windows.py", "precice/test_many.py"),
+        ("precice/test_acceleration.py", "precice/test_mappings.py", "precice/test_interface.py"),
+    ),
+    Room(
+        "participants",
+        ("participants/client.py", "participants/subsystem.py"),
+        ("precice/test_waveforms.py", "precice/test_interface.py"),
+        ("precice/test_windows.py", "precice/test_methods.py"),
+    ),
+    Room(
         "interface",
         ("interface/*.py",),
         ("interface/test_addresses.py", "interface/test_units.py", "contract/test_plan_maps.py"),

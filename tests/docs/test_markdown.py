@@ -22,7 +22,8 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 PYTHON = [page for page in PAGES if any(kind == "python" for kind, _ in blocks(page))]
-LONG = ("howto-fmu.md", "howto-joints.md", "howto-sweep.md")  # compile, or start processes, for many seconds
+#: compile, or start processes, for many seconds
+LONG = ("howto-fmu.md", "howto-joints.md", "howto-participants.md", "howto-sweep.md")
 
 
 @pytest.mark.parametrize("page", quick(PYTHON, *(p for p in PYTHON if p.name not in LONG)), ids=lambda p: p.name)

@@ -1,9 +1,11 @@
 """Real processes: the command, the last words of one that dies, and nothing left behind."""
 
 import os
+import signal
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +47,9 @@ windows = 0
 while p.is_coupling_ongoing():
     if p.requires_writing_checkpoint():
         saved = t
+    if windows == 3 and trouble == "busy":
+        import time
+        time.sleep(600)
     dt = p.get_max_time_step_size()
     t += dt
     v = value(t, p.read_data(mesh, reads, ids, dt))
@@ -127,6 +132,33 @@ def test_one_that_is_killed_ends_the_other_with_signal_and_last_words(case):
     assert end.match("the mesh is tangled")
     other = (case.folder / "logs/A.log").read_text()
     assert "ParticipantError: A: participant 'B' was ended" in other  # the other knows why
+
+
+@pytest.mark.covers("PX-18")
+def test_one_that_computes_is_ended_too(case):
+    """It would not look at its connection for ten minutes, which the limit of a test does not allow."""
+    (case.folder / "config.xml").write_text(config("parallel-explicit"))
+    began = time.monotonic()
+    with pytest.raises(SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\)"):
+        case(a="busy", b="killed")
+    assert time.monotonic() - began < 240.0
+
+
+@pytest.mark.covers("PX-18")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_ended_ends_its_programs(case, number):
+    command = [sys.executable, "-m", "cosolve.cli", "precice", "run", "config.xml"]
+    for name in "AB":
+        command += ["-p", f"{name}={sys.executable} solver.py {name} busy"]
+    temporary = case.folder / "tmp"
+    with processes.started(command, cwd=case.folder, env=processes.environment(TMPDIR=str(temporary))) as run:
+        assert processes.until(lambda: len(children_of(run.pid, "solver.py")) == 2)
+        programs = children_of(run.pid, "solver.py")
+        run.send_signal(number)
+        assert run.wait(timeout=60) != 0
+        assert all(processes.ends(pid) for pid in programs)
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.covers("PX-18")

@@ -47,6 +47,7 @@ def run(
     Those without a command are started elsewhere; they find the hub beside the file.
     """
     from cosolve.precice.running import run_configuration
+    from cosolve.process.ending import Asked
 
     commands = named_commands(participants or [])
     if method is not None:
@@ -57,16 +58,20 @@ def run(
     if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
-    coupling = run_configuration(
-        file,
-        commands,
-        patience=patience,
-        logs=logs,
-        tcp=tcp,
-        state=save_state,
-        state_every=state_every,
-        resume=resume,
-    )
+    try:
+        coupling = run_configuration(
+            file,
+            commands,
+            patience=patience,
+            logs=logs,
+            tcp=tcp,
+            state=save_state,
+            state_every=state_every,
+            resume=resume,
+        )
+    except Asked:
+        typer.echo("cosolve: ended by SIGTERM, and so were the participants", err=True)
+        raise typer.Exit(143) from None
     if not quiet:
         for name, member in coupling.members.items():
             counts = member.recorder.counts

@@ -200,8 +200,8 @@ class Connection:
         self.socket.close()
 
 
-def connected(address: str, patience: float = 60.0) -> Connection:
-    """A connection to the hub at `unix:PATH` or `tcp:HOST:PORT`; waits until it is there."""
+def connected(address: str, patience: float = 5.0) -> Connection:
+    """A connection to the hub at `unix:PATH` or `tcp:HOST:PORT`, which is there before its address is told."""
     kind, _, where = address.partition(":")
     end = time.monotonic() + patience
     while True:
@@ -342,8 +342,8 @@ class DataOfParticipant:
 class Participant:
     """A solver that owns its time loop, coupled by the hub at `address` (default: the one that started this process).
 
-    `rank` and `size` count the processes of a solver. `patience` is how many seconds to wait for the hub, `limit` how
-    many for its answers (by default as long as it takes, since others may compute for hours; a hub or a participant
+    `rank` and `size` count the processes of a solver. `patience` is how many seconds to try to connect, `limit` how
+    many to wait for answers (by default as long as it takes, since others may compute for hours; a hub or a participant
     that is gone is noticed at once). `connection` may be given instead of an address.
     """
 
@@ -354,7 +354,7 @@ class Participant:
         *,
         rank: int = 0,
         size: int = 1,
-        patience: float = 60.0,
+        patience: float = 5.0,
         limit: float | None = None,
         connection: Connection | None = None,
     ) -> None:

@@ -211,8 +211,13 @@ class Hub:
             return name
         try:
             self.coupling.deliver(name, kind, content)
-        except ParticipantError as error:
-            raise SubsystemError(f"participant '{name}': {error}") from None
+        except CosolveError:
+            raise
+        except (ParticipantError, ValueError, KeyError, IndexError, MemoryError) as error:  # fields that make no sense
+            raise SubsystemError(
+                f"participant '{name}' has sent a record that cannot be understood ({type(error).__name__}: {error}); "
+                "its client and this hub may be of different versions"
+            ) from error
         self._send()
         return name
 

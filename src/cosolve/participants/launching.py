@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +24,26 @@ from cosolve.process.launch import ended, last_words
 
 _GRACE = 2.0  # seconds to end by itself once the coupling is over or has failed
 _SHELL = frozenset(";&|<>$`(){}*?~\n")
+
+
+@contextmanager
+def signals_later() -> Iterator[None]:
+    """SIGINT and SIGTERM are heard at the end; only the main thread can do that, and only it hears them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    noted: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    for number in heard:
+        signal.signal(number, lambda number, frame: noted.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in heard.items():
+            signal.signal(number, handler)
+        for number in noted:
+            os.kill(os.getpid(), number)
 
 
 class Programs:
@@ -46,7 +68,8 @@ class Programs:
             files = {name: folder / f"{name}.log" for name in commands}
         try:
             for name, command in commands.items():
-                self._start(name, command, environment, None if files is None else files[name])
+                with signals_later():  # or a program might be started that nobody knows
+                    self._start(name, command, environment, None if files is None else files[name])
         except BaseException:
             self.end(0.0)
             raise

@@ -47,8 +47,8 @@ class OwnLoop(Subsystem):
 
     It may take any steps inside a macro step. With `rollback=False` it is never asked to save its state, and explicit
     methods take it. `patience` is how many seconds it may take to connect, `log` a file for what it prints,
-    `environment` what it finds in its environment besides. The program comes to its end when this object is closed or goes, or when a
-    new run starts.
+    `environment` what it finds in its environment besides. The program comes to its end when this object is closed or
+    goes, or when a new run starts.
 
     >>> import cosolve as cs
     >>> tank = cs.OwnLoop("python3 tank.py", name="tank", inputs=["inflow"], outputs=["level"])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.errors import SetupError, SubsystemError
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Packer, Unpacker, Waveform
 from cosolve.precice.acceleration import Accelerator, Samples
@@ -519,6 +519,8 @@ class Member:
     def _sample(self, content: Unpacker, mesh: str, components: int, flags: int) -> Any:
         points = len(self.visible[mesh]) if mesh in self.visible else len(self.coupling.geometries[mesh].points)
         values = content.doubles(points * components)
+        if not np.isfinite(values).all():
+            raise NonFiniteError(f"participant '{self.name}' has written a NaN or an infinity on mesh '{mesh}'")
         if mesh in self.visible:  # written directly on a received mesh: what is outside the region counts as zero
             whole = np.zeros((len(self.coupling.geometries[mesh].points), components))
             whole[self.visible[mesh]] = values.reshape(-1, components)
