@@ -83,7 +83,7 @@ def draw_loads(path: Path) -> None:
     shown = {wind: torque for wind, torque in measured.items() if wind <= winds[-1]}
     axes[2].plot(shown.keys(), shown.values(), "C3o", label="measured, sequence H")
     axes[2].set(xlabel="wind in m/s", title="shaft torque in Nm", ylim=(0, None))
-    axes[2].legend(loc="center right")
+    axes[2].legend(loc="lower center")
     for ax in axes:
         ax.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
