@@ -238,14 +238,13 @@ def _outside(rotor: Rotor, blade: int, k: int, degrees: float) -> str:
 
 
 @_jitted
-def bdf(H, before):
+def bdf(H, past):
     """A derivative by factors of the value at the end of a step, at its beginning and at the beginning of the last one.
 
-    BDF2 for steps of any two lengths; BDF1 where there was none `before`.
+    `past` is 1 over the length of the last step, 0 where there was none: BDF2 for steps of any two lengths, and BDF1
+    after an infinitely long one.
     """
-    if before <= 0.0:
-        return 1.0 / H, -1.0 / H, 0.0
-    ratio = H / before
+    ratio = H * past
     return (1.0 + 2.0 * ratio) / (1.0 + ratio) / H, -(1.0 + ratio) / H, ratio * ratio / (1.0 + ratio) / H
 
 
@@ -277,36 +276,38 @@ def _inflow(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, rate, past):
 
 
 @_jitted
-def _solved(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, rate, past):
-    """Induced velocities that the filters leave as they are, and how far from that they still are.
+def _solved(Vn, Vt, beta, start, start_t, r, chord, air, angles, lift, drag, rate, past):
+    """Induced velocities that the filters leave as they are, how far from that they still are, and what `_inflow` says.
 
-    Newton's method from `w`, `wt`; where that leads nowhere, relaxed fixed points first.
+    Newton's method; where that leads nowhere, again after relaxed fixed points. `_inflow` is called in one place only:
+    it is long, and compilers copy it to every call.
     """
-    best, at, at_t = 1e300, w, wt
-    for relaxation in (0.0, 0.5, 0.1):
-        v, vt = w, wt
-        if relaxation > 0.0:
-            for _ in range(int(30 / relaxation)):
-                _, found, _, _ = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
-                v, vt = v + relaxation * (found[1] - v), vt + relaxation * (found[3] - vt)
-        last = 1e300
-        for _ in range(20):
-            _, found, J, _ = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
-            d, dt = found[1] - v, found[3] - vt
-            size = abs(d) + abs(dt)
-            if size < best:
-                best, at, at_t = size, v, vt
-            if not size < last:  # rounding, or nowhere
-                break
+    best, w, wt = 1e300, start, start_t
+    last, attempt, count, final = 1e300, 0, 0, False
+    v, vt = start, start_t
+    while True:
+        f, found, J, gain = _inflow(Vn, Vt, beta, v, vt, r, chord, air, angles, lift, drag, rate, past)
+        if final:
+            return w, wt, best, f, found, J, gain
+        d, dt = found[1] - v, found[3] - vt
+        size = abs(d) + abs(dt)
+        if size < best:
+            best, w, wt = size, v, vt
+        count += 1
+        if count <= 100 * attempt:
+            relaxation = 0.5 if attempt == 1 else 0.1
+            v, vt = v + relaxation * d, vt + relaxation * dt
+        elif size < last and count < 100 * attempt + 20:
             last = size
             determinant = (1.0 - J[0]) * (1.0 - J[3]) - J[1] * J[2]
             v, vt = (
                 v + ((1.0 - J[3]) * d + J[1] * dt) / determinant,
                 vt + ((1.0 - J[0]) * dt + J[2] * d) / determinant,
             )
-        if best < 1e-11 * air.wind:
-            break
-    return at, at_t, best
+        elif best < 1e-11 * air.wind or attempt == 2:  # rounding, or nowhere
+            v, vt, final = w, wt, True
+        else:
+            v, vt, last, count, attempt = start, start_t, 1e300, 0, attempt + 1
 
 
 @_jitted
@@ -340,8 +341,9 @@ def _station(Vn, Vt, beta, pitch_rate, r, chord, air, angles, lift, drag, c, now
         c[1] * now[2] + c[2] * before[2],
         c[1] * now[3] + c[2] * before[3],
     )
-    w, wt, left = _solved(Vn, Vt, beta, now[1], now[3], r, chord, air, angles, lift, drag, c[0], past)
-    f, found, J, gain = _inflow(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, c[0], past)
+    w, wt, left, f, found, J, gain = _solved(
+        Vn, Vt, beta, now[1], now[3], r, chord, air, angles, lift, drag, c[0], past
+    )
     cosine, sine = cos(beta), sin(beta)
     flow_n, flow_t = Vn - w, Vt + wt
     across = flow_n * cosine - flow_t * sine - PITCH_AXIS * chord * pitch_rate
@@ -412,7 +414,7 @@ def rotor_step(stations, angles, lift, drag, air, sets, count, fields, H, x, u, 
                         row = loads + i * n + k
                         D[row, 0], D[row, 1], D[row, 2] = r * S[4 * i + 1], S[4 * i + 2], S[4 * i + 3]
                         D[row, flap + k], D[row, edge + k] = -S[4 * i], S[4 * i + 1]
-    new[-1] = H
+    new[-1] = 1.0 / H
     return 0
 
 
@@ -494,8 +496,8 @@ def aerodynamic_step(
     begin = steady(rotor, speed, pitch)
     beta = stations[:, 3] + pitch
     across = (rotor.wind - begin.w) * np.cos(beta) - (speed * begin.r + begin.swirl) * np.sin(beta)
-    settled = np.array([0.4 * begin.w, begin.w, 0.4 * begin.swirl, begin.swirl])
-    blade = np.concatenate([settled, settled, [across, across]]).ravel()
+    inflow = np.array([0.4 * begin.w, begin.w, 0.4 * begin.swirl, begin.swirl])
+    blade = np.concatenate([inflow, inflow, [across, across]]).ravel()
     x0 = np.concatenate([np.tile(blade, sets), [0.0]])
     y0 = [begin.torque * carried / rotor.blades, begin.thrust * carried / rotor.blades]
     inputs = [cs.Port("speed", unit="rad/s"), cs.Port("pitch", unit="rad"), cs.Port("pitch_rate", unit="rad/s")]

@@ -37,7 +37,7 @@ class Train(NamedTuple):
 def drive_step(t, H, x, torque, brake, p):
     """Speed at the end of a step, its slope over the torque, and whether it was found.
 
-    `x` holds the speeds at the beginning of this step and of the last, and the length of the last.
+    `x` holds the speeds at the beginning of this step and of the last, and 1 over the length of the last.
     """
     c = bdf(H, x[2])
     past = p.inertia * (c[1] * x[0] + c[2] * x[1])
@@ -74,7 +74,7 @@ def _laws(p: Train) -> tuple[Callable, Callable]:
     @njit
     def step(t, H, x, u, new, y):
         w, _, found = drive_step(t, H, x, u[0], u[1], p)
-        new[0], new[1], new[2] = w, x[0], H
+        new[0], new[1], new[2] = w, x[0], 1.0 / H
         y[0] = w
         if not found:
             return NO_SPEED
@@ -92,7 +92,7 @@ def drive(train: Train | None = None, speed: float = 0.5) -> cs.OneStep:
 
     >>> import numpy as np
     >>> train, slope = drive(), np.empty((1, 2))
-    >>> train.jacobian_function(0.0, 1e-3, np.array([0.5, 0.5, 1e-3]), np.zeros(2), slope)
+    >>> train.jacobian_function(0.0, 1e-3, np.array([0.5, 0.5, 1e3]), np.zeros(2), slope)
     >>> f"{slope[0, 0]:.6e}"                        # 2 h / (3 J + 2 h D)
     '6.005623e-06'
     """
@@ -113,8 +113,8 @@ def drive(train: Train | None = None, speed: float = 0.5) -> cs.OneStep:
             return f"the speed with the parking brake is not found at a torque of {u[0]:g} Nm: take shorter steps"
         return (
             f"the rotor turns backwards, {drive_step(t, H, x, u[0], u[1], p)[0]:.2g} rad/s, under an aerodynamic "
-            f"torque of {u[0]:.0f} Nm: the parking brake, {p.parking_torque:g} Nm below {p.parking_speed:g} rad/s, does "
-            "not hold it"
+            f"torque of {u[0]:.0f} Nm, and the parking brake ({p.parking_torque:g} Nm below {p.parking_speed:g} rad/s) "
+            "does not hold it: give it more, unless it is the coupling that runs away"
         )
 
     return cs.OneStep(

@@ -1,9 +1,9 @@
 """The turbine with rigid blades in one program: a reference that shares nothing with the coupled one but its data.
 
 In every step all equations are solved together: the induced velocities of all stations by a plain fixed point, the
-speed by quasi-Newton steps around it. `loose` is the same program with the two parts only exchanging extrapolated values, for
-comparison: the control unit, which acts on the last speed, goes first, then rotor and drive train at the same time or
-one after the other.
+speed by quasi-Newton steps around it. `loose` is the same program with two parts that only exchange extrapolated
+values, for comparison: the control unit, which acts on the last speed, goes first, then rotor and drive train at the
+same time or one after the other.
 """
 
 from __future__ import annotations

@@ -146,6 +146,37 @@ def test_what_the_coupling_makes_grow_is_blamed_on_it():
     assert "growing-system" not in advice.codes()
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_growth_by_step_is_blamed_on_the_coupling(shown):
+    """An added mass against a lighter body, held torques: -10/9 per step, however short steps are."""
+
+    def mass(t, H, x, u, new, y):  # the force of a mass of 1, by backward differences of its speed
+        new[0] = u[0]
+        y[0] = -(u[0] - x[0]) / H
+
+    def body(t, H, x, u, new, y):
+        new[0] = x[0] + H * u[0] / 0.9
+        y[0] = new[0]
+
+    class Hidden(cs.OneStep):
+        get_state = set_state = None
+
+    kind = cs.OneStep if shown else Hidden
+    system = cs.System(
+        {
+            "mass": kind(mass, x0=[1.0], y0=[0.0], inputs=["v"], outputs=["f"]),
+            "body": kind(body, x0=[1.0], y0=[1.0], inputs=["f"], outputs=["v"]),
+        }
+    )
+    system.connect("mass.f", "body.f")
+    system.connect("body.v", "mass.v")
+    advice = cs.check(system, cs.GaussSeidel(0, order=["mass", "body"]), 1e-3)
+    assert not advice.ok
+    assert advice.radius == pytest.approx(10 / 9, rel=1e-3)
+    assert "growing-system" not in advice.codes()
+    assert ("at-every-step" in advice.codes()) == shown
+
+
 def test_a_limit_within_a_range_takes_no_steps_far_beyond_it():
     """A step of a million seconds, to see the slowest rate, would last for ever with fixed internal steps."""
     lengths = []

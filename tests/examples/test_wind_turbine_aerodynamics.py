@@ -146,7 +146,7 @@ def test_sensitivities_are_exact(separate: bool) -> None:
     """All outputs by all inputs, against extrapolated differences, in the middle of a motion and in the first step."""
     side = aerodynamic_step(Rotor(), SPEED, 0.1, fields=True, separate=separate)
     random = np.random.default_rng(1)
-    for before in (0.0, 2e-3):
+    for before in (0.0, 500.0):
         x = side.x0 * (1 + 0.02 * random.standard_normal(len(side.x0)))
         x[-1] = before
         u = np.concatenate([[SPEED, 0.1, 0.3], 0.3 * random.standard_normal(sum(p.length for p in side.inputs) - 3)])

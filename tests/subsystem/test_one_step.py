@@ -214,3 +214,53 @@ def test_a_plain_python_step_says_what_would_compile_it():
     system = cs.System({"a": cs.OneStep(plain, x0=[1.0], y0=[1.0], inputs=["u"], outputs=["y"])})
     system.connect("a.y", "a.u")
     assert "numba.njit" in str(cs.why_not_compiled(system, cs.Jacobi(0), step=0.1))
+
+
+def test_a_field_between_two_solvers_is_compiled_and_bends_no_bit():
+    """Ninety coupling variables, laws that read many of them: sums must be added up in one order everywhere."""
+    n = 44
+
+    @numba.njit
+    def string(t, H, x, u, new, y):
+        for k in range(n):
+            new[n + k] = x[n + k] + H * (u[k] - 0.1 * x[k] ** 3)
+            new[k] = x[k] + H * new[n + k]
+            y[k] = new[k]
+        y[n] = 0.0
+        for k in range(n):
+            y[n] += new[k] * (k + 1.0)
+
+    @numba.njit
+    def bed(t, H, x, u, new, y):
+        for k in range(n):
+            y[k] = -(50.0 + k) * u[k] - (0.0 if k == 0 else 3.0 * (u[k] - u[k - 1]))
+        y[n] = np.sin(u[n])
+        new[0] = 0.0
+
+    def coupled() -> cs.System:
+        field = cs.OneStep(
+            string,
+            x0=np.concatenate([np.sin(np.arange(n) / 7.0), np.zeros(n)]),
+            y0=np.concatenate([np.sin(np.arange(n) / 7.0), [0.0]]),
+            inputs=[("load", n)],
+            outputs=[("shape", n), "moment"],
+        )
+        base = cs.OneStep(
+            bed,
+            x0=[0.0],
+            y0=np.zeros(n + 1),
+            inputs=[("shape", n), "moment"],
+            outputs=[("load", n), "answer"],
+        )
+        system = cs.System({"string": field, "bed": base})
+        system.connect("string.shape", "bed.shape")
+        system.connect("string.moment", "bed.moment")
+        system.connect("bed.load", "string.load")
+        return system
+
+    runs = [
+        cs.simulate(coupled(), t_end=0.02, step=0.001, method=cs.Implicit(1, corrector=cs.Newton()), compiled=compiled)
+        for compiled in (True, False)
+    ]
+    assert runs[0].stats.compiled_steps > 10
+    assert np.array_equal(runs[0]["string.shape"], runs[1]["string.shape"])

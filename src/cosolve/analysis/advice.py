@@ -332,7 +332,7 @@ def _check_black_box(advice: Advice, system: System, method: Method, H: float) -
         advice.add("note", "not-analysed", f"whether it is stable {how} cannot be told: {reason}; {what}")
         return
     fine = estimate(trials, H / 8)
-    if fine.radius > 1.0 and 8 * np.log(fine.radius) > 0.5 * np.log(here.radius):
+    if fine.radius > 1.0 and 0.5 < 8 * np.log(fine.radius) / np.log(here.radius) < 4.0:
         text = f"{here} {how}, but the coupled system itself grows about as fast: this is the model, not the coupling"
         advice.add("warning", "growing-system", text)
         return
@@ -361,11 +361,16 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
     if not here.unstable:
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         return
-    # growth of the model does not depend on the step, that of coupling does: it may have a band of steps around one
+    # growth of the model by time does not depend on the step, that of coupling does: it may have a band of steps around
+    # one, or be the same by step at any length, where subsystems react at once
     fine = [(macro_map(system, method, H / k), H / k) for k in (100, 317)]
     unstable = all(at_fine.unstable for at_fine, _ in fine)
-    grows = unstable and min(np.log(f.radius) / step for f, step in fine) > 0.5 * np.log(here.radius) / H
-    if not grows and not here.linear and fine[0][0].unstable:  # a piece of a motion: the same time in short steps
+    rates = [np.log(f.radius) / step for f, step in fine]
+    at_once = unstable and rates[1] > 2.0 * rates[0]
+    grows = unstable and min(rates) > 0.5 * np.log(here.radius) / H and not at_once
+    if (
+        not grows and not at_once and not here.linear and fine[0][0].unstable
+    ):  # a piece of a motion: the same time in short steps
         grows = 0.5 < np.log(max(growth_of_model(system, method, H, here), 1e-300)) / np.log(here.radius) < 2.0
     if grows:
         advice.add(
@@ -376,9 +381,17 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         )
         return
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
-    limit = critical_step(system, method, step_range=(H * 1e-4, H))
-    if limit > 0.0 and np.isfinite(limit):
-        advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
+    if at_once:
+        advice.add(
+            "note",
+            "at-every-step",
+            f"{method.label} is unstable at every shorter step too, it grows by step and not by time: subsystems react "
+            "at once (an added mass, a loop without delay); iterate with Implicit instead",
+        )
+    else:
+        limit = critical_step(system, method, step_range=(H * 1e-4, H))
+        if limit > 0.0 and np.isfinite(limit):
+            advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
     _suggest_others(advice, system, method, H)
 
 

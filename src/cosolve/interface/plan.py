@@ -244,21 +244,22 @@ class Plan:
         """The distinct coupling variables that subsystem `i` reads."""
         return self._reads[i]
 
-    def input_map(self, i: int) -> Matrix:
-        """`B_i` with `u_i = B_i @ z[reads(i)] + offset`."""
-        return self._input_maps[i]
+    def by_variables(self, i: int, by_input: Matrix) -> Matrix:
+        """Derivatives by the coupling variables that subsystem `i` reads, of such by its inputs; added up in order."""
+        fed, columns, factors = self._fed_inputs[i]
+        by_z = np.zeros((*by_input.shape[:-1], len(self.reads(i))))
+        np.add.at(np.moveaxis(by_z, -1, 0), columns, np.moveaxis(by_input[..., fed] * factors, -1, 0))
+        return by_z
 
     @cached_property
-    def _input_maps(self) -> list[Matrix]:
-        return [self._make_input_map(i) for i in range(self.n_subsystems)]
-
-    def _make_input_map(self, i: int) -> Matrix:
-        part, reads = self.u_slices[i], self.reads(i)
-        B = np.zeros((part.stop - part.start, len(reads)))
-        for row, (source, factor) in enumerate(zip(self.u_source[part], self.u_factor[part], strict=True)):
-            if source >= 0:
-                B[row, int(np.searchsorted(reads, source))] = factor
-        return B
+    def _fed_inputs(self) -> list[tuple[Index, Index, Vector]]:
+        """Per subsystem: inputs that read a coupling variable, the place of that among `reads`, and the factor."""
+        found = []
+        for i, part in enumerate(self.u_slices):
+            fed = np.flatnonzero(self.u_source[part] >= 0)
+            columns = np.searchsorted(self.reads(i), self.u_source[part][fed])
+            found.append((fed, columns, self.u_factor[part][fed]))
+        return found
 
     def inputs(self, z: Vector, i: int | None = None) -> Vector:
         """The inputs (of subsystem `i`, or all) for coupling variables `z`; rows of a matrix are points in time."""

@@ -50,8 +50,11 @@ def _crossing(step: Any, status_of: Any, nx: int, nu: int, ny: int) -> Any:
         for k in range(nx):
             if not np.isfinite(new[k]):
                 return 1
-        x[:] = new
-        carray(doubles_at(outputs), ny)[:] = y
+        into = carray(doubles_at(outputs), ny)
+        for k in range(nx):  # a slice would bring numba's sentence about shapes with it, and seconds to compile it
+            x[k] = new[k]
+        for k in range(ny):
+            into[k] = y[k]
         return 0
 
     return cross

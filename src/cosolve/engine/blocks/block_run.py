@@ -263,7 +263,7 @@ class BlockRun:
             n, p = m.B.shape[:2]
             response = np.einsum("j,mjkv->vmk", weight, P[:, n:].reshape(n, len(weight), p, count))
             J = np.moveaxis(m.C, 2, 0) @ response + np.moveaxis(m.D, 2, 0) * weight.sum()
-            by_z, reads, part = J @ plan.input_map(i), plan.reads(i), plan.y_slices[i]
+            by_z, reads, part = plan.by_variables(i, J), plan.reads(i), plan.y_slices[i]
             for q, k in zip(plan.copy_rows, plan.copy_from, strict=True):
                 if part.start <= k < part.stop:
                     G[:, q, reads] -= by_z[:, k - part.start]

@@ -286,8 +286,6 @@ class Chunks:
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
         """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""
-        from cosolve.basics.products import product
-
         plan = self.core.plan
         for i, native in enumerate(self.natives):
             if script.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
@@ -299,8 +297,7 @@ class Chunks:
                 own = f"'{plan.names[i]}' gives a Jacobian of its own that may change from step to step"
                 self.reason = f"{own}; runs with jacobian='difference' are compiled"
                 return False
-            by_z = product(np.asarray(native.jacobian(weight)), plan.input_map(i))
-            w.responses[i][:] = by_z.ravel()
+            w.responses[i][:] = plan.by_variables(i, np.asarray(native.jacobian(weight))).ravel()
             w.exact[i] = 1
         return True
 

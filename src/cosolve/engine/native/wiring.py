@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.corrector.algebra.linear_solve import SPARSE_FROM
 from cosolve.engine.readable.serial import Serial
 from cosolve.interface.plan import Plan
 from cosolve.signal.polynomial import lagrange_weights
@@ -18,8 +19,8 @@ from cosolve.subsystem.native import Native
 
 Integers = npt.NDArray[np.int64]
 
-#: Interfaces up to this size have their products added up in a fixed order (basics/products.py).
-_LARGEST = 64
+#: From the next size on interface Jacobians are sparse.
+_LARGEST = SPARSE_FROM - 1
 
 
 # The words of the machine's own record, as compiled code reads them. Names in capitals are places; addresses unless

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.products import product
+from cosolve.basics.products import combine
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM, InterfaceMatrix
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly
@@ -96,7 +96,8 @@ class Trial:
                     if len(values):
                         np.add.at(matrix, (rows, columns), values)
             for i, dy_dz in enumerate(response):
-                G[:, plan.reads(i)] += product(dr_dy[:, plan.y_slices[i]], dy_dz)
+                if len(dy_dz):  # added up in the order of compiled loops
+                    G[:, plan.reads(i)] += combine(dr_dy[:, plan.y_slices[i]], dy_dz)
             return G
         from scipy.sparse import coo_array
 
@@ -131,7 +132,7 @@ class Trial:
         if self.source == "auto" and has_capability(subsystem, "jacobian"):
             crew.restore_one(i, self._states)
             by_input = crew.jacobian(i, self.window, coefficients, self.weight)
-            return product(by_input, plan.input_map(i))
+            return plan.by_variables(i, by_input)
         y_i = y[plan.y_slices[i]]
         noise = 0.0 if crew.can_replay[i] else subsystem.noise
         relative = max(self.increment, noise**0.5)
