@@ -11,18 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, radians
-from typing import NamedTuple
 
 import numpy as np
 
 import cosolve as cs
-from examples.wind_turbine.aerodynamics import Rotor, aerodynamics
+from examples.wind_turbine.aerodynamics import Rotor, aerodynamic_step
 from examples.wind_turbine.blade import Blade, blade
 from examples.wind_turbine.control import Schedule, control
-from examples.wind_turbine.drive import SOFT, Train
+from examples.wind_turbine.drive import Train
 from examples.wind_turbine.flexible_monolithic import Air, Machine, air
 from examples.wind_turbine.generator import FLEXIBLE, generator
-from examples.wind_turbine.rotor import HEAD, PITCH, SPEED, Rule, energy_of, hub, one_blade, rotor, turned
+from examples.wind_turbine.rotor import Rule, hub, one_blade, rotor
 
 BRAKE = Schedule(0.0, 0.0, radians(30.0), inf, 4.0, radians(-45.0), radians(30.0))
 
@@ -86,6 +85,17 @@ def _field(system: cs.System, turbine: Turbine, air: str, blade: str, mark: str 
         system.law(f"{blade}.{way}_load{own}", lambda f: loading @ f, of=f"{air}.{way}_load{mark}", jacobian=lambda f: loading)
 
 
+def _air(rotor: Rotor, speed: float, pitch: float, separate: bool = False) -> cs.OneStep:
+    """Aerodynamics that take the motion of their stations.
+
+    The fields are too wide for compiled loops, so the step is called from Python: its machine code is on disk then, and
+    need not be made anew for every rotor.
+    """
+    found = aerodynamic_step(rotor, speed, pitch, separate=separate, fields=True)
+    plain = {name: getattr(getattr(found, name), "py_func", getattr(found, name)) for name in ("step", "jacobian")}
+    return cs.OneStep(**{**found._asdict(), **plain}, noise=1e-15)
+
+
 def _by_secants(air: cs.OneStep) -> cs.SecantJacobian:
     """Aerodynamics as those of a flow solver that knows no derivatives: loads depend on the motion of their station."""
     columns = [name for port in air.inputs for name in _elements(port)]
@@ -117,7 +127,7 @@ def split(turbine: Turbine | None = None, *, alike: bool = True, secant: bool = 
     """
     p = Turbine() if turbine is None else turbine
     start = p.schedule.pitch
-    flow = aerodynamics(p.air, p.speed, start, separate=not alike, fields=True)
+    flow = _air(p.air, p.speed, start, not alike)
     system = cs.System(
         {
             "air": _by_secants(flow) if secant else flow,
@@ -145,7 +155,7 @@ def apart(turbine: Turbine | None = None) -> cs.System:
     start, names = p.schedule.pitch, [f"blade{k + 1}" for k in range(p.air.blades)]
     system = cs.System(
         {
-            "air": aerodynamics(p.air, p.speed, start, separate=True, fields=True),
+            "air": _air(p.air, p.speed, start, True),
             "hub": hub(p.inertia, blades=p.air.blades, speed=p.speed, rule=p.rule),
             **{
                 name: one_blade(p.blade, speed=p.speed, pitch=start, rule=p.rule, name=name[5:]) for name in names
@@ -169,8 +179,7 @@ def driven(turbine: Turbine | None = None, speed: float = radians(432.0)) -> cs.
     """Air and one blade at a prescribed speed (rad/s), which bends as the wind blows from the first step on."""
     p = Turbine() if turbine is None else turbine
     start = p.schedule.running
-    air = aerodynamics(p.air, speed, start, fields=True)
-    system = cs.System({"air": air, "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)})
+    system = cs.System({"air": _air(p.air, speed, start), "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)})
     for target, value in (("air.speed", speed), ("air.pitch", start), ("air.pitch_rate", 0.0)):
         system.set(target, value)
     system.set("blade.speed", speed)

@@ -17,9 +17,9 @@ import numpy as np
 
 import cosolve as cs
 from examples.wind_turbine.drive import SOFT
-from examples.wind_turbine.flexible import Turbine, driven, reference, split
+from examples.wind_turbine.flexible import Turbine, reference, split
 from examples.wind_turbine.flexible_monolithic import run as undivided
-from examples.wind_turbine.rotor import HEAD, MOMENTUM, PITCH, SPEED, energy_of, turned
+from examples.wind_turbine.rotor import HEAD, PITCH, SPEED, energy_of, turned
 
 #: A serial order in which every coupling variable has one value within a sweep: whoever needs the speed runs first.
 ORDER = ("control", "air", "generator", "rotor")
@@ -112,23 +112,23 @@ class Balance(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """What is missing of the whole machine in the end, of the work of the air."""
-        return float((self.missing[-1] + self.shaft_missing[-1]) / self.air[-1])
+        """What is missing of the whole machine in the end, of all work of the air, whatever its sign."""
+        return float((self.missing[-1] + self.shaft_missing[-1]) / np.abs(np.diff(self.air)).sum())
 
 
 class _Kept(cs.OneStep):
-    """Keeps the state at every macro point."""
+    """Keeps the state at every macro point: the last crossing of a step is the one that counts."""
 
-    states: list[np.ndarray]
+    states: dict[float, np.ndarray]
 
     def start(self, t0: float) -> np.ndarray:
-        self.states = []
+        self.states = {t0: self.x0}
         return super().start(t0)
 
-    def save(self) -> np.ndarray:
-        if not self.states or self.states[-1] is not self.x:
-            self.states.append(self.x)
-        return self.x
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
+        y = super().advance(t0, t1, u)
+        self.states[t1] = self.x
+        return y
 
 
 def balance(turbine: Turbine, run: cs.Result, states: np.ndarray) -> Balance:
@@ -198,9 +198,7 @@ def energies(turbine: Turbine, h: float, t_end: float, tol: float = 1e-12) -> tu
     """A run with Newton's method, and its balance."""
     system, rotor = kept(turbine)
     run = cs.simulate(system, t_end=t_end, method=cs.Implicit(degree=1, tol=tol, predictor=2, corrector=cs.Newton()), step=h)
-    states = np.array([*rotor.states, rotor.x])
-    states = states[np.concatenate([[True], np.any(np.diff(states, axis=0) != 0.0, axis=1)])]
-    return balance(turbine, run, states[-len(run.t) :]), run
+    return balance(turbine, run, np.array([rotor.states[t] for t in sorted(rotor.states)])), run
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -473,8 +473,12 @@ def _hub_step(inertia, energy, H, x, total, new):
     return (0.5 * (x[1] + speed), 0.5 * H / inertia) if energy else (speed, H / (a * inertia))
 
 
-def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bdf2") -> cs.OneStep:
+def hub(
+    inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bdf2", before: float = 0.0
+) -> cs.OneStep:
     """A stiff rotor: torques of the blades (`torque1`, `torque2`, ...) and what the `generator` takes in, `speed` out.
+
+    With `before` (s) it had that speed a step of this length before the start, and BDF2 begins at once.
 
     >>> [port.name for port in hub(805.1).inputs]
     ['torque1', 'torque2', 'generator']
@@ -484,21 +488,17 @@ def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bd
         raise cs.SetupError(f"the inertia of a hub must be positive, not {inertia!r}")
     energy, count, J = rule == "energy", int(blades), float(inertia)
 
-    @njit
     def step(t, H, x, u, new, y):
         y[0] = _hub_step(J, energy, H, x, u[:count].sum() - u[count], new)[0]
-        return 0
 
-    @njit
     def jacobian(t, H, x, u, D):
         slope = _hub_step(J, energy, H, x, 0.0, np.empty(3))[1]
-        D[0, :count] = slope
-        D[0, count] = -slope
+        D[0, :count], D[0, count] = slope, -slope
 
     torques = [cs.Port(name, unit="N.m", nominal=_NOMINAL["torque"]) for name in
                (*(f"torque{k + 1}" for k in range(count)), "generator")]  # fmt: skip
     return cs.OneStep(
-        step, x0=[0.0, speed, speed], y0=[speed], inputs=torques, outputs=[cs.Port("speed", unit="rad/s")],
+        step, x0=[before, speed, speed], y0=[speed], inputs=torques, outputs=[cs.Port("speed", unit="rad/s")],
         jacobian=jacobian,
     )  # fmt: skip
 
