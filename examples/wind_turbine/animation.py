@@ -1,4 +1,4 @@
-"""Pictures of the turbine with blades that bend: the brake over time, the iteration, the energy, and it all in motion."""
+"""Pictures of the turbine with blades that bend: the brake over time, iterations, energy, and it all in motion."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def draw_iterations(turbine: Turbine, runs: dict[str, cs.Result], path: Path) ->
     """Crossings of all subsystems per step."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(runs), 1, figsize=(9, 2.3 * len(runs)), sharex=True, layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        len(runs), 1, figsize=(9, 2.3 * len(runs)), sharex=True, layout="constrained", squeeze=False
+    )
     for ax, (name, run) in zip(axes[:, 0], runs.items(), strict=True):
         counts = run.iterations + 1
         ax.plot(run.t[1:], counts, ".", ms=2)
@@ -107,7 +109,9 @@ def write_animation(turbine: Turbine, run: cs.Result, states: np.ndarray, path: 
     nodes = len(b.nodes)
     pick = np.unique(np.linspace(0, len(run.t) - 1, frames).astype(int))
     t = run.t[pick]
-    turns = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(run.t) * (run["rotor.speed"][1:] + run["rotor.speed"][:-1]))])
+    turns = np.concatenate(
+        [[0.0], np.cumsum(0.5 * np.diff(run.t) * (run["rotor.speed"][1:] + run["rotor.speed"][:-1]))]
+    )
     angle = turns[pick]
     bent = MAGNIFIED * states[pick, HEAD : HEAD + n] @ b.shapes.T
     r = np.concatenate([[0.0], b.nodes])

@@ -117,7 +117,9 @@ def blade(data: BladeData | None = None, *, modes: int | None = 3, nodes: int = 
 
     def both(soft: np.ndarray, hard: np.ndarray, mixed: np.ndarray | None = None) -> np.ndarray:
         mixed = np.zeros_like(soft) if mixed is None else mixed
-        return np.block([[basis.T @ soft @ basis, basis.T @ mixed @ basis], [basis.T @ mixed @ basis, basis.T @ hard @ basis]])
+        return np.block(
+            [[basis.T @ soft @ basis, basis.T @ mixed @ basis], [basis.T @ mixed @ basis, basis.T @ hard @ basis]]
+        )
 
     def parts(soft: np.ndarray, hard: np.ndarray) -> np.ndarray:
         none = np.zeros_like(soft)

@@ -1,9 +1,9 @@
 """The turbine with blades that bend: aerodynamics, rotor, generator and control unit as four subsystems.
 
 A motor starts the rotor, the wind takes over, and at 4 s the control unit pitches the blades into stall and brakes.
-Loads of the air are forces per length at its stations, the rotor takes forces at the nodes of a blade: what a blade does
-at its nodes goes to the stations by interpolation between nodes, and the forces come back by the transpose, so that
-their work, their sum and their moment about the axis are kept to rounding.
+Loads of the air are forces per length at its stations, the rotor takes forces at the nodes of a blade: what a blade
+does at its nodes goes to the stations by interpolation, and the forces come back by the transpose, so that their work,
+their sum and their moment about the axis are kept to rounding.
 """
 
 from __future__ import annotations
@@ -81,8 +81,12 @@ def _field(system: cs.System, turbine: Turbine, air: str, blade: str, mark: str 
     """Motion of a blade to the air and loads back: ports of the air end in `mark`, those of the blade in `own`."""
     motion, loading = turbine.motion, turbine.loading
     for way in ("flap", "edge"):
-        system.law(f"{air}.{way}_rate{mark}", lambda v: motion @ v, of=f"{blade}.{way}_rate{own}", jacobian=lambda v: motion)
-        system.law(f"{blade}.{way}_load{own}", lambda f: loading @ f, of=f"{air}.{way}_load{mark}", jacobian=lambda f: loading)
+        system.law(
+            f"{air}.{way}_rate{mark}", lambda v: motion @ v, of=f"{blade}.{way}_rate{own}", jacobian=lambda v: motion
+        )
+        system.law(
+            f"{blade}.{way}_load{own}", lambda f: loading @ f, of=f"{air}.{way}_load{mark}", jacobian=lambda f: loading
+        )
 
 
 def _air(rotor: Rotor, speed: float, pitch: float, separate: bool = False) -> cs.OneStep:
@@ -109,7 +113,7 @@ def _by_secants(air: cs.OneStep) -> cs.SecantJacobian:
 def _elements(port: cs.Port) -> list[tuple[str, str]]:
     """Name, and for a field its station and the mark of its blade."""
     mark = port.name.rstrip("0123456789")
-    return [(port.name, "" if port.size is None else f"{k} {port.name[len(mark):]}") for k in range(port.length)]
+    return [(port.name, "" if port.size is None else f"{k} {port.name[len(mark) :]}") for k in range(port.length)]
 
 
 def split(turbine: Turbine | None = None, *, alike: bool = True, secant: bool = False) -> cs.System:
@@ -179,7 +183,9 @@ def driven(turbine: Turbine | None = None, speed: float = radians(432.0)) -> cs.
     """Air and one blade at a prescribed speed (rad/s), which bends as the wind blows from the first step on."""
     p = Turbine() if turbine is None else turbine
     start = p.schedule.running
-    system = cs.System({"air": _air(p.air, speed, start), "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)})
+    system = cs.System(
+        {"air": _air(p.air, speed, start), "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)}
+    )
     for target, value in (("air.speed", speed), ("air.pitch", start), ("air.pitch_rate", 0.0)):
         system.set(target, value)
     system.set("blade.speed", speed)
@@ -192,10 +198,11 @@ def reference(turbine: Turbine | None = None) -> tuple[Air, Machine]:
     """The same turbine for `flexible_monolithic.run`: numbers only, for modes of a blade."""
     p = Turbine() if turbine is None else turbine
     b, n, nodes = p.blade, len(p.blade.pull) // 2, len(p.blade.nodes)
+    rates = np.ascontiguousarray(p.motion @ b.shapes[:nodes, :n])
     near = (slice(0, n), slice(0, n))
     far = (slice(n, None), slice(n, None))
     machine = Machine(
-        np.ascontiguousarray(p.motion @ b.shapes[:nodes, :n]), b.tip[0, :n].copy(),
+        rates, np.ascontiguousarray(rates.T), b.tip[0, :n].copy(),
         b.stiffness[0][near].copy(), b.stiffness[0][far].copy(), b.damping[0][near].copy(), b.damping[0][far].copy(),
         b.tightening[near].copy(), b.pull[n:].copy(), p.inertia, p.generator.inertia, p.train.damping,
         p.train.motor_torque, p.train.motor_until, p.schedule.command, p.schedule.braked, p.schedule.brake_rate,

@@ -72,7 +72,9 @@ def method(row: Corrector, tol: float = 1e-10, predictor: int = 1, **more: objec
     )  # fmt: skip
 
 
-def evaluations(row: Corrector, turbine: Turbine, h: float, t_end: float, how: cs.Implicit) -> tuple[float, int, cs.Result]:
+def evaluations(
+    row: Corrector, turbine: Turbine, h: float, t_end: float, how: cs.Implicit
+) -> tuple[float, int, cs.Result]:
     """Mean and largest number of crossings of all subsystems in a step, the last one included; and the run."""
     cut = replace(turbine, shaft_on_rotor=row.on_rotor)
     run = cs.simulate(split(cut, secant=row.secant), t_end=t_end, method=how, step=h)
@@ -116,19 +118,23 @@ class Balance(NamedTuple):
         return float((self.missing[-1] + self.shaft_missing[-1]) / np.abs(np.diff(self.air)).sum())
 
 
-class _Kept(cs.OneStep):
-    """Keeps the state at every macro point: the last crossing of a step is the one that counts."""
+class Kept(cs.OneStep):
+    """Keeps the state from which it crossed every macro step, however often."""
 
-    states: dict[float, np.ndarray]
+    begun: dict[float, np.ndarray]
 
     def start(self, t0: float) -> np.ndarray:
-        self.states = {t0: self.x0}
+        self.begun = {}
         return super().start(t0)
 
     def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
-        y = super().advance(t0, t1, u)
-        self.states[t1] = self.x
-        return y
+        self.begun[t0] = self.x
+        return super().advance(t0, t1, u)
+
+    @property
+    def states(self) -> np.ndarray:
+        """After a run, one row per macro point."""
+        return np.array([*(self.begun[t] for t in sorted(self.begun)), self.x])
 
 
 def balance(turbine: Turbine, run: cs.Result, states: np.ndarray) -> Balance:
@@ -186,19 +192,21 @@ def _shaft(p: Turbine, run: cs.Result, states: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(given + inner) - kinetic])
 
 
-def kept(turbine: Turbine) -> tuple[cs.System, _Kept]:
+def kept(turbine: Turbine) -> tuple[cs.System, Kept]:
     """The coupled system with a rotor that keeps its states."""
     system = split(turbine)
     rotor = system.subsystems["rotor"]
-    rotor.__class__ = _Kept
+    rotor.__class__ = Kept
     return system, rotor  # type: ignore[return-value]
 
 
 def energies(turbine: Turbine, h: float, t_end: float, tol: float = 1e-12) -> tuple[Balance, cs.Result]:
     """A run with Newton's method, and its balance."""
     system, rotor = kept(turbine)
-    run = cs.simulate(system, t_end=t_end, method=cs.Implicit(degree=1, tol=tol, predictor=2, corrector=cs.Newton()), step=h)
-    return balance(turbine, run, np.array([rotor.states[t] for t in sorted(rotor.states)])), run
+    run = cs.simulate(
+        system, t_end=t_end, method=cs.Implicit(degree=1, tol=tol, predictor=2, corrector=cs.Newton()), step=h
+    )
+    return balance(turbine, run, rotor.states), run
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -247,7 +255,9 @@ def print_loose(h: float, t_end: float) -> None:
         speed = np.abs(run["rotor.speed"] - exact.speed).max()
         torque = np.abs(run["air.torque"] - exact.torque)[1:].max()
         tip = 1e3 * np.abs(run["rotor.tip"][:, 0] - exact.tip[:, 0]).max()
-        print(f"    shaft on the rotor's side: {on_rotor!s:5s} {speed:.2e} rad/s {torque:.2f} Nm {tip:.4f} mm", flush=True)
+        print(
+            f"    shaft on the rotor's side: {on_rotor!s:5s} {speed:.2e} rad/s {torque:.2f} Nm {tip:.4f} mm", flush=True
+        )
 
 
 def print_energy(h: float, t_end: float) -> None:

@@ -165,7 +165,9 @@ class Beam:
 
     # -- modes -----------------------------------------------------------------------------------------
 
-    def modes(self, count: int, *, other: bool = False, speed: float = 0.0, in_plane: bool = False) -> tuple[Vector, Matrix]:
+    def modes(
+        self, count: int, *, other: bool = False, speed: float = 0.0, in_plane: bool = False
+    ) -> tuple[Vector, Matrix]:
         """The lowest frequencies (Hz) and mode shapes (columns, of modal mass 1, the tip positive).
 
         On a rotor of `speed` rad/s; `in_plane` where the beam bends in the plane of rotation.
@@ -179,7 +181,9 @@ class Beam:
 
         whole("Beam.modes", "count", count)
         if count > self.n:
-            raise SetupError(f"Beam.modes: {count} modes of a beam with {self.n} degrees of freedom; give it more nodes")
+            raise SetupError(
+                f"Beam.modes: {count} modes of a beam with {self.n} degrees of freedom; give it more nodes"
+            )
         if not is_number(speed):
             raise SetupError(f"Beam.modes: speed must be a finite number of rad/s, not {speed!r}")
         M, K = self.mass_matrix(), self.stiffness_matrix(other=other)

@@ -132,5 +132,7 @@ def _matrix(name: str, given: npt.ArrayLike, shape: tuple[int, int]) -> Matrix:
     except (TypeError, ValueError):
         found = np.zeros(0)
     if found.shape != shape or not np.isfinite(found).all():
-        raise SetupError(f"SecantJacobian: {name} must have {shape[0]} rows (outputs) of {shape[1]} finite numbers (inputs)")
+        raise SetupError(
+            f"SecantJacobian: {name} must have {shape[0]} rows (outputs) of {shape[1]} finite numbers (inputs)"
+        )
     return found
