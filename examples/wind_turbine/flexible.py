@@ -1,9 +1,9 @@
 """The turbine with blades that bend: aerodynamics, rotor, generator and control unit as four subsystems.
 
 A motor starts the rotor, the wind takes over, and at 4 s the control unit pitches the blades into stall and brakes.
-Loads of the air are forces per length at its stations, the rotor takes forces at the nodes of a blade: what a blade does
-at its nodes goes to the stations by interpolation between nodes, and the forces come back by the transpose, so that
-their work, their sum and their moment about the axis are kept to rounding.
+Loads of the air are forces per length at its stations, the rotor takes forces at the nodes of a blade: what a blade
+does at its nodes goes to the stations by interpolation, and the forces come back by the transpose, so that their work,
+their sum and their moment about the axis are kept to rounding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import inf, radians
 import numpy as np
 
 import cosolve as cs
-from examples.wind_turbine.aerodynamics import Rotor, aerodynamics
+from examples.wind_turbine.aerodynamics import Rotor, aerodynamic_step
 from examples.wind_turbine.blade import Blade, blade
 from examples.wind_turbine.control import Schedule, control
 from examples.wind_turbine.drive import Train
@@ -89,6 +89,17 @@ def _field(system: cs.System, turbine: Turbine, air: str, blade: str, mark: str 
         )
 
 
+def _air(rotor: Rotor, speed: float, pitch: float, separate: bool = False) -> cs.OneStep:
+    """Aerodynamics that take the motion of their stations.
+
+    The fields are too wide for compiled loops, so the step is called from Python: its machine code is on disk then, and
+    need not be made anew for every rotor.
+    """
+    found = aerodynamic_step(rotor, speed, pitch, separate=separate, fields=True)
+    plain = {name: getattr(getattr(found, name), "py_func", getattr(found, name)) for name in ("step", "jacobian")}
+    return cs.OneStep(**{**found._asdict(), **plain}, noise=1e-15)
+
+
 def _by_secants(air: cs.OneStep) -> cs.SecantJacobian:
     """Aerodynamics as those of a flow solver that knows no derivatives: loads depend on the motion of their station."""
     columns = [name for port in air.inputs for name in _elements(port)]
@@ -120,7 +131,7 @@ def split(turbine: Turbine | None = None, *, alike: bool = True, secant: bool = 
     """
     p = Turbine() if turbine is None else turbine
     start = p.schedule.pitch
-    flow = aerodynamics(p.air, p.speed, start, separate=not alike, fields=True)
+    flow = _air(p.air, p.speed, start, not alike)
     system = cs.System(
         {
             "air": _by_secants(flow) if secant else flow,
@@ -148,7 +159,7 @@ def apart(turbine: Turbine | None = None) -> cs.System:
     start, names = p.schedule.pitch, [f"blade{k + 1}" for k in range(p.air.blades)]
     system = cs.System(
         {
-            "air": aerodynamics(p.air, p.speed, start, separate=True, fields=True),
+            "air": _air(p.air, p.speed, start, True),
             "hub": hub(p.inertia, blades=p.air.blades, speed=p.speed, rule=p.rule),
             **{
                 name: one_blade(p.blade, speed=p.speed, pitch=start, rule=p.rule, name=name[5:]) for name in names
@@ -172,8 +183,9 @@ def driven(turbine: Turbine | None = None, speed: float = radians(432.0)) -> cs.
     """Air and one blade at a prescribed speed (rad/s), which bends as the wind blows from the first step on."""
     p = Turbine() if turbine is None else turbine
     start = p.schedule.running
-    air = aerodynamics(p.air, speed, start, fields=True)
-    system = cs.System({"air": air, "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)})
+    system = cs.System(
+        {"air": _air(p.air, speed, start), "blade": one_blade(p.blade, speed=speed, pitch=start, rule=p.rule)}
+    )
     for target, value in (("air.speed", speed), ("air.pitch", start), ("air.pitch_rate", 0.0)):
         system.set(target, value)
     system.set("blade.speed", speed)
@@ -186,10 +198,11 @@ def reference(turbine: Turbine | None = None) -> tuple[Air, Machine]:
     """The same turbine for `flexible_monolithic.run`: numbers only, for modes of a blade."""
     p = Turbine() if turbine is None else turbine
     b, n, nodes = p.blade, len(p.blade.pull) // 2, len(p.blade.nodes)
+    rates = np.ascontiguousarray(p.motion @ b.shapes[:nodes, :n])
     near = (slice(0, n), slice(0, n))
     far = (slice(n, None), slice(n, None))
     machine = Machine(
-        np.ascontiguousarray(p.motion @ b.shapes[:nodes, :n]), b.tip[0, :n].copy(),
+        rates, np.ascontiguousarray(rates.T), b.tip[0, :n].copy(),
         b.stiffness[0][near].copy(), b.stiffness[0][far].copy(), b.damping[0][near].copy(), b.damping[0][far].copy(),
         b.tightening[near].copy(), b.pull[n:].copy(), p.inertia, p.generator.inertia, p.train.damping,
         p.train.motor_torque, p.train.motor_until, p.schedule.command, p.schedule.braked, p.schedule.brake_rate,

@@ -114,23 +114,27 @@ class Balance(NamedTuple):
 
     @property
     def residual(self) -> float:
-        """What is missing of the whole machine in the end, of the work of the air."""
-        return float((self.missing[-1] + self.shaft_missing[-1]) / self.air[-1])
+        """What is missing of the whole machine in the end, of all work of the air, whatever its sign."""
+        return float((self.missing[-1] + self.shaft_missing[-1]) / np.abs(np.diff(self.air)).sum())
 
 
-class _Kept(cs.OneStep):
-    """Keeps the state at every macro point."""
+class Kept(cs.OneStep):
+    """Keeps the state from which it crossed every macro step, however often."""
 
-    states: list[np.ndarray]
+    begun: dict[float, np.ndarray]
 
     def start(self, t0: float) -> np.ndarray:
-        self.states = []
+        self.begun = {}
         return super().start(t0)
 
-    def save(self) -> np.ndarray:
-        if not self.states or self.states[-1] is not self.x:
-            self.states.append(self.x)
-        return self.x
+    def advance(self, t0: float, t1: float, u: cs.InputSignal) -> np.ndarray:
+        self.begun[t0] = self.x
+        return super().advance(t0, t1, u)
+
+    @property
+    def states(self) -> np.ndarray:
+        """After a run, one row per macro point."""
+        return np.array([*(self.begun[t] for t in sorted(self.begun)), self.x])
 
 
 def balance(turbine: Turbine, run: cs.Result, states: np.ndarray) -> Balance:
@@ -188,11 +192,11 @@ def _shaft(p: Turbine, run: cs.Result, states: np.ndarray) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(given + inner) - kinetic])
 
 
-def kept(turbine: Turbine) -> tuple[cs.System, _Kept]:
+def kept(turbine: Turbine) -> tuple[cs.System, Kept]:
     """The coupled system with a rotor that keeps its states."""
     system = split(turbine)
     rotor = system.subsystems["rotor"]
-    rotor.__class__ = _Kept
+    rotor.__class__ = Kept
     return system, rotor  # type: ignore[return-value]
 
 
@@ -202,9 +206,7 @@ def energies(turbine: Turbine, h: float, t_end: float, tol: float = 1e-12) -> tu
     run = cs.simulate(
         system, t_end=t_end, method=cs.Implicit(degree=1, tol=tol, predictor=2, corrector=cs.Newton()), step=h
     )
-    states = np.array([*rotor.states, rotor.x])
-    states = states[np.concatenate([[True], np.any(np.diff(states, axis=0) != 0.0, axis=1)])]
-    return balance(turbine, run, states[-len(run.t) :]), run
+    return balance(turbine, run, rotor.states), run
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -43,10 +43,13 @@ def _generator_step(t, H, x, speed, brake, p, energy, new):
     return torque, p.inertia * lead + p.damping + parking / (SOFT * np.cosh(min(abs(speed) / SOFT, 300.0)) ** 2)
 
 
-def generator(train: Train = FLEXIBLE, *, speed: float = 0.0, rule: str = "bdf2", unit: str = "rad/s") -> cs.OneStep:
+def generator(
+    train: Train = FLEXIBLE, *, speed: float = 0.0, rule: str = "bdf2", unit: str = "rad/s", before: float = 0.0
+) -> cs.OneStep:
     """Speed of the shaft and 1 while braking in, `torque` taken from the rotor out.
 
     `unit` is that of the speed that comes in, rad/s or deg/s, which connections convert; the start `speed` is in rad/s.
+    With `before` (s) it had that speed a step of this length before the start, and BDF2 begins at once.
 
     >>> one = generator()
     >>> D = np.empty((1, 2))
@@ -74,7 +77,7 @@ def generator(train: Train = FLEXIBLE, *, speed: float = 0.0, rule: str = "bdf2"
 
     return cs.OneStep(
         step,
-        x0=[speed, speed, 0.0],
+        x0=[speed, speed, before],
         y0=[0.0],
         inputs=[cs.Port("speed", unit=unit), cs.Port("brake")],
         outputs=[cs.Port("torque", unit="N.m", nominal=1000.0)],

@@ -13,8 +13,8 @@ end of the step. `"energy"` is a discrete gradient: with `q'` as the mean of bot
 deflection, and `Omega_0 Omega_1` for the square of the speed, the energy changes by exactly the work of what is
 exchanged, loads and torques times the *mean* rates and speed of the step, which it gives to the others.
 
-Blades may share a subsystem with the hub (`rotor`), or have one each (`one_blade`) and the hub its own (`hub`): then the
-hub has the inertia of the stiff rotor and a blade gives the torque of its loads less that of its elastic motion.
+Blades may share a subsystem with the hub (`rotor`), or have one each (`one_blade`) and the hub its own (`hub`): then
+the hub has the inertia of the stiff rotor and a blade gives the torque of its loads less that of its elastic motion.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -319,8 +319,8 @@ def _too_far(blade: Blade, status: int, t: float, H: float) -> str:
         return f"the speed of the hub was not found in the step to {t + H:.6g} s; take a smaller step"
     return (
         f"the tip of blade {status - DEFLECTED + 1} is deflected by more than {blade.largest:.3g} m at {t + H:.6g} s, "
-        "where a beam of small deflections says nothing: the blade is too soft for its loads, or the coupling iteration "
-        "diverges"
+        "where a beam of small deflections says nothing: the blade is too soft for its loads, or the coupling "
+        "iteration diverges"
     )
 
 
@@ -473,8 +473,10 @@ def _hub_step(inertia, energy, H, x, total, new):
     return (0.5 * (x[1] + speed), 0.5 * H / inertia) if energy else (speed, H / (a * inertia))
 
 
-def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bdf2") -> cs.OneStep:
+def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bdf2", before: float = 0.0) -> cs.OneStep:
     """A stiff rotor: torques of the blades (`torque1`, `torque2`, ...) and what the `generator` takes in, `speed` out.
+
+    With `before` (s) it had that speed a step of this length before the start, and BDF2 begins at once.
 
     >>> [port.name for port in hub(805.1).inputs]
     ['torque1', 'torque2', 'generator']
@@ -484,21 +486,17 @@ def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bd
         raise cs.SetupError(f"the inertia of a hub must be positive, not {inertia!r}")
     energy, count, J = rule == "energy", int(blades), float(inertia)
 
-    @njit
     def step(t, H, x, u, new, y):
         y[0] = _hub_step(J, energy, H, x, u[:count].sum() - u[count], new)[0]
-        return 0
 
-    @njit
     def jacobian(t, H, x, u, D):
         slope = _hub_step(J, energy, H, x, 0.0, np.empty(3))[1]
-        D[0, :count] = slope
-        D[0, count] = -slope
+        D[0, :count], D[0, count] = slope, -slope
 
     torques = [cs.Port(name, unit="N.m", nominal=_NOMINAL["torque"]) for name in
                (*(f"torque{k + 1}" for k in range(count)), "generator")]  # fmt: skip
     return cs.OneStep(
-        step, x0=[0.0, speed, speed], y0=[speed], inputs=torques, outputs=[cs.Port("speed", unit="rad/s")],
+        step, x0=[before, speed, speed], y0=[speed], inputs=torques, outputs=[cs.Port("speed", unit="rad/s")],
         jacobian=jacobian,
     )  # fmt: skip
 

@@ -2,9 +2,9 @@
 
 A blade that turns and pitches moves by metres and bends by millimetres. With reference positions `x` relative to a
 centre on the axis and the rotation `R`, the rigid part of a displacement `u` is `(R - 1) x`, and what is left,
-`u - (R - 1) x`, is the elastic part in the axes of space, or `R^T (x + u) - x` in those that turn with the body. (Sicklinger
-(2014), Eq. 5.26 takes `R u` for the rigid part, which does not vanish for a body that only turns.) Rotations follow
-each other from right to left: pitch first, then the rotor, is `R_rotor R_pitch`.
+`u - (R - 1) x`, is the elastic part in the axes of space, or `R^T (x + u) - x` in those that turn with the body.
+(Sicklinger (2014), Eq. 5.26 takes `R u` for the rigid part, which does not vanish for a body that only turns.)
+Rotations follow each other from right to left: pitch first, then the rotor, is `R_rotor R_pitch`.
 """
 
 from __future__ import annotations
