@@ -70,7 +70,8 @@ class Stats:
     that left much of the residual, `still` one about subsystems whose outputs
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
     sweep that is no better than a parallel one, `inexact` one about Jacobians that do not agree with differences,
-    `doubt` one about a tolerance that may not be met.
+    `doubt` one about a tolerance that may not be met. `changed` lists what somebody changed by hand while the run went
+    on: time, name and new value.
     """
 
     steps: int = 0
@@ -101,6 +102,7 @@ class Stats:
     serial: str = ""
     inexact: str = ""
     doubt: str = ""
+    changed: list[list[Any]] = field(default_factory=list)
 
     @property
     def total_calls(self) -> int:
@@ -127,6 +129,7 @@ class Stats:
         lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
         if self.ended:
             lines.append(self.ended)
+        lines += [f"changed at t = {t:.9g}: {name} = {value}" for t, name, value in self.changed]
         if self.renewed:
             lines.append(f"{self.renewed} steps converged only with a Jacobian renewed in every correction")
         if self.unconverged:
