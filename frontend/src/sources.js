@@ -82,6 +82,11 @@ export class Server {
     return this.read(`series?r=${result}&minus=${minus}&ids=${id}&t0=${t0}&t1=${t1}&n=${n}`);
   }
 
+  /** So many rows of signals, as they are: positions that belong together. */
+  sample(result, ids, n) {
+    return this.read(`series?sample=1&r=${result}&t0=0&t1=0&n=${n}&ids=${ids.join(",")}`);
+  }
+
   /** A line to a run that goes on: `heard(state)`, `lost()`; gives a function that sends orders. */
   live(heard, lost) {
     const address = new URL(`${this.base}live`, location.href);

@@ -100,7 +100,7 @@ export class Viewer {
       const first = about.results.findIndex((result) => result.coupling);
       if (first >= 0) add("Coupling", () => new Coupling(this, about.results[first].coupling, first));
       const moving = about.results.findIndex((result) => result.scene);
-      if (moving >= 0) add("Motion", () => this.motion(moving));
+      if (moving >= 0 && this.source.sample) add("Motion", () => this.motion(moving));
       if (!this.options.embedded) add("Facts", () => new Facts(this));
     }
     this.bar.replaceChildren(

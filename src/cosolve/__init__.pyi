@@ -237,6 +237,7 @@ from .sweeps import (
 from .viewer import (
     Live as Live,
     view as view,
+    widget as widget,
 )
 
 __version__: str

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
@@ -16,9 +17,11 @@ from cosolve.result.file_columns import FileColumns
 from cosolve.viewer.drawing import coupling
 from cosolve.viewer.frames import Window, plain_dict
 from cosolve.viewer.levels import Levels, Slots, scaled
+from cosolve.viewer.scene import scene
 from cosolve.viewer.signals import STEPS, Signals, factors
 
 _NARROW = 64  # columns that are reduced together: reading one of them from a file reads them all
+_BLOCK = 1 << 21  # numbers that are read at a time
 _OF_STEPS = (*STEPS, "calls", "seconds")
 _FEWEST, _MOST = 16, 20_000  # slots of one picture
 
@@ -93,6 +96,7 @@ class Exhibit:
                 "meta": known,
                 "system": result.meta.get("system", ""),
                 "error_bar": None if bar is None else bar.sentence,
+                "scene": scene(self.signals),
                 "coupling": coupling(result.meta.get("graph"), self.signals),
             }
         )
@@ -101,6 +105,25 @@ class Exhibit:
         """Some signals from `t0` to `t1` in at most so many slots, with one point more on either side."""
         first, last = rows_between(self.t, t0, t1)
         return shown(self.t, self._slots(addresses, first, last, slots_allowed(most)), last)
+
+    def sample(self, addresses: Sequence[int], most: int) -> Window:
+        """Some signals at so many rows from the whole run, as they are: what belongs together stays together."""
+        count = len(self.t)
+        wanted = np.unique(np.linspace(0, count - 1, min(slots_allowed(most), count)).astype(np.int64))
+        places = [self.signals.place(address) for address in addresses]
+        names = list(dict.fromkeys(place[0] for place in places))
+        rows = {name: self._rows(name, wanted) for name in names}
+        values = np.column_stack([rows[name][:, k] * factor + offset for name, k, factor, offset in places])
+        return Window(self.t[wanted], Slots(wanted, values, values), count)
+
+    def _rows(self, column: str, wanted: npt.NDArray[np.int64]) -> Matrix:
+        """Single rows of a column, which may be long."""
+        parts, block = [], max(1, _BLOCK // self.width(column))
+        for at in range(0, len(self.t), block):
+            inside = wanted[(wanted >= at) & (wanted < at + block)]
+            if len(inside):
+                parts.append(self.read(column, int(inside[0]), int(inside[-1]) + 1)[inside - inside[0]])
+        return np.vstack(parts)
 
     def _slots(self, addresses: Sequence[int], first: int, last: int, most: int) -> Slots:
         places = [self.signals.place(address) for address in addresses]

@@ -52,6 +52,11 @@ class Exhibition:
             return self.live.window(addresses, t0, t1, most)
         return self._exhibit(result).window(addresses, t0, t1, most)
 
+    def sample(self, result: int, addresses: list[int], most: int) -> Window:
+        """Rows of one of the results, as they are."""
+        over = None if self.live is None else self.live.exhibit
+        return (over or self._exhibit(result)).sample(addresses, most)
+
     def difference(self, result: int, minus: int, address: int, t0: float, t1: float, most: int) -> Window:
         """One signal of a result minus that of another."""
         one, other = self._exhibit(result), self._exhibit(minus)

@@ -53,7 +53,8 @@ def serve(
     for name in ("starlette", "uvicorn", "websockets"):
         if _is_missing(name):
             raise SetupError(
-                f"the page in the browser needs '{name}', which is not installed; pip install \"cosolve[view]\" brings it"
+                f"the page in the browser needs '{name}', which is not installed; "
+                'pip install "cosolve[view]" brings it'
             )
     import uvicorn
 

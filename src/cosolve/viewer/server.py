@@ -24,6 +24,7 @@ from cosolve.errors import CosolveError
 from cosolve.viewer.exhibition import Exhibition
 
 _EVERY = 0.15  # seconds between two states of a run
+_MOST_SIGNALS = 12_000  # in one picture: fields have many places
 _LONGEST_ORDER = 2000  # characters
 _FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "scene.js": "text/javascript"}
 _HEADERS = (
@@ -134,7 +135,7 @@ def _series(request: Request) -> Response:
     """Signals `ids` of result `r` from `t0` to `t1`, or with `minus` the difference to another result."""
     query, exhibition = request.query_params, request.app.state.exhibition
     try:
-        addresses = [int(word) for word in query.get("ids", "").split(",") if word][:200]
+        addresses = [int(word) for word in query.get("ids", "").split(",") if word][:_MOST_SIGNALS]
         t0, t1, most = float(query["t0"]), float(query["t1"]), int(query.get("n", 1000))
         if not t0 <= t1:
             raise ValueError
@@ -143,7 +144,9 @@ def _series(request: Request) -> Response:
     except (KeyError, ValueError):
         return JSONResponse({"problem": "series takes r, ids, t0, t1 and n, all of them numbers"}, 400)
     try:
-        if minus is None:
+        if "sample" in query:
+            window = exhibition.sample(result, addresses, most)
+        elif minus is None:
             window = exhibition.window(result, addresses, t0, t1, most)
         else:
             window = exhibition.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)

@@ -37,16 +37,21 @@ def view(
     'http://127.0.0.1:'
     >>> page.close()
     """
-    systems = [one for one in shown if isinstance(one, System)]
-    if systems:
-        if len(shown) > 1:
-            raise SetupError("view shows one system at a time, or any number of results")
-        from cosolve.viewer.before import described
+    return serve(exhibition_of(shown, method, step), host=host, port=port, open_browser=open_browser, told=told)
 
-        exhibition = Exhibition(system=described(systems[0], method, step), title="system")
-    else:
-        exhibition = Exhibition(exhibits(shown))
-    return serve(exhibition, host=host, port=port, open_browser=open_browser, told=told)
+
+def exhibition_of(
+    shown: tuple[Result | System | str | Path, ...], method: MethodLike | None, step: float | None
+) -> Exhibition:
+    """Results, or one system, as one page shows them."""
+    systems = [one for one in shown if isinstance(one, System)]
+    if not systems:
+        return Exhibition(exhibits(shown))
+    if len(shown) > 1:
+        raise SetupError("view shows one system at a time, or any number of results")
+    from cosolve.viewer.before import described
+
+    return Exhibition(system=described(systems[0], method, step), title="system")
 
 
 def exhibits(shown: tuple[Result | System | str | Path, ...]) -> list[Exhibit]:
