@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage campaign campaigns mutants bench bench-quick release-check format clean
+.PHONY: help install demo test test-all check docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,12 +31,13 @@ test: $(STAMP)  ## quick tests and docstring examples
 test-all: $(STAMP)  ## also the long studies
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
-check: $(STAMP)  ## lint, format, types, layers, coverage table
+check: $(STAMP)  ## lint, format, types, layers, coverage table, bundle
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
+	@$(BIN)/python tools/bundle.py
 
 docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py
@@ -58,6 +59,9 @@ campaigns: $(STAMP)  ## all of them (hours)
 
 release-check: $(STAMP)  ## build wheel and sdist, try them on every Python that is found (ten minutes)
 	@$(BIN)/python tools/release.py
+
+bundle:  ## build the page of cosolve view from frontend/ (needs node and npm; nothing else does)
+	@cd frontend && npm ci --no-audit --no-fund --silent && node build.mjs
 
 format: $(STAMP)  ## apply the formatter and the safe lint fixes
 	@$(BIN)/ruff check --quiet --fix .

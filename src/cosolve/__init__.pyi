@@ -81,6 +81,9 @@ from .fmu.trial import (
 from .interface import (
     System as System,
 )
+from .interface.dial import (
+    Dial as Dial,
+)
 from .interface.driving import (
     Table as Table,
 )
@@ -259,6 +262,11 @@ from .sweeps import (
     failures as failures,
     plot_map as plot_map,
     sweep as sweep,
+)
+from .viewer import (
+    Live as Live,
+    view as view,
+    widget as widget,
 )
 
 __version__: str

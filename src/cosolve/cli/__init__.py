@@ -1,4 +1,4 @@
-"""The command line: `cosolve run`, `resume`, `check`, `compare`, `report`, `export`, `inspect`, `schema` and so on.
+"""The command line: `cosolve run`, `resume`, `view`, `check`, `compare`, `report`, `export`, `inspect` and so on.
 
 One module per command; `options.py` holds what several of them take, `screen.py` how they show things. Imports happen
 inside the commands, so that help is quick. Everything cosolve refuses on purpose ends in one sentence on stderr: exit
@@ -26,6 +26,7 @@ from cosolve.cli.resume import resume
 from cosolve.cli.run import run
 from cosolve.cli.schema import schema
 from cosolve.cli.serve import serve
+from cosolve.cli.view import view
 from cosolve.errors import CosolveError, SimulationError
 
 __all__ = ["app", "main"]
@@ -73,7 +74,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback(invoke_without_command=True)(start)
-for _command in (run, resume, check, compare, report, export, inspect, schema, crosscheck, serve):
+for _command in (run, resume, view, check, compare, report, export, inspect, schema, crosscheck, serve):
     app.command()(_command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(demo)
 app.add_typer(precice, name="precice")

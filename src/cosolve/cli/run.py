@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from cosolve.io import Description
     from cosolve.result import Result
+    from cosolve.viewer import Live
 
 _DEFAULT_RESULT = Path("result.h5")
 
@@ -79,6 +80,12 @@ def run(
         str | None,
         typer.Option("--error-bar", metavar="[sure]", help="Estimate the coupling error; sure: on a second grid too."),
     ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Show the run in the browser while it goes on.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", help="--live: serve to others as well, at this address.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="--live: serve at this port; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="--live: open the browser, or not.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Run a system file, an SSP or one FMU, and keep the result.
@@ -112,21 +119,43 @@ def run(
         report = described.beside(".html")
     if placed and not quiet:
         typer.echo(placed)
-    carry_out(
-        described,
-        lambda show: described.run(
-            show,
-            resume=resume,
-            save_state=save_state,
-            pace=pace,
-            stop_at_events=stop_at_events,
-            max_steps=max_steps,
-            state_every=state_every,
-        ),
-        file.name if is_fmu(file) and method is None and rtol is None else "",
-        report,
-        quiet,
-    )
+    watched = None
+    if live:
+        from cosolve.viewer import Live
+
+        watched = Live(host=host, port=port, open_browser=browser, title=file.name, told=typer.echo).serve()
+    try:
+        carry_out(
+            described,
+            lambda show: described.run(
+                show,
+                resume=resume,
+                save_state=save_state,
+                pace=pace,
+                stop_at_events=stop_at_events,
+                max_steps=max_steps,
+                state_every=state_every,
+                live=watched,
+            ),
+            file.name if is_fmu(file) and method is None and rtol is None else "",
+            report,
+            quiet,
+        )
+    finally:
+        if watched is not None:
+            _until_closed(watched, quiet)
+
+
+def _until_closed(watched: Live, quiet: bool) -> None:
+    """The page stays as long as somebody looks at it."""
+    try:
+        if watched.watchers and not quiet:
+            typer.echo("the page stays until it is closed, or Ctrl-C")
+        watched.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        watched.close()
 
 
 def _on_ranks(read: Callable[..., Description]) -> tuple[Description, str]:

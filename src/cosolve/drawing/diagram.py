@@ -38,6 +38,7 @@ class _Link:
     head_a: bool
     head_b: bool
     pill: bool = False
+    edges: tuple[int, ...] = ()  # of the graph
 
 
 def diagram(graph: Mapping[str, Any]) -> tuple[str, str]:
@@ -72,6 +73,69 @@ def diagram(graph: Mapping[str, Any]) -> tuple[str, str]:
     return _svg(*rooms.extent([curve for _, curve in curves]), parts, describe), caption
 
 
+def geometry(graph: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The same drawing as plain data, for whoever draws it otherwise; None where there are too many boxes for one.
+
+    Boxes stand in the order of the subsystems, then laws between several of them. A wire has the numbers of the
+    graph's edges that it stands for, its corners, and what its label says and where (None where it has none).
+
+    >>> parts = [{"name": name, "kind": "Ode", "inputs": ["u"], "outputs": ["y"]} for name in ("a", "b")]
+    >>> wire = {"kind": "connection", "label": "z", "sources": ["a.y"], "targets": ["b.u"], "factors": [1.0]}
+    >>> drawn = geometry({"subsystems": parts, "edges": [wire]})
+    >>> drawn["boxes"][1]["name"], drawn["wires"][0]["edges"], drawn["wires"][0]["label"]
+    ('b', [0], 'y')
+    """
+    names = [str(s["name"]) for s in graph["subsystems"]]
+    boxes, links = _boxes_and_links(graph, names)
+    groups = _grouped(links)
+    if len(boxes) > _MOST_BOXES or len(groups) > _MOST_PAIRS:
+        return None
+    centres = place(len(boxes), list(groups)) * _CELL
+    sizes = np.array([[_pill_width(text), 20.0] if hub else _BOX for text, _, hub in boxes]).reshape(-1, 2)
+    rooms = _Rooms([(centre, size) for centre, size in zip(centres, sizes, strict=True)])
+    loops: list[tuple[_Link, Matrix]] = []
+    curves: list[tuple[_Link, Matrix]] = []
+    for (a, b), group in groups.items():
+        if a == b:
+            loops += [(link, _loop(centres[a])) for link in group]
+            rooms.taken.append((centres[a] + [40, -_BOX[1] / 2 - 15], np.array([70.0, 30.0])))
+        else:
+            curves += _curves(centres, sizes, group)
+    spots = [rooms.find(link, k, curves) if link.label else None for k, (link, _) in enumerate(curves)]
+    wires = [_as_wire(link, curve, spot) for (link, curve), spot in zip(curves, spots, strict=True)]
+    wires += [_as_wire(link, curve, curve[len(curve) // 2] - [0.0, 9.0]) for link, curve in loops]
+    first, last = rooms.extent([curve for _, curve in curves])
+    return {
+        "boxes": [
+            {"name": text, "kind": kind, "hub": hub, "x": x, "y": y, "width": width, "height": height}
+            for (text, kind, hub), (x, y), (width, height) in zip(boxes, centres.tolist(), sizes.tolist(), strict=True)
+        ],
+        "wires": wires,
+        "extent": [*first.tolist(), *(last - first).tolist()],
+    }
+
+
+def _as_wire(link: _Link, curve: Matrix, spot: Vector | None) -> dict[str, Any]:
+    thin = curve[:: max(1, len(curve) // 24)]
+    return {
+        "edges": list(link.edges),
+        "title": link.title,
+        "points": np.vstack([thin, curve[-1:]]).round(1).tolist(),
+        "heads": [link.head_a, link.head_b],
+        "label": _short(link.label) if link.label else None,
+        "at": None if spot is None else spot.round(1).tolist(),
+        "pill": link.pill,
+    }
+
+
+def _loop(centre: Vector) -> Matrix:
+    """The way from a box back to itself, above it."""
+    s = np.linspace(0.0, 1.0, 13)[:, np.newaxis]
+    corners = centre + np.array([[20.0, -23.0], [8.0, -58.0], [72.0, -58.0], [50.0, -23.0]])
+    a, b, c, d = corners
+    return np.asarray((1 - s) ** 3 * a + 3 * s * (1 - s) ** 2 * b + 3 * s**2 * (1 - s) * c + s**3 * d)
+
+
 def edge_text(edge: Mapping[str, Any]) -> str:
     """One connection, law, set of equations or constant in a line of text."""
     signs = {1.0: "", -1.0: "−"}
@@ -94,9 +158,9 @@ def _boxes_and_links(graph: Mapping[str, Any], names: Sequence[str]) -> tuple[li
     """Boxes as (text, second line or title, is a law between several), and the links between them."""
     boxes = [(str(s["name"]), str(s["kind"]), False) for s in graph["subsystems"]]
     number = {name: i for i, name in enumerate(names)}
-    wires: dict[tuple[int, int], list[str]] = {}
+    wires: dict[tuple[int, int], list[tuple[str, int]]] = {}
     links: list[_Link] = []
-    for edge in graph["edges"]:
+    for k, edge in enumerate(graph["edges"]):
         sources = sorted({number[_owner(port)] for port in edge["sources"]})
         targets = sorted({number[_owner(port)] for port in edge["targets"]})
         if edge["kind"] in ("constant", "driven"):
@@ -104,20 +168,21 @@ def _boxes_and_links(graph: Mapping[str, Any], names: Sequence[str]) -> tuple[li
         if edge["kind"] == "connection":
             port = str(edge["sources"][0]).split(".", 1)[1]
             for target in targets:
-                wires.setdefault((sources[0], target), []).append(port)
+                wires.setdefault((sources[0], target), []).append((port, k))
             continue
         title, label = edge_text(edge), str(edge["label"]) if "." not in edge["label"] else str(edge["kind"])
         partners = sorted({*sources, *targets})
         if len(partners) <= 2:
             a, b = partners[0], partners[-1]
-            links.append(_Link(a, b, label, title, a in targets, b in targets, pill=True))
+            links.append(_Link(a, b, label, title, a in targets, b in targets, pill=True, edges=(k,)))
         else:
             hub = len(boxes)
             boxes.append((_short(label), title, True))
-            links += [_Link(i, hub, "", title, i in targets, i in sources) for i in partners]
-    for (a, b), ports in wires.items():
+            links += [_Link(i, hub, "", title, i in targets, i in sources, edges=(k,)) for i in partners]
+    for (a, b), carried in wires.items():
+        ports = [port for port, _ in carried]
         title = f"{names[a]} → {names[b]}: {', '.join(ports)}"
-        links.append(_Link(a, b, _ports(ports), title, False, True))
+        links.append(_Link(a, b, _ports(ports), title, False, True, edges=tuple(k for _, k in carried)))
     return boxes, links
 
 

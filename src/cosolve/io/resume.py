@@ -15,7 +15,7 @@ from cosolve.result import Result
 from cosolve.result.file_columns import open_result
 from cosolve.result.store import load
 from cosolve.run import Pace
-from cosolve.run.keeping import Keep, KeptRun
+from cosolve.run.keeping import Keep, KeptRun, state_path
 from cosolve.run.recipes import from_text
 from cosolve.run.simulate import continue_run
 from cosolve.run.startup import Startup
@@ -98,9 +98,12 @@ def resume(
 
 
 def left_behind(path: Path) -> tuple[Result, KeptRun | None]:
-    """The result in a file as it is now, and the state to go on from; None when its run has finished."""
+    """The result in a file as it is now, and the state to go on from; None when its run has finished.
+
+    A run that was stopped by hand has come to an end, too, but has left a state.
+    """
     found = load(path)
-    if found.error is None:
+    if found.error is None and not (found.ended and state_path(path.absolute()).exists()):
         return found, None
     with open_result(path.absolute()) as file:
         run = str(file.attrs["run"])

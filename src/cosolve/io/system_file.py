@@ -63,6 +63,7 @@ from cosolve.run.choose import tolerance
 from cosolve.run.keeping import Cadence, Keep
 from cosolve.run.simulate import simulate
 from cosolve.run.startup import Startup
+from cosolve.run.watching import Watcher
 from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
 
 
@@ -120,6 +121,7 @@ class Description:
         stop_at_events: bool = False,
         max_steps: int | None = None,
         state_every: int | str | None = None,
+        live: Watcher | None = None,
     ) -> Result:
         """Simulate and write the result file, the CSV and the picture that the file asks for.
 
@@ -152,6 +154,7 @@ class Description:
                 error_bar=self.error_bar,
                 max_steps=self.max_steps if max_steps is None else max_steps,
                 state_every=keep,
+                live=live,
             )
         )
 

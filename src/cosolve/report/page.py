@@ -48,9 +48,13 @@ def write_page(path: str | Path, text: str) -> Path:
     return path
 
 
-def section(heading: str, *content: str) -> str:
-    """A section with its heading; empty content is left out."""
-    return f"<section>\n<h2>{escape(heading)}</h2>\n" + "\n".join(part for part in content if part) + "\n</section>"
+def section(heading: str, *content: str, kind: str = "") -> str:
+    """A section with its heading; empty content is left out. One of the kind `screen` is not printed."""
+    return (
+        f"<section{_class(kind)}>\n<h2>{escape(heading)}</h2>\n"
+        + "\n".join(part for part in content if part)
+        + "\n</section>"
+    )
 
 
 def paragraph(text: str, kind: str = "") -> str:

@@ -13,6 +13,7 @@ from cosolve.report import page
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
+from cosolve.viewer.embedded import embedded
 
 #: Outputs that end this many times larger than they began are reported as growth.
 _GROWTH = 1e5
@@ -24,7 +25,8 @@ def write_report(result: Result, path: str | Path, *, title: str | None = None) 
     """Write one self-contained HTML file about a run, finished or not, and return its path.
 
     It holds the verdict, the coupling diagram, outputs and coupling variables over time, the macro steps, and the
-    cost of every subsystem; it needs nothing but a browser. Lines are thinned to what a screen can show, peaks stay.
+    cost of every subsystem, and the signals once more to zoom into; it needs nothing but a
+    browser. Lines are thinned to what a screen can show, peaks stay.
 
     >>> import cosolve as cs, tempfile
     >>> from cosolve.report import write_report
@@ -48,6 +50,7 @@ def write_report(result: Result, path: str | Path, *, title: str | None = None) 
         else "",
         _steps(result),
         _cost(result),
+        _closer(result, name),
         _setup(result, method),
     ]
     lead = _verdict(result, method) + _facts(result, method)
@@ -249,6 +252,14 @@ def _cost(result: Result) -> str:
     text = f"{page.seconds(inside)} inside the subsystems, {outside} in the coupling itself."
     columns = ("subsystem", "calls", "Jacobians", "time", "per call", "share of the slowest")
     return page.section("Cost", page.paragraph(text), page.table(columns, rows))
+
+
+def _closer(result: Result, label: str) -> str:
+    """The same with zoom and cursor, for readers with a screen."""
+    if len(result.t) < 2:
+        return ""
+    text = "Drag to zoom, double click to see everything, click a connection for its signals."
+    return page.section("Look closer", page.paragraph(text, "muted"), embedded(result, label), kind="screen")
 
 
 def _setup(result: Result, method: str) -> str:

@@ -111,15 +111,37 @@ def open_result(path: Path) -> h5py.File:
         try:
             file = h5py.File(path, "r")
         except OSError:  # still open for writing, or left so by a killed run
+            _refuse_cut(path)
             file = h5py.File(path, "r", libver="latest", swmr=True)
     except OSError as failure:
         raise OutputFileError(
             f"'{path}' cannot be read: {reason(failure)}; if a run is writing it, wait until it ends"
         ) from failure
-    if file.attrs.get("format") != FORMAT:
+    found = file.attrs.get("format")
+    if found != FORMAT:
         file.close()
+        if isinstance(found, str) and found.startswith("cosolve result"):
+            raise OutputFileError(
+                f"'{path}' is a '{found}', but this version reads a '{FORMAT}'; use the one that wrote it"
+            )
         raise OutputFileError(f"'{path}' is an HDF5 file, but not a cosolve result; check the path")
     return file
+
+
+def _refuse_cut(path: Path) -> None:
+    """Raise where a file that was complete is shorter than it says: HDF5 would wait for the rest without end.
+
+    Its first block has eight bytes of signature, version, two sizes, flags (3 while somebody may write), two addresses
+    and the length of the file.
+    """
+    with path.open("rb") as file:
+        head = file.read(36)
+    length = int.from_bytes(head[28:36], "little")
+    if len(head) < 36 or (head[8] >= 2 and head[11] == 0 and length > path.stat().st_size):
+        raise OutputFileError(
+            f"'{path}' cannot be read: it was cut off after {path.stat().st_size} of {length} bytes; copy it anew, or "
+            "run again"
+        )
 
 
 def reason(failure: OSError) -> str:

@@ -71,6 +71,7 @@ class Stats:
     never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
     sweep that is no better than a parallel one, `inexact` one about Jacobians that do not agree with differences,
     `doubt` one about a tolerance that may not be met, `nested` one about the work of systems inside (`Nested`).
+    `changed` lists what somebody changed by hand while the run went on: time, name and new value.
     """
 
     steps: int = 0
@@ -102,6 +103,7 @@ class Stats:
     inexact: str = ""
     doubt: str = ""
     nested: str = ""
+    changed: list[list[Any]] = field(default_factory=list)
 
     @property
     def total_calls(self) -> int:
@@ -128,6 +130,7 @@ class Stats:
         lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
         if self.ended:
             lines.append(self.ended)
+        lines += [f"changed at t = {t:.9g}: {name} = {value}" for t, name, value in self.changed]
         if self.renewed:
             lines.append(f"{self.renewed} steps converged only with a Jacobian renewed in every correction")
         if self.unconverged:

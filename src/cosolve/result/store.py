@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
@@ -219,7 +219,8 @@ def load(path: str | Path) -> Result:
         subsystems, has_bar = tuple(about["subsystems"]), ERROR_BAR in file
     ending = _ending(outcome)
     if ending is not None:
-        stats, error = Stats(**ending["stats"]), ending["error"]
+        known = {field.name for field in fields(Stats)}  # a later version may count more
+        stats, error = Stats(**{k: v for k, v in ending["stats"].items() if k in known}), ending["error"]
     else:
         stats = _recovered_stats(columns, subsystems)
         last = f"it ends at t = {columns.last('t'):.9g}" if columns.rows else "it holds no macro point"

@@ -33,6 +33,7 @@ from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
 from cosolve.run.snapshot import description
 from cosolve.run.startup import Startup
 from cosolve.run.step_limit import steps_left
+from cosolve.run.watching import WatchedRun, Watcher
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem.signatures import keywords_only
 
@@ -65,6 +66,7 @@ def simulate(
     error_bar: bool | Literal["sure"] = False,
     costs: Mapping[str, float] | None = None,
     state_every: int | str | Keep | None = None,
+    live: Watcher | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -105,6 +107,8 @@ def simulate(
     in `result.error_bar`, in the result file, and shaded in plots. `"sure"` takes a second grid of steps to see that
     the run can be believed.
 
+    `live` shows the run in the browser while it goes on: `live=cs.Live()`.
+
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
     has it as `result`.
@@ -140,6 +144,7 @@ def simulate(
         "max_steps": max_steps,
         "error_bar": error_bar,
         "state_every": state_every,
+        "live": live,
     }
     if rtol is None and costs is None and method is not None and not is_open(method):
         return run_given(system, as_method(method), step, **options)
@@ -169,6 +174,7 @@ def run_given(
     max_steps: int | None = None,
     error_bar: bool | Literal["sure"] = False,
     state_every: int | str | Keep | None = None,
+    live: Watcher | None = None,
     choice: str | None = None,
     judge: Judge | None = None,
     bar_later: bool | Literal["sure"] = False,
@@ -217,7 +223,7 @@ def run_given(
     if save is not None:
         state_path(Path(save)).unlink(missing_ok=True)  # of a run whose result is gone now
     run = _Run(core, recorder, selection, every, max_steps, progress, compiled, timing, keeper)
-    run.judge = judge
+    run.judge, run.watcher = judge, live
     result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
     return _with_error_bar(result, system, error_bar, save)
 
@@ -332,6 +338,8 @@ class _Run:
         self.stats = Stats()
         self.books: Books | None = None  # as soon as there is something to write down
         self.judge: Judge | None = None
+        self.watcher: Watcher | None = None
+        self._stopped = False  # by the watcher
         self._began = perf_counter()
         self._before = 0.0, 0.0, 0.0  # seconds, those of compiled code, and those of loading it, before it was resumed
 
@@ -344,7 +352,7 @@ class _Run:
         try:
             self._start(t_first, saved)
             books = self._opened_books()
-            self._cross_all(books)
+            self._cross_all(books, self._watched(meta))
             books.end()
             self._save_state(save_state)
         except SimulationError as error:
@@ -365,7 +373,7 @@ class _Run:
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
             if self.keeper is not None:
-                if ending is None:
+                if ending is None and not self._stopped:
                     self.keeper.remove()
                 self.keeper.release()
             result = Result(
@@ -375,6 +383,8 @@ class _Run:
                 error=ending,
             )
             result.method, result.startup = core.method, core.startup
+            if self.watcher is not None:
+                self.watcher.end(result)
             if stopped is not None:
                 stopped.result = result  # type: ignore[attr-defined]
         if failure is not None:
@@ -426,9 +436,18 @@ class _Run:
             )
             warn(self.stats.loop, StabilityWarning)
 
-    def _cross_all(self, books: Books) -> None:
+    def _watched(self, meta: dict[str, Any]) -> WatchedRun | None:
+        """The run as its watcher sees it, who has been told that it begins."""
+        if self.watcher is None:
+            return None
+        watched = WatchedRun(self.core, self.selection, self.recorder, self.stats, meta)
+        self.watcher.begin(watched)
+        return watched
+
+    def _cross_all(self, books: Books, watched: WatchedRun | None) -> None:
         """Macro steps to the end, whoever takes them."""
         core, pace, progress, keeper = self.core, self.pace, self.progress, self.keeper
+        watcher = self.watcher
         engines = Engines(core, self.compiled, self.kept is not None and self.kept.run["fast"])
         if engines.fast is not None:
             books.reserve()
@@ -443,7 +462,17 @@ class _Run:
                 left: float = steps_left(self.max_steps, self.stats.steps, core.t, core.windows.t_end)
                 if keeper is not None:
                     left = min(left, keeper.left(self.stats.steps))
-                books.add(engines.take(books.due if pace is None else 1, books.room, int(left)))
+                if watcher is not None and watched is not None:
+                    left = min(left, watcher.allow(watched))
+                    if left < 1:
+                        self._stopped = True
+                        if keeper is not None:
+                            self._keep_state(keeper, books, engines)
+                        break
+                chunk = engines.take(books.due if pace is None else 1, books.room, int(left))
+                if watcher is not None and watched is not None:
+                    watcher.see(watched.kept(chunk))
+                books.add(chunk)
                 if keeper is not None and keeper.is_due(self.stats.steps) and not core.done:
                     self._keep_state(keeper, books, engines)
                 if pace is not None:
@@ -472,6 +501,8 @@ class _Run:
         core = self.core
         if core.ended is not None:
             self.stats.ended = core.ended.sentence(core.t)
+        elif self._stopped:
+            self.stats.ended = f"ended at t = {core.t:.9g} because it was stopped by hand"
         if path is not None and core.inside_step:
             self.stats.ended += "; no state was saved, since the last macro step was left half crossed"
         elif path is not None:

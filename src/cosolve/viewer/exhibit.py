@@ -1,0 +1,262 @@
+"""One result to be looked at: what there is to see of it, and its signals over any stretch of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.errors import SetupError
+from cosolve.result import Result
+from cosolve.result.file_columns import FileColumns
+from cosolve.viewer.drawing import coupling
+from cosolve.viewer.frames import Window, plain_dict
+from cosolve.viewer.levels import Levels, Slots, scaled
+from cosolve.viewer.scene import scene
+from cosolve.viewer.signals import STEPS, Signals, factors
+
+_NARROW = 64  # columns that are reduced together: reading one of them from a file reads them all
+_BLOCK = 1 << 21  # numbers that are read at a time
+_OF_STEPS = (*STEPS, "calls", "seconds")
+_FEWEST, _MOST = 16, 20_000  # slots of one picture
+
+
+@dataclass
+class Verdict:
+    """How a run went: `good`, `doubtful` or `bad`, a headline and what there is to add."""
+
+    level: str
+    headline: str
+    details: list[str]
+
+
+def verdict(result: Result) -> Verdict:
+    """How a run went, in a line.
+
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> verdict(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1)).headline
+    'Finished: reached t = 1.'
+    """
+    stats, t = result.stats, result.t
+    end = f"t = {t[-1]:.6g}" if len(t) else "no macro point"
+    notes = [s for s in (stats.loop, stats.doubt, stats.still, stats.startup, stats.serial, stats.inexact) if s]
+    if not result.finished:
+        return Verdict("bad", f"Stopped early: the last good point is {end}.", [str(result.error), *notes])
+    if stats.growth or stats.correction:
+        what = "the values blew up" if stats.growth else "corrections did not do their work"
+        said = [s for s in (stats.growth, stats.correction) if s]
+        return Verdict("bad", f"Reached {end}, but {what}.", said + notes)
+    if result.ended:
+        return Verdict("good", f"Ended early: reached {end}.", [result.ended, *notes])
+    level = "doubtful" if stats.loop or stats.doubt or stats.unconverged or stats.over_tolerance else "good"
+    return Verdict(level, f"Finished: reached {end}.", notes)
+
+
+class Exhibit:
+    """A result with everything that is computed once to look at it.
+
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: 2 * t, inputs=[], outputs=["t"])})
+    >>> exhibit = Exhibit(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1), "clock")
+    >>> exhibit.window([0], 0.25, 0.55, 100).slots.low.ravel().round(1).tolist()  # one row more on either side
+    [0.4, 0.6, 0.8, 1.0, 1.2]
+    """
+
+    def __init__(self, result: Result, label: str) -> None:
+        self.result, self.label = result, label
+        self.signals = Signals(result.channels, result.subsystems)
+        self._columns = result._columns()
+        self.t: Vector = np.asarray(result.t)
+        self._levels: dict[object, Levels] = {}
+        self._building = Lock()  # requests come in threads
+
+    def about(self) -> dict[str, Any]:
+        """Everything but the numbers over time."""
+        result, found = self.result, verdict(self.result)
+        stats = result.stats
+        known = {k: v for k, v in result.meta.items() if k not in ("graph", "system")}
+        bar = result.error_bar
+        return plain_dict(
+            {
+                "label": self.label,
+                "live": False,
+                "rows": len(self.t),
+                "span": [self.t[0], self.t[-1]] if len(self.t) else [0.0, 1.0],
+                "signals": self.signals.listed(),
+                "subsystems": result.subsystems,
+                "verdict": {"level": found.level, "headline": found.headline, "details": found.details},
+                "stats": totals(stats),
+                "changed": stats.changed,
+                "meta": known,
+                "system": result.meta.get("system", ""),
+                "error_bar": None if bar is None else bar.sentence,
+                "scene": scene(self.signals),
+                "coupling": coupling(result.meta.get("graph"), self.signals),
+            }
+        )
+
+    def window(self, addresses: Sequence[int], t0: float, t1: float, most: int) -> Window:
+        """Some signals from `t0` to `t1` in at most so many slots, with one point more on either side."""
+        first, last = rows_between(self.t, t0, t1)
+        return shown(self.t, self._slots(addresses, first, last, slots_allowed(most)), last)
+
+    def sample(self, addresses: Sequence[int], most: int) -> Window:
+        """Some signals at so many rows from the whole run, as they are: what belongs together stays together."""
+        count = len(self.t)
+        wanted = np.unique(np.linspace(0, count - 1, min(slots_allowed(most), count)).astype(np.int64))
+        places = [self.signals.place(address) for address in addresses]
+        names = list(dict.fromkeys(place[0] for place in places))
+        rows = {name: self._rows(name, wanted) for name in names}
+        values = np.column_stack([rows[name][:, k] * factor + offset for name, k, factor, offset in places])
+        return Window(self.t[wanted], Slots(wanted, values, values), count)
+
+    def _rows(self, column: str, wanted: npt.NDArray[np.int64]) -> Matrix:
+        """Single rows of a column, which may be long."""
+        parts, block = [], max(1, _BLOCK // self.width(column))
+        for at in range(0, len(self.t), block):
+            inside = wanted[(wanted >= at) & (wanted < at + block)]
+            if len(inside):
+                parts.append(self.read(column, int(inside[0]), int(inside[-1]) + 1)[inside - inside[0]])
+        return np.vstack(parts)
+
+    def _slots(self, addresses: Sequence[int], first: int, last: int, most: int) -> Slots:
+        places = [self.signals.place(address) for address in addresses]
+        made: dict[int, Slots] = {}
+        parts = []
+        for column, k, *_ in places:
+            levels, inside = self._of(column, k)
+            if id(levels) not in made:
+                made[id(levels)] = levels.window(first, last, most)
+            slots = made[id(levels)]
+            low = slots.low[:, inside : inside + 1]
+            parts.append(Slots(slots.first, low, low if slots.raw else slots.high[:, inside : inside + 1]))
+        return scaled(side_by_side(parts), *factors(places))
+
+    def _of(self, column: str, k: int) -> tuple[Levels, int]:
+        """The levels that hold one number of a column, and where in them it stands."""
+        width = self.width(column)
+        with self._building:
+            if width <= _NARROW:
+                key: object = column
+                found = self._levels.get(key) or Levels(lambda a, b: self.read(column, a, b), len(self.t), width)
+                inside = k
+            else:
+                key = column, k
+                found = self._levels.get(key) or Levels(
+                    lambda a, b: self.read(column, a, b)[:, k : k + 1], len(self.t), 1
+                )
+                inside = 0
+            self._levels[key] = found
+            return found, inside
+
+    def width(self, column: str) -> int:
+        """Numbers per row of a column; no coupling variables are one zero."""
+        columns = self._columns
+        if column in ("y", "z", "calls", "seconds"):
+            wide = columns.width(column) if isinstance(columns, FileColumns) else columns[column].shape[1]
+            return max(1, int(wide))
+        return 1
+
+    def read(self, column: str, first: int, last: int) -> Matrix:
+        """Some rows of a column, as floats."""
+        columns = self._columns
+        if isinstance(columns, FileColumns):
+            values = columns.read(column, slice(first, last))
+        else:
+            values = columns[column][first:last]
+        if values.ndim == 1:
+            values = values[:, np.newaxis]
+        if not values.shape[1]:
+            return np.zeros((len(values), 1))
+        if first == 0 and column in _OF_STEPS and len(values):  # no step has led to the first point
+            values = values.astype(np.float64)
+            values[0] = np.nan
+        return np.asarray(values, np.float64)
+
+    def values(self, address: int, first: int, last: int) -> Vector:
+        """Some rows of one signal."""
+        column, k, factor, offset = self.signals.place(address)
+        return np.asarray(self.read(column, first, last)[:, k] * factor + offset)
+
+
+class Difference:
+    """A signal of one result minus that of the same name in another, at the macro points of the first.
+
+    >>> import cosolve as cs
+    >>> clock = lambda k: cs.System({"clock": cs.Static(lambda t, u: k * t, inputs=[], outputs=["t"])})
+    >>> runs = [cs.simulate(clock(k), t_end=1.0, method=cs.Jacobi(), step=0.1 * k) for k in (1, 2)]
+    >>> one, two = (Exhibit(run, "") for run in runs)
+    >>> Difference(two, one, 0).window(0.0, 1.0, 100).slots.low.ravel().round(1).tolist()
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+
+    def __init__(self, minuend: Exhibit, subtrahend: Exhibit, address: int) -> None:
+        self._one, self._other, self._address = minuend, subtrahend, address
+        signal, k = minuend.signals.find(address)
+        same = subtrahend.signals.by_name.get(signal.name)
+        if same is None or k >= len(same.part):
+            name = minuend.signals.label(address)
+            raise SetupError(f"'{subtrahend.label}' has no '{name}', so there is no difference to show")
+        self._same = same.id + k
+        self._levels = Levels(self._read, len(minuend.t), 1)
+
+    def _read(self, first: int, last: int) -> Matrix:
+        one, other = self._one, self._other
+        values = one.values(self._address, first, last)
+        t = one.t[first:last]
+        if not len(t):
+            return values[:, np.newaxis]
+        a, b = rows_between(other.t, t[0], t[-1])
+        there = np.interp(t, other.t[a:b], other.values(self._same, a, b), left=np.nan, right=np.nan)
+        return (values - there)[:, np.newaxis]
+
+    def window(self, t0: float, t1: float, most: int) -> Window:
+        """From `t0` to `t1` in at most so many slots; nothing where one of the two has no points."""
+        t = self._one.t
+        first, last = rows_between(t, t0, t1)
+        return shown(t, self._levels.window(first, last, slots_allowed(most)), last)
+
+
+def slots_allowed(most: int) -> int:
+    """A number of slots that makes sense, whatever was asked for."""
+    return min(max(most, _FEWEST), _MOST)
+
+
+def rows_between(t: Vector, t0: float, t1: float) -> tuple[int, int]:
+    """The rows of a window, with one more on either side."""
+    first = int(np.searchsorted(t, t0, side="left")) - 1
+    last = int(np.searchsorted(t, t1, side="right")) + 1
+    return max(0, min(first, len(t) - 1)), min(len(t), last)
+
+
+def shown(t: Vector, slots: Slots, last: int) -> Window:
+    """A window with the times at which its slots begin, and that of its last row as the end of the last slot."""
+    if slots.raw or not len(slots.first):
+        return Window(t[slots.first], slots, len(t))
+    times = np.append(t[slots.first], t[min(last, len(t)) - 1])
+    low, high = (np.vstack([part, part[-1:]]) for part in (slots.low, slots.high))
+    return Window(times, Slots(np.append(slots.first, last - 1), low, high), len(t))
+
+
+def side_by_side(parts: Sequence[Slots]) -> Slots:
+    """Signals of the same rows in one table."""
+    if not parts:
+        empty = np.zeros((0, 0))
+        return Slots(np.arange(0), empty, empty)
+    low = np.hstack([part.low for part in parts])
+    if parts[0].raw:
+        return Slots(parts[0].first, low, low)
+    return Slots(parts[0].first, low, np.hstack([part.high for part in parts]))
+
+
+def totals(stats: Any) -> dict[str, Any]:
+    """The totals of a run that people look at."""
+    names = ("steps", "rejected", "iterations", "unconverged", "over_tolerance", "max_residual", "wall_seconds")
+    found = {name: getattr(stats, name) for name in names}
+    return found | {"calls": stats.calls, "jacobians": stats.jacobians, "seconds": stats.seconds}

@@ -1,0 +1,72 @@
+"""Everything that one page shows: results, a run that goes on, or a system that has not run yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from cosolve.errors import SetupError
+from cosolve.viewer.exhibit import Difference, Exhibit
+from cosolve.viewer.frames import Window
+
+if TYPE_CHECKING:
+    from cosolve.viewer.live import Live
+
+
+class Exhibition:
+    """What is on show; `problem` is a sentence for a page that has nothing else.
+
+    >>> Exhibition(problem="line 3: no such subsystem").about()["problem"]
+    'line 3: no such subsystem'
+    """
+
+    def __init__(
+        self,
+        exhibits: Sequence[Exhibit] = (),
+        *,
+        live: Live | None = None,
+        system: dict[str, Any] | None = None,
+        problem: str = "",
+        title: str = "cosolve",
+    ) -> None:
+        self.exhibits, self.live = list(exhibits), live
+        self._system, self._problem, self._title = system, problem, title
+        self._differences: dict[tuple[int, int, int], Difference] = {}
+        self._lock = Lock()
+
+    def about(self) -> dict[str, Any]:
+        """Everything but the numbers over time."""
+        shown = [self.live] if self.live is not None else self.exhibits
+        return {
+            "title": self._title,
+            "problem": self._problem,
+            "results": [one.about() for one in shown],
+            "system": self._system,
+            "live": self.live is not None,
+        }
+
+    def window(self, result: int, addresses: list[int], t0: float, t1: float, most: int) -> Window:
+        """Signals of one of the results."""
+        if self.live is not None:
+            return self.live.window(addresses, t0, t1, most)
+        return self._exhibit(result).window(addresses, t0, t1, most)
+
+    def sample(self, result: int, addresses: list[int], most: int) -> Window:
+        """Rows of one of the results, as they are."""
+        over = None if self.live is None else self.live.exhibit
+        return (over or self._exhibit(result)).sample(addresses, most)
+
+    def difference(self, result: int, minus: int, address: int, t0: float, t1: float, most: int) -> Window:
+        """One signal of a result minus that of another."""
+        one, other = self._exhibit(result), self._exhibit(minus)
+        with self._lock:
+            key = result, minus, address
+            if key not in self._differences:
+                self._differences[key] = Difference(one, other, address)
+        return self._differences[key].window(t0, t1, most)
+
+    def _exhibit(self, number: int) -> Exhibit:
+        if not 0 <= number < len(self.exhibits):
+            raise SetupError(f"there is no result {number}; {len(self.exhibits)} are shown")
+        return self.exhibits[number]

@@ -1,0 +1,63 @@
+"""Pictures' numbers on their way to the browser: a short JSON head, then plain 64-bit floats, little end first."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cosolve.basics.arrays import Vector
+from cosolve.viewer.levels import Slots
+
+
+@dataclass(frozen=True)
+class Window:
+    """Signals over a stretch of time: the time at which every slot begins, then lowest and highest values."""
+
+    t: Vector
+    slots: Slots
+    rows: int  # that the whole run has
+
+    def frame(self) -> bytes:
+        """Head and numbers: `t`, then for each signal its values, or its lowest and its highest ones.
+
+        >>> slots = Slots(np.arange(2), *(2 * [np.array([[1.0], [2.0]])]))
+        >>> frame = Window(np.array([0.0, 0.5]), slots, 2).frame()
+        >>> len(frame) % 8, np.frombuffer(frame[-32:], "<f8").tolist()
+        (0, [0.0, 0.5, 1.0, 2.0])
+        """
+        low, high = self.slots.low, self.slots.high
+        head = {"count": len(self.t), "signals": low.shape[1], "raw": self.slots.raw, "rows": self.rows}
+        text = json.dumps(head).encode()
+        text += b" " * (-(len(text) + 4) % 8)  # numbers begin at multiples of 8 bytes
+        parts = [np.uint32(len(text)).astype("<u4").tobytes(), text, self.t.astype("<f8").tobytes()]
+        for k in range(low.shape[1]):
+            parts.append(np.ascontiguousarray(low[:, k], "<f8").tobytes())
+            if not self.slots.raw:
+                parts.append(np.ascontiguousarray(high[:, k], "<f8").tobytes())
+        return b"".join(parts)
+
+
+def plain_dict(value: dict[str, Any]) -> dict[str, Any]:
+    """A dictionary as JSON takes it."""
+    return {key: plain(entry) for key, entry in value.items()}
+
+
+def plain(value: Any) -> Any:
+    """As JSON takes it: numbers that are not finite become null, arrays lists, anything else text.
+
+    >>> plain({"a": float("nan"), 1: np.arange(2), "b": (1.5, "x")})
+    {'a': None, '1': [0, 1], 'b': [1.5, 'x']}
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

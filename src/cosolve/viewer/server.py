@@ -1,0 +1,196 @@
+"""The small web application behind the page: a token in every address, foreign pages turned away, no code executed.
+
+Below `/TOKEN/` there are the page with its script and style, `about` (JSON), `series` (numbers, see `frames.py`) and,
+for a run that goes on, the web socket `live`: the state of the run a few times a second, and orders to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from importlib import resources
+from secrets import compare_digest
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from cosolve.errors import CosolveError
+from cosolve.viewer.exhibition import Exhibition
+
+_EVERY = 0.15  # seconds between two states of a run
+_MOST_SIGNALS = 12_000  # in one picture: fields have many places
+_LONGEST_ORDER = 2000  # characters
+_FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "scene.js": "text/javascript"}
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+     b"connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)  # fmt: skip
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>cosolve</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="viewer.css">
+<script type="module" src="viewer.js"></script>
+</head>
+<body><div id="cosolve"></div><noscript>This page needs JavaScript, which comes from this computer.</noscript></body>
+</html>
+"""
+
+
+def application(exhibition: Exhibition, token: str, hosts: frozenset[str] | None) -> ASGIApp:
+    """The web application; `hosts` are the names it answers to (None: any, for a host that was asked for)."""
+    app = Starlette(
+        routes=[
+            Route("/", _page),
+            Route("/about", _about),
+            Route("/series", _series),
+            Route("/{name}", _file),
+            WebSocketRoute("/live", _live),
+        ]
+    )
+    app.state.exhibition = exhibition
+    return Guard(app, token, hosts)
+
+
+class Guard:
+    """Lets through whoever has the token and comes from the page itself."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str] | None) -> None:
+        self._app, self._token, self._hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check, cut the token off the path, and add headers to what comes back."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        path = self._inner_path(scope)
+        if path is None:
+            if scope["type"] == "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            refused = PlainTextResponse("Not allowed: open the whole address that cosolve has printed.", 403)
+            await refused(scope, receive, _with_headers(send))
+            return
+        await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, _with_headers(send))
+
+    def _inner_path(self, scope: Scope) -> str | None:
+        headers = {key.lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        host, origin = headers.get(b"host", ""), headers.get(b"origin")
+        if self._hosts is not None and host not in self._hosts:
+            return None  # another name for this computer: somebody else's page may be behind it
+        if origin is not None and origin != f"http://{host}":
+            return None
+        if scope["type"] == "websocket" and origin is None:
+            return None  # no browser
+        parts = str(scope["path"]).split("/", 2)  # nothing, the token, the rest
+        if len(parts) < 3 or not compare_digest(parts[1].encode(), self._token.encode()):
+            return None
+        return f"/{parts[2]}"
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", []), *_HEADERS]}
+        await send(message)
+
+    return sending
+
+
+def _page(request: Request) -> Response:
+    return HTMLResponse(_PAGE)
+
+
+def _file(request: Request) -> Response:
+    kind = _FILES.get(request.path_params["name"])
+    found = resources.files("cosolve.viewer").joinpath("bundle", request.path_params["name"]) if kind else None
+    if found is None or not found.is_file():
+        return PlainTextResponse("There is no such page.", 404)
+    return Response(found.read_bytes(), media_type=kind)
+
+
+def _about(request: Request) -> Response:
+    try:
+        return JSONResponse(request.app.state.exhibition.about())
+    except (CosolveError, OSError) as error:
+        return _problem(error)
+
+
+def _series(request: Request) -> Response:
+    """Signals `ids` of result `r` from `t0` to `t1`, or with `minus` the difference to another result."""
+    query, exhibition = request.query_params, request.app.state.exhibition
+    try:
+        addresses = [int(word) for word in query.get("ids", "").split(",") if word][:_MOST_SIGNALS]
+        t0, t1, most = float(query["t0"]), float(query["t1"]), int(query.get("n", 1000))
+        if not t0 <= t1:
+            raise ValueError
+        result = int(query.get("r", 0))
+        minus = int(query["minus"]) if "minus" in query else None
+    except (KeyError, ValueError):
+        return JSONResponse({"problem": "series takes r, ids, t0, t1 and n, all of them numbers"}, 400)
+    try:
+        if "sample" in query:
+            window = exhibition.sample(result, addresses, most)
+        elif minus is None:
+            window = exhibition.window(result, addresses, t0, t1, most)
+        else:
+            window = exhibition.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)
+    except (CosolveError, OSError) as error:
+        return _problem(error)
+    return Response(window.frame(), media_type="application/octet-stream")
+
+
+def _problem(error: Exception) -> Response:
+    return JSONResponse({"problem": str(error)}, 422)
+
+
+async def _live(socket: WebSocket) -> None:
+    """States of the run out, orders in; an order is a JSON object with the key `do`."""
+    live = socket.app.state.exhibition.live
+    if live is None:
+        await socket.close(1008)
+        return
+    await socket.accept()
+    live.arrived()
+    telling = asyncio.create_task(_tell(socket, live))
+    try:
+        while True:
+            text = await socket.receive_text()
+            order = None
+            with suppress(ValueError):
+                order = json.loads(text) if len(text) <= _LONGEST_ORDER else None
+            if isinstance(order, dict):
+                await asyncio.to_thread(live.order, order)
+    except (WebSocketDisconnect, RuntimeError, KeyError):
+        pass
+    finally:
+        live.left()
+        telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await telling
+
+
+async def _tell(socket: WebSocket, live: Any) -> None:
+    last = ""
+    with suppress(WebSocketDisconnect, RuntimeError, OSError):
+        while True:
+            text = json.dumps(live.state())
+            if text != last:
+                await socket.send_text(text)
+                last = text
+            await asyncio.sleep(_EVERY)

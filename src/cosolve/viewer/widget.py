@@ -1,0 +1,76 @@
+"""The viewer in notebooks (Jupyter, JupyterLab, marimo): the same page as a widget that asks the kernel for numbers."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cosolve.errors import CosolveError, SetupError
+from cosolve.interface import System
+from cosolve.method.named import MethodLike
+from cosolve.result import Result
+from cosolve.viewer.embedded import bundle
+from cosolve.viewer.exhibition import Exhibition
+from cosolve.viewer.viewing import exhibition_of
+
+
+def widget(*shown: Result | System | str | Path, method: MethodLike | None = None, step: float | None = None) -> Any:
+    """Results (or result files) side by side, or one system, as a widget: the last line of a notebook's cell.
+
+    Needs anywidget: `pip install "cosolve[notebook]"`.
+
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> shown = cs.widget(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1))
+    >>> type(shown).__name__
+    'Viewer'
+    """
+    return _kind()(exhibition_of(shown, method, step))
+
+
+def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    """What the widget is told: a message, and numbers beside it; a sentence where that makes no sense."""
+    reply: dict[str, Any] = {"id": question.get("id") if isinstance(question, dict) else None}
+    try:
+        if question["ask"] == "about":
+            return reply | {"about": exhibition.about()}, []
+        ids, n = [int(k) for k in question["ids"]], int(question["n"])
+        t0, t1, result = float(question["t0"]), float(question["t1"]), int(question["result"])
+        if question["ask"] == "difference":
+            window = exhibition.difference(result, int(question["minus"]), ids[0], t0, t1, n)
+        else:
+            window = exhibition.window(result, ids, t0, t1, n)
+    except (CosolveError, OSError) as error:
+        return reply | {"problem": str(error)}, []
+    except (KeyError, TypeError, ValueError, IndexError):
+        return reply | {"problem": "that is no question about a result"}, []
+    return reply, [window.frame()]
+
+
+@cache
+def _kind() -> Any:
+    try:
+        import anywidget
+    except ImportError:
+        raise SetupError(
+            "the widget for notebooks needs 'anywidget', which is not installed; "
+            'pip install "cosolve[notebook]" brings it'
+        ) from None
+
+    class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
+        """Results or a system in a notebook."""
+
+        _esm = bundle("viewer.js")
+        _css = bundle("viewer.css")
+
+        def __init__(self, exhibition: Exhibition) -> None:
+            super().__init__()
+            self.exhibition = exhibition
+            self.on_msg(self._asked)
+
+        def _asked(self, _: Any, question: Any, __: Any) -> None:
+            message, buffers = answer(self.exhibition, question)
+            self.send(message, buffers)
+
+    return Viewer

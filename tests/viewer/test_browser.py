@@ -1,0 +1,287 @@
+"""The page in a real browser: Chromium of the system, driven by Playwright. Long ones are slow: docs/howto-view.md."""
+
+import shutil
+import threading
+from contextlib import contextmanager
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+from tests.viewer.conftest import make_masses
+
+import cosolve as cs
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+
+#: Chromium must draw without a graphics card and must not look for its maker.
+FLAGS = [
+    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"),
+    *("--disable-component-update", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+]
+PATIENCE = 60_000  # milliseconds: the machine may be busy
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """Opens pages; any error in their scripts, and any dialog, fails the test."""
+    context, errors = browser.new_context(viewport={"width": 1200, "height": 800}), []
+
+    def open_tab(address):
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: (errors.append("a dialog"), dialog.dismiss()))
+        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+        page.goto(address)
+        return page
+
+    yield open_tab
+    context.close()
+    assert errors == []
+
+
+@contextmanager
+def served(*shown, **more):
+    page = cs.view(*shown, open_browser=False, told=None, **more)
+    try:
+        yield page.address
+    finally:
+        page.close()
+
+
+def label(page, k=0):
+    return page.locator(".plot").nth(k).get_attribute("aria-label")
+
+
+def wait(page, question):
+    """Until an expression is true; the page itself must not evaluate texts, so Playwright's own waiting cannot."""
+    end = monotonic() + PATIENCE / 1000
+    while not page.evaluate(question):
+        assert monotonic() < end, f"never true: {question}"
+        sleep(0.05)
+
+
+DRAWN = "document.querySelector('.plot')?.getAttribute('aria-label')?.startsWith('Chart of')"
+
+
+def test_zoom_cursor_keys_and_two_results_with_their_difference(tab, tmp_path):
+    runs = [cs.simulate(make_masses(), t_end=2.0, method=cs.Jacobi(degree=1), step=H) for H in (0.01, 0.02)]
+    files = [run.save(tmp_path / f"run{k}.h5") for k, run in enumerate(runs)]
+    with served(*files) as address:
+        page = tab(address)
+        wait(page, DRAWN)
+        assert "from t = 0 to 2: run0.h5 is between" in label(page)
+        box = page.locator(".u-over").first.bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 30, steps=3)
+        page.mouse.up()
+        wait(page, "document.querySelector('.plot').getAttribute('aria-label').includes('from t = 0.5')")
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 30)
+        t = float(page.locator(".note").first.inner_text().removeprefix(" at t = "))
+        value = float(page.locator(".chip output").first.inner_text())
+        k = int(np.argmin(np.abs(runs[0].t - t)))
+        assert value == pytest.approx(runs[0]["one.x"][k], rel=1e-5)  # the value of the row at the cursor
+        page.keyboard.press("0")
+        wait(page, "document.querySelector('.plot').getAttribute('aria-label').includes('from t = 0 to 2')")
+        page.get_by_label("difference to the first").check()
+        wait(page, "[...document.querySelectorAll('.plot')][1]?.getAttribute('aria-label')?.includes('run1.h5 is')")
+        assert label(page, 1).startswith("Chart of one.x minus run0.h5")
+        page.keyboard.press("2")
+        page.get_by_role("heading", name="macro step H").wait_for()
+        page.keyboard.press("d")
+        assert page.locator("#cosolve").get_attribute("data-theme") == "dark"
+
+
+def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
+    name = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    result = cs.simulate(make_masses(name), t_end=0.5, method=cs.SemiImplicit(degree=1), step=0.01)
+    with served(result) as address:
+        page = tab(address)
+        wait(page, DRAWN)
+        page.get_by_role("tab", name="Coupling").click()
+        page.locator(".edge").first.click()
+        page.get_by_role("heading", name="spring").wait_for()
+        assert name in page.locator(".edge-text").inner_text()
+        page.get_by_role("tab", name="Facts").click()
+        assert page.locator("#cosolve img, #cosolve script").count() == 0
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(browser, result):
+    with served(result) as address:
+        page = browser.new_page(viewport={"width": 360, "height": 700})
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        wait(page, DRAWN)
+        for tab in range(4):
+            page.keyboard.press(str(tab + 1))
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.close()
+
+
+def test_bodies_move_when_the_slider_does(tab):
+    class Ball(cs.Subsystem):
+        inputs = ()
+        outputs = (cs.Port("ball_position", size=3), cs.Port("ball_orientation", size=4))
+
+        def start(self, t0):
+            return self.at(t0)
+
+        def at(self, t):
+            return np.array([np.cos(t), np.sin(t), t / 3, np.cos(t / 2), 0.0, 0.0, np.sin(t / 2)])
+
+        def advance(self, t0, t1, u):
+            return self.at(t1)
+
+    result = cs.simulate(cs.System({"a": Ball()}), t_end=6.0, method=cs.Jacobi(), step=0.1)
+    with served(result) as address:
+        page = tab(address)
+        page.get_by_role("tab", name="Motion").click()
+        page.get_by_text("Shown: a.ball.").wait_for()
+        canvas = page.locator(".scene canvas")
+        before = canvas.screenshot()
+        page.get_by_role("slider", name="Time").fill("30")
+        assert page.locator(".player output").inner_text() == "t = 3"
+        assert canvas.screenshot() != before
+
+
+def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one_is_closed(tab, tmp_path):
+    tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
+    system, found = cs.System({"tank": tank}), {}
+    system.set("tank.q", cs.Dial(0.0, low=-5.0, high=5.0))
+
+    def run():
+        found["result"] = cs.simulate(system, t_end=1e4, method=cs.Jacobi(), step=0.01, live=live, pace=5.0)
+
+    with cs.Live(open_browser=False, told=None, states=tmp_path) as live:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        page, other = tab(live.address), tab(live.address)
+        where = page.locator(".where")
+        page.get_by_text("2 watch").wait_for()
+        page.get_by_role("button", name="Pause the run").click()
+        page.get_by_text("paused").wait_for()
+        steps = live.state()["steps"]
+        page.get_by_role("button", name="Take one macro step").click()
+        wait(page, f"document.querySelector('.where').textContent.replaceAll(' ', '').includes('{steps + 1}steps')")
+        assert live.state()["steps"] == steps + 1
+        page.locator(".dial input").fill("3")
+        page.locator(".dial input").press("Enter")
+        page.get_by_text("tank.q = 3 from t =").wait_for()
+        other.close()
+        page.get_by_role("button", name="Pause the run").click()
+        while live.state()["steps"] < steps + 5:
+            sleep(0.05)
+        page.get_by_role("button", name="End the run").click()
+        page.get_by_text("Ended early").wait_for()
+        thread.join(30.0)
+        assert "stopped by hand" in where.inner_text()
+    result = found["result"]
+    assert result.ended.endswith("because it was stopped by hand")
+    ((t, name, value),) = result.stats.changed
+    assert (name, value) == ("tank.q", 3.0)
+    assert (result["tank.q"] == np.where(result.t > t, 3.0, 0.0)).all()
+
+
+def test_a_system_and_a_file_with_errors(tab, tmp_path):
+    with served(make_masses(), method=cs.Jacobi(degree=1), step=0.05) as address:
+        page = tab(address)
+        page.get_by_role("tab", name="Advice and stability").click()
+        page.get_by_role("heading", name="Stability over step and method").wait_for()
+        assert page.locator(".map .point").count() == 1
+    from cosolve.viewer.exhibition import Exhibition
+    from cosolve.viewer.hosting import serve
+
+    server = serve(Exhibition(problem="'a.toml', line 3: <b>no</b>"), open_browser=False, told=None)
+    try:
+        assert tab(server.address).locator(".problem").inner_text() == "'a.toml', line 3: <b>no</b>"
+    finally:
+        server.close()
+
+
+def test_the_report_opens_from_the_disk_alone(tab, result, tmp_path):
+    page = tab(cs.write_report(result, tmp_path / "report.html").as_uri())
+    wait(page, DRAWN)
+    assert "from t = 0 to 2" in label(page)
+
+
+@pytest.mark.slow
+def test_ten_million_points_open_in_3_s_and_move_at_30_pictures_a_second(tab, tmp_path):
+    """Measured 2026-11-16 on 2 shared cores: see docs/howto-view.md."""
+    from cosolve.result import Channel, Layout
+    from cosolve.result.result import Stats
+    from cosolve.result.store import Stream
+
+    rows, block = 10_000_000, 100_000
+    stream = Stream(tmp_path / "long.h5", Layout(1, 0, 1), {"a.x": Channel("y", (0,), True)}, ("a",), {})
+    for at in range(0, rows, block):
+        t = 1e-3 * np.arange(at, at + block)
+        y = (np.sin(t) + 0.1 * np.sin(50 * t))[:, np.newaxis]
+        rest = dict.fromkeys(("H", "iterations", "residual", "error", "rejected", "calls", "seconds"), 0.0)
+        stream.extend(
+            {**rest, "t": t, "y": y, "z": np.zeros((block, 0)), "norms": np.zeros(0)}, np.zeros(block, np.int64)
+        )
+    stream.finish(Stats(steps=rows - 1), None)
+    stream.close()
+    began = monotonic()
+    with served(tmp_path / "long.h5") as address:
+        page = tab(address)
+        wait(page, DRAWN)
+        opened = monotonic() - began
+        page.keyboard.press("+")
+        page.keyboard.press("+")
+        sleep(1.0)
+        pictures = page.evaluate(
+            """async () => {
+                const times = [];
+                for (let k = 0; k < 90; k++) {
+                    const key = k < 45 ? "ArrowLeft" : "ArrowRight";
+                    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+                    await new Promise(requestAnimationFrame);
+                    times.push(performance.now());
+                }
+                return (1000 * (times.length - 1)) / (times.at(-1) - times[0]);
+            }"""
+        )
+    print(f"opened in {opened:.2f} s, {pictures:.0f} pictures a second")
+    assert opened < 3.0
+    assert pictures >= 30.0
+
+
+@pytest.mark.slow
+def test_a_run_of_a_minute_at_a_thousand_steps_a_second(tab):
+    """Watched all the time; paused, stepped and let go in the middle; not a point is missing at the end."""
+    tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
+    system, found = cs.System({"tank": tank}), {}
+    system.set("tank.q", cs.Dial(0.0))
+
+    def run():
+        found["result"] = cs.simulate(system, t_end=60.0, method=cs.Jacobi(), step=1e-3, live=live, pace=1.0)
+
+    with cs.Live(open_browser=False, told=None) as live:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        page = tab(live.address)
+        sleep(10.0)
+        page.get_by_role("button", name="Pause the run").click()
+        page.get_by_text("paused").wait_for()
+        page.get_by_role("button", name="Take one macro step").click()
+        page.locator(".dial input").fill("2")
+        page.locator(".dial input").press("Enter")
+        page.get_by_text("tank.q = 2 from t =").wait_for()
+        page.get_by_role("button", name="Pause the run").click()
+        page.get_by_text("Finished: reached t = 60.").wait_for(timeout=180_000)
+        thread.join(30.0)
+    assert len(found["result"].t) == 60_001
+    assert len(found["result"].stats.changed) == 1

@@ -1,0 +1,101 @@
+"""Pictures of long series: no peak is lost, at any zoom, in files, in memory and while a run goes on."""
+
+import numpy as np
+import pytest
+
+import cosolve as cs
+from cosolve.result import Channel
+from cosolve.viewer.exhibit import Exhibit
+from cosolve.viewer.growing import Growing
+from cosolve.viewer.levels import Levels
+from cosolve.viewer.signals import STEPS, Signals
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 4095, 100_003])
+@pytest.mark.parametrize("most", [16, 500])
+def test_lowest_and_highest_are_those_of_the_rows(rows, most):
+    values = np.random.default_rng(rows).normal(size=(rows, 2))
+    levels = Levels(lambda a, b: values[a:b], rows, 2)
+    for first, last in ((0, rows), (rows // 3, rows), (rows // 3, rows // 2 + 1)):
+        slots = levels.window(first, last, most)
+        assert len(slots.first) <= most
+        ends = np.append(slots.first[1:], max(last, slots.first[-1] + 1) if slots.raw else rows)
+        for k, (a, b) in enumerate(zip(slots.first, ends, strict=True)):
+            if not slots.raw and k == len(slots.first) - 1:  # the last slot may reach beyond the window
+                b = min(rows, a + (slots.first[1] - slots.first[0] if k else rows))
+                assert slots.low[k, 0] <= values[a : min(last, b), 0].min()
+                assert slots.high[k, 0] >= values[a : min(last, b), 0].max()
+            else:
+                assert slots.low[k, 0] == values[a:b, 0].min()
+                assert slots.high[k, 1] == values[a:b, 1].max()
+
+
+def test_slots_stand_still_while_a_picture_moves():
+    values = np.random.default_rng(1).normal(size=(50_000, 1))
+    levels = Levels(lambda a, b: values[a:b], 50_000, 1)
+    one, moved = levels.window(10_000, 30_000, 300), levels.window(10_777, 30_777, 300)
+    shared = np.intersect1d(one.first, moved.first)
+    assert len(shared) > 100  # begin at the same rows, so the same pixels are drawn
+    inner = shared[2:-2]
+    assert (one.low[np.isin(one.first, inner)] == moved.low[np.isin(moved.first, inner)]).all()
+
+
+def test_nan_does_not_hide_a_peak():
+    values = np.full((10_000, 1), np.nan)
+    values[5_000] = 3.0
+    slots = Levels(lambda a, b: values[a:b], 10_000, 1).window(0, 10_000, 100)
+    assert np.nanmax(slots.high) == 3.0
+    assert np.isnan(slots.high).sum() == len(slots.high) - 1
+
+
+def test_a_file_is_shown_as_the_memory_is(result, tmp_path):
+    exhibits = [Exhibit(one, "") for one in (result, cs.load_result(result.save(tmp_path / "run.h5")))]
+    for signal in exhibits[0].signals.all:
+        one, other = (exhibit.window([signal.id], 0.0, 2.0, 50) for exhibit in exhibits)
+        np.testing.assert_array_equal(one.slots.low, other.slots.low)
+        assert one.frame() == other.frame()
+
+
+def test_a_negative_factor_turns_lowest_into_highest(result):
+    """`two.f` is minus the coupling variable `spring`."""
+    exhibit = Exhibit(result, "")
+    spring, force = (exhibit.signals.by_name[name].id for name in ("spring", "two.f"))
+    both = exhibit.window([spring, force], 0.0, 2.0, 20).slots
+    assert not both.raw
+    np.testing.assert_array_equal(both.low[:, 1], -both.high[:, 0])
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_a_run_of_any_length_fits_and_keeps_its_peaks(chunk):
+    """12 000 rows in room for 64: a peak of one row is there to the end, early or late."""
+    signals = Signals({"a.x": Channel("y", (0,), True)}, ["a"])
+    growing = Growing(signals, (1, 0, 1), most_rows=64)
+    values = np.sin(np.arange(12_000.0))
+    values[[3, 6_001, 11_999]] = [5.0, -6.0, 7.0]
+    rest = dict.fromkeys((*STEPS, "seconds", "calls"), 0.0)
+    for at in range(0, 12_000, chunk):
+        part = values[at : at + chunk]
+        growing.put(
+            rest | {"t": at + np.arange(float(len(part))), "y": part[:, np.newaxis], "z": np.zeros((len(part), 0))}
+        )
+        growing.take_in()
+        assert growing._count <= 64
+    window = growing.window([0], 0.0, 12_000.0, 1000)
+    assert (growing.rows, growing.span) == (12_000, (0.0, 11_999.0))
+    assert (window.slots.low.min(), window.slots.high.max()) == (-6.0, 7.0)
+    early = growing.window([0], 0.0, 100.0, 1000)
+    assert early.slots.high.max() == 5.0
+    assert (np.diff(window.t) >= 0).all()
+
+
+def test_a_difference_needs_no_common_grid(masses):
+    fine, coarse = (cs.simulate(masses, t_end=1.0, method=cs.Jacobi(degree=2), step=H) for H in (0.005, 0.02))
+    from cosolve.viewer.exhibit import Difference
+
+    one, other = Exhibit(fine, "fine"), Exhibit(coarse, "coarse")
+    address = one.signals.by_name["two.x"].id
+    window = Difference(one, other, address).window(0.0, 1.0, 5000)
+    expected = fine["two.x"] - np.interp(fine.t, coarse.t, coarse["two.x"])
+    np.testing.assert_allclose(window.slots.low.ravel(), expected, atol=1e-14)
+    with pytest.raises(cs.SetupError, match=r"'coarse' has no 'corrections'"):
+        Difference(one, other, next(s.id for s in one.signals.all if s.name == "corrections"))
