@@ -21,7 +21,8 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-PYTHON = [page for page in PAGES if any(kind == "python" for kind, _ in blocks(page))]
+#: Notebooks run as notebooks, see test_notebooks.py.
+PYTHON = [p for p in PAGES if p.parent.name != "notebooks" and any(kind == "python" for kind, _ in blocks(p))]
 LONG = ("howto-fmu.md", "howto-joints.md", "howto-sweep.md")  # compile, or start processes, for many seconds
 
 

@@ -84,8 +84,8 @@ class Around:
             if shown:
                 lines.append(f"# parameters = {{{', '.join(shown)}}}")
             lines.append(f"# outputs: {_list_of(found.outputs)}")
-        for (name, port), (other, output) in self.connections.items():
-            origin, target = _quoted(f"{other}.{output}"), _quoted(f"{name}.{port}")
+        for into, out_of in self.connections.items():
+            origin, target = _quoted(".".join(out_of)), _quoted(".".join(into))
             lines += ["", "[[connections]]", f"from = {origin}", f"to = {target}"]
         if self.unfed:
             lines += [
