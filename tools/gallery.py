@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tomllib
@@ -134,6 +133,8 @@ def run(entry: Entry) -> dict[str, Any]:
 
 
 def _processor_seconds() -> float:
+    import resource  # where there is one: times are taken on Unix
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

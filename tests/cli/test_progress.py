@@ -1,7 +1,6 @@
 """What is shown while a run goes on: on a terminal rate, corrections, residual and time left; elsewhere nothing."""
 
 import os
-import pty
 import re
 import sys
 from pathlib import Path
@@ -43,6 +42,8 @@ def test_a_progress_function_may_look_into_the_books():
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_a_bar_on_a_terminal(tmp_path):
     """In a pseudo-terminal; the run is long enough to be shown more than once, and all is gone at its end."""
+    import pty
+
     keeper, terminal = pty.openpty()
     command = [sys.executable, "-m", "cosolve.cli", "run", EXAMPLE, "--t-end", "0.2", "-o", str(tmp_path / "a.h5")]
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
