@@ -63,16 +63,16 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-_NAVIGATION = tomllib.loads((ROOT / "docs" / "navigation.toml").read_text(encoding="utf-8"))
+navigation = tomllib.loads((ROOT / "docs" / "navigation.toml").read_text(encoding="utf-8"))
 
 
 def _place(app: Any, docname: str, source: list[str]) -> None:
     """Say in a page which others are below it, so that the pages themselves stay plain Markdown."""
     lists = []
     if docname == root_doc:
-        lists = [(part["caption"], part["pages"]) for part in _NAVIGATION["parts"]]
-    elif docname in _NAVIGATION["below"]:
-        lists = [("", _NAVIGATION["below"][docname])]
+        lists = [(part["caption"], part["pages"]) for part in navigation["parts"]]
+    elif docname in navigation["below"]:
+        lists = [("", navigation["below"][docname])]
     for caption, pages in lists:
         lines = [
             "```{toctree}",
@@ -119,6 +119,7 @@ def _tables(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
 def setup(app: Any) -> dict[str, Any]:
     """Formulas, and the pages of the reference."""
     app.add_html_math_renderer("mathml", (_mathml(block=False), None), (_mathml(block=True), None))
+    app.add_config_value("navigation", {}, "env")  # another order: all pages anew
     app.connect("source-read", _place)
     app.connect("autodoc-process-docstring", _tables)
     write_pages(ROOT / "docs" / "reference")
