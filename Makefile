@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
+.PHONY: help install demo test test-all check docs gallery docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,20 @@ check: $(STAMP)  ## lint, format, types, layers, coverage table, bundle
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
 	@$(BIN)/python tools/bundle.py
+	@$(BIN)/python -m tools.notebooks --check
+	@$(BIN)/codespell
+
+docs: $(STAMP) $(VENV)/.docs  ## build the documentation site into build/site and check its links (a minute, no network)
+	@$(BIN)/python -m tools.notebooks
+	@$(BIN)/python -m tools.gallery
+	@$(BIN)/python -m tools.site
+
+$(VENV)/.docs: pyproject.toml
+	@$(BIN)/python tools/install.py --editable '.[docs]'
+	@touch $@
+
+gallery: $(STAMP)  ## run every example again and renew the pictures of docs/gallery (half an hour)
+	@$(BIN)/python -m tools.gallery --run all
 
 docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py

@@ -93,7 +93,7 @@ def write(path: Path, sections: Sequence[Section], facts: dict[str, str], versio
         "",
         "Written by `make bench`. Only ratios inside one run count: repeats of all tools are interleaved, a figure is",
         "the median over repeats, the range behind it goes from the smallest to the largest. How things are measured,",
-        "and what each peer is: [README.md](README.md). Profiles of our own hot paths: [profiles/](profiles/).",
+        "and what each peer is: [README.md](README.md). Profiles of our own hot paths: [profiles](profiles/README.md).",
         "",
         note,
         "",

@@ -38,6 +38,19 @@ def about(path: Path) -> str:
     return text.partition("\n")[0]
 
 
+def use_examples() -> None:
+    """Let `import examples.NAME.model` find the examples that come with the package, in a notebook say.
+
+    >>> use_examples()
+    >>> from examples.two_mass.model import SCHMOLL
+    >>> SCHMOLL.m1
+    1.0
+    """
+    found = next(iter(examples().values())).parents[2]
+    if str(found) not in sys.path:
+        sys.path.append(str(found))
+
+
 def run_example(name: str, arguments: Sequence[str] = ()) -> int:
     """Run an example in a process of its own, here; its exit code."""
     known = examples()

@@ -12,6 +12,7 @@ from tests.fmu.build import fmu
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if page.parent.name != "reference"]  # written by make docs
 
 #: FMUs that pages speak of, built from the tests' C sources
 FMUS = (("body.fmu", "mass_force", 2), ("wheel.fmu", "mass_spring", 3))
@@ -21,7 +22,8 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-PYTHON = [page for page in PAGES if any(kind == "python" for kind, _ in blocks(page))]
+#: Notebooks run as notebooks, see test_notebooks.py.
+PYTHON = [p for p in PAGES if p.parent.name != "notebooks" and any(kind == "python" for kind, _ in blocks(p))]
 #: compile, or start processes, for many seconds
 LONG = ("howto-fmu.md", "howto-joints.md", "howto-participants.md", "howto-sweep.md")
 

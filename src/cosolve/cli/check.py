@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
 from cosolve.cli.options import DegreeOption, MethodOption, StepOption, SystemFile, read_file
+from cosolve.cli.screen import JsonOption, print_json
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ def check(
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Say before the run whether the method and the macro step will work."""
     from cosolve.analysis import check as advise
@@ -26,7 +29,17 @@ def check(
     if described.method is None:
         raise SetupError(f"'{file}' leaves the method open, and a check is about one; write --method jacobi:2, say")
     advice = advise(described.system, described.method, _first_step(described.step))
-    typer.echo(str(advice))
+    if json:
+        content = {
+            "file": file,
+            "method": described.method.label,
+            "step": _first_step(described.step),
+            "radius": advice.radius,
+            "findings": [asdict(finding) for finding in advice.findings],
+        }
+        print_json("check", content, ok=advice.ok)
+    else:
+        typer.echo(str(advice))
     if not advice.ok:
         raise typer.Exit(1)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cosolve.cli.options import EndOption, StepOption, SystemFile, read_file
-from cosolve.cli.screen import console
+from cosolve.cli.screen import JsonOption, console, print_json
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
-    from cosolve.analysis.compare import Comparison
+    from cosolve.analysis.compare import Comparison, Entry
     from cosolve.io import Description
     from cosolve.method import Method
 
@@ -31,6 +31,7 @@ def compare(
             show_default="implicit:2 with step/8, gauss-seidel:2 without rollback",
         ),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Run a system with several methods and compare accuracy and cost."""
     from cosolve.analysis.compare import compare as run_all
@@ -50,7 +51,40 @@ def compare(
         startup=described.startup,
         workers=described.workers,
     )
-    _print_comparison(found, described)
+    if json:
+        print_json("compare", _content(found, described), ok=True)
+    else:
+        _print_comparison(found, described)
+
+
+def _content(found: Comparison, described: Description) -> dict[str, Any]:
+    step = described.step
+    return {
+        "file": described.path,
+        "step": step if step is None or isinstance(step, (int, float)) else repr(step),
+        "t_start": described.t_start,
+        "t_end": described.t_end,
+        "reference": found.reference,
+        "methods": [
+            {
+                "method": entry.label,
+                "finished": _state(entry),
+                "error": entry.error,
+                "worst": entry.worst or None,
+                "calls": entry.stats.total_calls,
+                "corrections": entry.stats.iterations,
+                "steps": entry.stats.steps,
+                "seconds": entry.stats.wall_seconds,
+                "failure": entry.failure,
+            }
+            for entry in found.entries
+        ],
+    }
+
+
+def _state(entry: Entry) -> str:
+    """How a run went, in one word."""
+    return "refused" if entry.refused else "stopped" if entry.failure else "grew" if entry.stats.growth else "yes"
 
 
 def _reference(words: str) -> tuple[Method, float]:
@@ -79,11 +113,10 @@ def _print_comparison(found: Comparison, described: Description) -> None:
         left = heading in ("method", "finished", "in")
         table.add_column(heading, justify="left" if left else "right", no_wrap=heading == "method", overflow="fold")
     for entry in found.entries:
-        state = "refused" if entry.refused else "stopped" if entry.failure else "grew" if entry.stats.growth else "yes"
         error = f"{entry.error:.2e}" if entry.error == entry.error else "-"
         stats = entry.stats
         counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")
-        table.add_row(entry.label, state, error, entry.worst or "-", *map(str, counts))
+        table.add_row(entry.label, _state(entry), error, entry.worst or "-", *map(str, counts))
     console().print(table)
     typer.echo(f"error: largest over time, relative to the largest value of the output, against {found.reference}")
     for entry in found.entries:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cosolve.cli.screen import progress
+from cosolve.cli.screen import JsonOption, print_json, progress
 
 
 def crosscheck(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with FMUs and SSPs.", show_default=False)],
-    json: Annotated[Path | None, typer.Option("--json", help="Also write the table as JSON.")] = None,
+    json: JsonOption = False,
     markdown: Annotated[Path | None, typer.Option("--markdown", help="Also write the table as Markdown.")] = None,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds for each run.")] = 60.0,
     jobs: Annotated[
@@ -21,22 +21,20 @@ def crosscheck(
     max_steps: Annotated[int, typer.Option("--max-steps", help="Communication steps at most.")] = 500,
 ) -> None:
     """Run every FMU and SSP of a folder here and with FMPy, and compare the numbers."""
-    from json import dumps
-
     from rich.console import Console
 
     from cosolve.io.crosscheck import crosscheck as compare_all
     from cosolve.result.store import refuse_unwritable
 
-    for file in (json, markdown):
-        if file is not None:
-            refuse_unwritable(file)
+    if markdown is not None:
+        refuse_unwritable(markdown)
     with progress(hidden=False) as show:
         found = compare_all(folder, timeout=timeout, jobs=jobs, max_steps=max_steps, progress=show)
-    if json is not None:
-        json.write_text(dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
     if markdown is not None:
         markdown.write_text(found.markdown(), encoding="utf-8")
-    found.show(Console())
+    if json:
+        print_json("crosscheck", found.to_dict(), ok=found.good)
+    else:
+        found.show(Console())
     if not found.good:
         raise typer.Exit(1)

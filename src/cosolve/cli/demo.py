@@ -7,11 +7,16 @@ from typing import Annotated
 
 import typer
 
+from cosolve.cli.completing import examples
+
 
 def demo(
     ctx: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="Example to run; what follows it goes to the example (try --help there).")
+        str | None,
+        typer.Argument(
+            help="Example to run; what follows it goes to the example (try --help there).", autocompletion=examples
+        ),
     ] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the examples.")] = False,
     out: Annotated[
@@ -19,10 +24,11 @@ def demo(
     ] = None,
 ) -> None:
     """Run the built-in demo, or one of the examples."""
-    from cosolve.gallery import about, examples, run_example
+    from cosolve.gallery import about, run_example
+    from cosolve.gallery import examples as known
 
     if show_list:
-        for example, path in examples().items():
+        for example, path in known().items():
             typer.echo(f"{example:<28} {about(path)}")
     elif name is None:
         from cosolve.demo import run_demo

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cosolve.cli.screen import console
+from cosolve.cli.screen import JsonOption, console, print_json
 from cosolve.errors import SetupError
 
 
@@ -15,7 +15,7 @@ def inspect(
     file: Annotated[
         Path, typer.Argument(metavar="FMU", help="FMU (none of its code is run but with --try).", show_default=False)
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    json: JsonOption = False,
     tried: Annotated[
         bool, typer.Option("--try", help="Run it in a process of its own and say which of its claims hold.")
     ] = False,
@@ -34,8 +34,6 @@ def inspect(
             raise SetupError("--out keeps what --try found; give both")
         found.write(out)
     if json:
-        from json import dumps
-
-        typer.echo(dumps(found.to_dict(), indent=2))
+        print_json("inspect", found.to_dict(), ok=True)
     else:
         found.show(console())

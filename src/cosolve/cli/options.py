@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from cosolve.cli.completing import methods
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ SystemFile = Annotated[
 ]
 MethodOption = Annotated[
     str | None,
-    typer.Option("--method", help="Use this method instead: name, name:degree (semi-implicit:2), or auto."),
+    typer.Option(
+        "--method",
+        help="Use this method instead: name, name:degree (semi-implicit:2), or auto.",
+        autocompletion=methods,
+    ),
 ]
 DegreeOption = Annotated[int | None, typer.Option("--degree", help="Use this degree instead.")]
 StepOption = Annotated[float | None, typer.Option("--step", help="Use this macro step instead.")]

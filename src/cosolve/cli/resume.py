@@ -9,6 +9,7 @@ import typer
 
 from cosolve.cli.options import MaxStepsOption, StateEveryOption
 from cosolve.cli.run import carry_out, span
+from cosolve.cli.screen import JsonOption, print_json
 
 
 def resume(
@@ -17,6 +18,7 @@ def resume(
     ],
     state_every: StateEveryOption = None,
     max_steps: MaxStepsOption = None,
+    json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Go on with a run that was killed, interrupted or failed, and complete its result.
@@ -30,12 +32,14 @@ def resume(
 
     found, kept = left_behind(file)
     if kept is None:
-        if not quiet:
+        if json:
+            print_json("resume", {"file": file, "points": len(found), "finished_before": True}, ok=True)
+        elif not quiet:
             typer.echo(f"{file} has finished already: {span(found)}")
         return
     described = description_behind(file, kept)
     report = described.options.get("report") or (described.beside(".html") if described.output.report else None)
-    if not quiet:
+    if not (quiet or json):
         typer.echo(f"resume  {file} from t = {kept.snapshot.t:.9g}, after {kept.run['stats']['steps']} macro steps")
     carry_out(
         described,
@@ -43,4 +47,5 @@ def resume(
         "",
         None if report is None else Path(report),
         quiet,
+        json,
     )

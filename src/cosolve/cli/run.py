@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +24,7 @@ from cosolve.cli.options import (
     is_fmu,
     read_file,
 )
-from cosolve.cli.screen import progress, told_plainly
+from cosolve.cli.screen import JsonOption, print_json, progress, tell, told_plainly
 from cosolve.errors import SetupError, SimulationError
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def run(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="--live: serve at this port; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="--live: open the browser, or not.")] = True,
+    json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Run a system file, an SSP or one FMU, and keep the result.
@@ -117,13 +118,13 @@ def run(
         described = replace(described, error_bar=SURE if error_bar == SURE else True)
     if report is None and output.report:
         report = described.beside(".html")
-    if placed and not quiet:
+    if placed and not quiet and not json:
         typer.echo(placed)
     watched = None
     if live:
         from cosolve.viewer import Live
 
-        watched = Live(host=host, port=port, open_browser=browser, title=file.name, told=typer.echo).serve()
+        watched = Live(host=host, port=port, open_browser=browser, title=file.name, told=partial(typer.echo, err=json)).serve()
     try:
         carry_out(
             described,
@@ -140,10 +141,11 @@ def run(
             file.name if is_fmu(file) and method is None and rtol is None else "",
             report,
             quiet,
+            json,
         )
     finally:
         if watched is not None:
-            _until_closed(watched, quiet)
+            _until_closed(watched, quiet or json)
 
 
 def _until_closed(watched: Live, quiet: bool) -> None:
@@ -173,6 +175,7 @@ def carry_out(
     what_ran: str,
     report: Path | None,
     quiet: bool,
+    json: bool = False,
 ) -> None:
     """Run, write what is asked for besides, and say how it went: `what_ran`, or else the method."""
     from cosolve.result.store import refuse_unwritable
@@ -182,7 +185,8 @@ def carry_out(
         refuse_unwritable(report)
     failure: SimulationError | None = None
     try:
-        with progress(hidden=quiet) as show, told_plainly():
+        waiting = "choosing method and step" if described.method is None else "starting"
+        with progress(quiet or json, waiting) as show, told_plainly() as warned:
             result = simulate(show)
     except SimulationError as error:
         if error.result is None:
@@ -197,20 +201,77 @@ def carry_out(
         write_report(result, report)
     if failure is not None:
         failure.add_note(f"kept    {output.file}: {span(result)}{_go_on(output.file)}")
-        raise failure
-    if not quiet:
-        how = "ended early" if result.ended else "finished"
-        typer.echo(f"{what_ran or result.method.label} {how}: {span(result)}\n{result.stats}")
-        if result.error_bar is not None:
-            typer.echo(result.error_bar.sentence)
-        if "choice" in result.meta:
-            typer.echo(f"chosen  {result.meta['choice']}")
-        typer.echo(f"result  {output.file}")
-        for what, suffix, wanted in (("csv", ".csv", output.csv), ("plot", ".png", bool(output.plot))):
-            if wanted:
-                typer.echo(f"{what:<7} {described.beside(suffix)}")
-        if report is not None:
-            typer.echo(f"report  {report}")
+    if json:
+        print_json("run", {**_content(described, result, warned, report), "error": failure}, ok=failure is None)
+    if failure is not None:
+        tell(failure)
+        raise typer.Exit(3)
+    if quiet or json:
+        return
+    how = "ended early" if result.ended else "finished"
+    typer.echo(f"{what_ran or result.method.label} {how}: {span(result)}\n{result.stats}")
+    if result.error_bar is not None:
+        typer.echo(result.error_bar.sentence)
+    if "choice" in result.meta:
+        typer.echo(f"chosen  {result.meta['choice']}")
+    for what, path in _written(described, report).items():
+        if path is not None:
+            typer.echo(f"{what:<7} {path}")
+    for line in next_steps(described, result, report):
+        typer.echo(f"next    {line}")
+
+
+def _written(described: Description, report: Path | None) -> dict[str, Path | None]:
+    """The files that a run leaves, by what they are."""
+    output = described.output
+    return {
+        "result": output.file,
+        "csv": described.beside(".csv") if output.csv else None,
+        "plot": described.beside(".png") if output.plot else None,
+        "report": report,
+    }
+
+
+def _content(described: Description, result: Result, warned: list[str], report: Path | None) -> dict[str, Any]:
+    """The run for scripts."""
+    bar = result.error_bar
+    return {
+        "file": described.path,
+        "method": result.method.label,
+        "t_start": result.t[0] if len(result) else None,
+        "t_end": result.t[-1] if len(result) else None,
+        "points": len(result),
+        "ended": result.ended or None,
+        "choice": result.meta.get("choice"),
+        "error_bar": None if bar is None else {"worst": bar.worst, "sure": bar.sure, "reason": bar.reason},
+        "warnings": warned,
+        "files": _written(described, report),
+        "stats": asdict(result.stats),
+    }
+
+
+def next_steps(described: Description, result: Result, report: Path | None) -> list[str]:
+    """What is worth doing after a run, most urgent first, each as a command and what it is for."""
+    stats, file = result.stats, _typed(described.path)
+    found = []
+    coupled = len(described.system.subsystems) > 1
+    if stats.growth or stats.loop:
+        found.append(f"cosolve check {file}: is the step stable, and which method would be?")
+    elif stats.unconverged or stats.over_tolerance or stats.doubt:
+        found.append(f"cosolve compare {file}: which method reaches the tolerance with this step?")
+    if report is None:
+        found.append(f"cosolve report {_typed(described.output.file)}: a page with curves, steps and residuals")
+    if coupled and result.error_bar is None and not found[:-1]:
+        found.append(f"cosolve run {file} --error-bar: how accurate is it?")
+    return found
+
+
+def _typed(path: Path | None) -> str:
+    """A path as one would type it here."""
+    from shlex import quote
+
+    absolute = Path(path or _DEFAULT_RESULT).absolute()
+    return quote(str(absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else absolute))
 
 
 def _go_on(file: Path | None) -> str:

@@ -5,7 +5,7 @@ All engines hand over their macro steps as chunks, and every chunk is booked in 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -52,6 +52,17 @@ class Foregone:
         return {"foregone": self._doubt}
 
 
+@runtime_checkable
+class Watcher(Protocol):
+    """A progress function that also looks into the books while they are kept."""
+
+    def watch(self, books: Books) -> None:
+        """The run begins, and these are its books."""
+
+    def __call__(self, fraction: float) -> None:
+        """So much of the run is done."""
+
+
 class Books:
     """What one run writes down, from where `core` stands now; `saved` are the books of the run that it continues."""
 
@@ -69,6 +80,7 @@ class Books:
         self._monitor, self._still = GrowthMonitor(core), Stillness(core)
         self._thinning = Thinning(recorder, every) if every > 1 else None
         self._every, self._residual = every, 0.0
+        self.residual = np.nan  #: the largest of the steps that were booked last
         self._judge = judge
         if judge is not None and saved is None:
             judge.see(np.array([core.t]), core.y[np.newaxis])
@@ -122,6 +134,7 @@ class Books:
         residual = float(np.fmax.reduce(np.atleast_1d(chunk.residual)))
         if residual >= self._residual:  # not for NaN: a method without residuals
             self._residual = stats.max_residual = residual
+        self.residual = residual
         self._write(chunk)
         if self._judge is not None:
             self._judge.see(chunk.t, chunk.y)

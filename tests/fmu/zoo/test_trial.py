@@ -124,7 +124,7 @@ def test_from_the_command_line(tmp_path):
     assert done.exit_code == 0
     found = json.loads(done.output)
     assert {f["claim"]: f["verdict"] for f in found["findings"]}["saves its state"] == "fails"
-    assert json.loads(out.read_text()) == found
+    assert json.loads(out.read_text()).items() <= found.items()
     shown = CliRunner().invoke(app, ["inspect", str(animal("plain", 2)), "--out", str(out)])
     assert shown.exit_code == 2
     assert "--out keeps what --try found" in shown.output

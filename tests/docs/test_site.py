@@ -1,0 +1,64 @@
+"""The site: what its checks find, that every page has a place, and (slow) that it builds without a warning."""
+
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cosolve as cs
+from tools import gallery, reference, site
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_the_checks_find(tmp_path):
+    (tmp_path / "searchindex.js").write_text("")
+    (tmp_path / "here.html").write_text(
+        '<a href="there.html#part">ok</a><a href="there.html#nowhere">no</a><a href="missing.html">no</a>'
+        '<a href="https://example.org">elsewhere is fine for a link</a><img src="data:image/png;base64,x">'
+        '<script src="https://cdn.example.org/x.js"></script><link rel="stylesheet" href="style.css">'
+    )
+    (tmp_path / "there.html").write_text('<h2 id="part">Part</h2>')
+    (tmp_path / "style.css").write_text(
+        '@import "https://fonts.example.org/a.css"; body { background: url(local.png) }'
+    )
+    found = list(site.faults(tmp_path))
+    assert len(found) == 4
+    for words in ("#nowhere: there is no such anchor", "missing.html", "cdn.example.org", "style.css loads"):
+        assert any(words in sentence for sentence in found)
+
+
+def test_every_public_name_has_its_area():
+    names = reference.public_names()
+    assert {name for name in names if not name.startswith("_")} >= set(cs.__all__)
+    assert {reference.area_of(room) for room in names.values()} == {file for file, *_ in reference.AREAS}
+
+
+def test_every_page_has_a_place_on_the_site():
+    places = tomllib.loads((ROOT / "docs" / "navigation.toml").read_text(encoding="utf-8"))
+    listed = {page for part in places["parts"] for page in part["pages"]}
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        folder = name.rpartition("/")[0]
+        assert name in listed | {"index"} or f"docs/{folder}/index" in places["below"], (
+            f"{name} is not in navigation.toml"
+        )
+    for name in listed - {"reference/index"}:  # which is written when the site is built
+        assert (ROOT / "docs" / f"{name}.md").exists()
+
+
+def test_the_gallery_is_complete():
+    assert gallery.faults() == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason="needs Sphinx: make docs installs it")
+def test_the_site_builds_without_a_warning():
+    done = subprocess.run([sys.executable, "-m", "tools.site"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (site.SITE / "docs" / "theory.html").read_text(encoding="utf-8")
+    assert "<math" in page  # formulas are drawn by the browser itself
+    assert "mathjax" not in page.lower()
