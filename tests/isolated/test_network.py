@@ -225,6 +225,9 @@ def test_nothing_listens_beyond_this_machine_unless_asked():
         socket.create_connection(("127.0.0.2", listener.port))
     listener.close()
     assert inspect.signature(front.serve).parameters["host"].default == "127.0.0.1"
+    named = network.Listener("localhost", 0, "k")
+    socket.create_connection(("localhost", named.port)).close()
+    named.close()
     everywhere = network.Listener("0.0.0.0", 0, "k")
     socket.create_connection(("127.0.0.2", everywhere.port)).close()
     everywhere.close()
@@ -238,6 +241,8 @@ def test_bad_options_of_a_server_are_refused():
             front.serve("tests.isolated.models:Plain", port=70000)
         with pytest.raises(cs.SetupError, match="a factory is named as"):
             front.serve("nonsense")
+        with pytest.raises(cs.SetupError, match=r"cannot listen at no\.such\.host\.invalid:0: there is no such host"):
+            front.serve("tests.isolated.models:Plain", host="no.such.host.invalid", key="k")
 
 
 @pytest.mark.parametrize("name", ["zmq", "msgpack"])

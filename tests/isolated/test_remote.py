@@ -72,6 +72,7 @@ def test_every_call_of_the_contract_travels():
             far.unheard_of  # noqa: B018
 
 
+@pytest.mark.slow
 def test_own_steps_and_replay_travel():
     with served("tests.isolated.models:stepping_pendulum") as (address, key, _):
         inner, far = models.stepping_pendulum(), cs.Remote(address, key=key, timeout=60.0)
@@ -88,6 +89,7 @@ def test_own_steps_and_replay_travel():
         assert far.replay(0.0, 0.5, u).tolist() == list(inner.replay(0.0, 0.5, u).values())
 
 
+@pytest.mark.slow
 def test_states_with_objects_in_them_travel():
     """A solver that runs past the macro points remembers its steps; both sides go on from there with the same bits."""
     with served("tests.isolated.models:free_pendulum") as (address, key, _):
@@ -103,6 +105,7 @@ def test_states_with_objects_in_them_travel():
         assert np.array_equal(far.advance(0.5, 1.0, later), ports.pack(inner.advance(0.5, 1.0, later)))
 
 
+@pytest.mark.slow
 def test_a_run_is_saved_to_a_file_and_goes_on_elsewhere(tmp_path):
     """Begun with the subsystem on a server and finished in this process, or all of it here: the same bits."""
     with served("tests.isolated.models:pendulum") as (address, key, _):
@@ -293,11 +296,14 @@ def test_a_server_ends_with_all_its_connections(how):
 
 def test_bad_addresses_are_refused(monkeypatch):
     monkeypatch.delenv("COSOLVE_KEY", raising=False)
-    for address in ("here", ":1", "a:b:1", "a:x", "[]:1", "a:123456"):
+    for address in ("here", ":1", "a:b:1", "a:x", "[]:1", "a:123456", "a:0", "a:65536", 5):
         with pytest.raises(cs.SetupError, match="an address is 'host:port'"):
             cs.Remote(address, key="k")
-    with pytest.raises(cs.SetupError, match="give the key"):
-        cs.Remote("localhost:1")
+    for key in (None, "", 5):
+        with pytest.raises(cs.SetupError, match="give the key"):
+            cs.Remote("localhost:1", key=key)
+    with pytest.raises(cs.SetupError, match="there is no such host"):
+        cs.Remote("a\0b:1", key="\ud800")
     with pytest.raises(cs.SetupError, match=r"nobody answers at 127.0.0.1:1; start 'cosolve serve FACTORY --port 1'"):
         cs.Remote("127.0.0.1:1", key="k")
     with pytest.raises(cs.SetupError, match=r"nobody answers at no\.such\.host\.invalid:1: there is no such host"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import socket
 import weakref
 from collections import deque
@@ -57,9 +58,14 @@ def keys(key: str) -> Keys:
 
     The hash is slow on purpose: a key that people make up can be found by trying, also from a recorded greeting, and
     every trial costs as much. `cosolve serve` makes random ones.
+
+    >>> keys("a text") == keys("a text"), keys("a text").server == keys("another").server
+    (True, False)
     """
     zmq = _zmq()
-    made = hashlib.scrypt(key.encode(), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64)
+    made = hashlib.scrypt(
+        key.encode(errors="surrogatepass"), salt=b"cosolve network keys", n=2**14, r=8, p=2, maxmem=2**26, dklen=64
+    )
     secrets = [zmq.utils.z85.encode(made[k : k + 32]) for k in (0, 32)]
     server, client = (zmq.curve_public(secret) for secret in secrets)
     return Keys(server, secrets[0], client, secrets[1])
@@ -73,6 +79,12 @@ def _zmq() -> Any:
     if not zmq.has("curve"):
         raise SetupError("this libzmq was built without encryption (CURVE); run: pip install --force-reinstall pyzmq")
     return zmq
+
+
+@lru_cache
+def _context(process: int) -> Any:
+    """One for all connections of a process; a fork cannot use that of its parent."""
+    return _zmq().Context()
 
 
 def _settle(link: Any) -> None:
@@ -124,13 +136,12 @@ class Connection:
         self._zmq = _zmq()
         self._where, self._who = f"{host}:{port}", who
         self._pair = keys(key)
-        deadline = monotonic() + CONNECTING
         found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
         for k, address in enumerate(found):
             self._open()
             try:
-                self._reach(address, deadline)
-                self._greet(deadline)
+                self._reach(address, monotonic() + CONNECTING)
+                self._greet(monotonic() + CONNECTING)
                 return
             except _Absent:
                 self.close()
@@ -144,7 +155,7 @@ class Connection:
 
     def _open(self) -> None:
         zmq = self._zmq
-        self._link = link = zmq.Context.instance().socket(zmq.DEALER)
+        self._link = link = _context(os.getpid()).socket(zmq.DEALER)
         _settle(link)
         link.reconnect_ivl = -1  # another connection would be another subsystem
         link.connect_timeout = int(1e3 * CONNECTING)
@@ -182,7 +193,7 @@ class Connection:
 
     def _greet(self, deadline: float) -> None:
         try:
-            self._link.send(HELLO + _greeting())
+            self._post(HELLO + _greeting())
             answer = self._next(deadline)
             if answer[:_HEAD] != WELCOME:
                 raise Malformed("no greeting")
@@ -198,17 +209,20 @@ class Connection:
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Send one message; raises `Disconnected`."""
-        zmq = self._zmq
         for piece in _pieces(parts):
-            while True:
-                try:
-                    self._link.send(piece, zmq.NOBLOCK)
-                    break
-                except zmq.Again:  # more waits than may, or the other side is gone
-                    self._refuse_broken()
-                    self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
-                except zmq.ZMQError as error:
-                    raise Disconnected(str(error)) from None
+            self._post(piece)
+
+    def _post(self, piece: bytes) -> None:
+        zmq = self._zmq
+        while True:
+            try:
+                self._link.send(piece, zmq.NOBLOCK)
+                return
+            except zmq.Again:  # more waits than may, or the other side is gone
+                self._refuse_broken()
+                self._link.poll(1e3 * _LOOK, zmq.POLLOUT)
+            except zmq.ZMQError as error:
+                raise Disconnected(str(error)) from None
 
     def receive(self, timeout: float | None = None) -> memoryview:
         """The next message; raises `Disconnected` or `TimedOut`."""
@@ -272,7 +286,7 @@ def _addresses(host: str, port: int, trouble: str) -> list[str]:
     """Where a name leads, in the order to be tried."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: characters that no name has
         raise SetupError(f"{trouble}: there is no such host ({error})") from None
     numeric = [f"[{to[0]}]" if family == socket.AF_INET6 else str(to[0]) for family, _, _, _, to in found]
     return [f"tcp://{name}:{port}" for name in dict.fromkeys(numeric)]
@@ -333,6 +347,25 @@ class Listener:
 
     That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
     came over that file is sent a probe, and who cannot be reached any more is gone.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> hub = Listener("127.0.0.1", 0, "a key")
+    >>> def first():
+    ...     while not (came := list(hub.events())):
+    ...         pass
+    ...     return came[0]
+    >>> with ThreadPoolExecutor() as pool:
+    ...     connecting = pool.submit(Connection, "127.0.0.1", hub.port, "a key")
+    ...     peer, _ = first()
+    ...     one = connecting.result()
+    >>> one.send([b"how ", b"late is it"])
+    >>> first().data
+    b'how late is it'
+    >>> hub.send(peer, [b"noon"])
+    >>> bytes(one.receive(60.0))
+    b'noon'
+    >>> one.close(), hub.close()
+    (None, None)
     """
 
     def __init__(self, host: str, port: int, key: str, who: str = "serve") -> None:
@@ -357,8 +390,12 @@ class Listener:
         self._dropped: list[bytes] = []
         self.complaints: list[str] = []
         try:
-            link.ipv6 = ":" in host
-            link.bind(f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}")
+            (address, *_) = _addresses(host, port, f"{who}: cannot listen at {host}:{port}")
+            link.ipv6 = "[" in address
+            link.bind(address)
+        except SetupError:
+            self.close()
+            raise
         except zmq.ZMQError as error:
             self.close()
             raise SetupError(f"{who}: cannot listen at {host}:{port}: {error}") from None
@@ -405,7 +442,7 @@ class Listener:
                 self.drop(peer, "this is no message of cosolve")
 
     def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
-        if hello[:_HEAD] != HELLO:
+        if hello[:_HEAD] != HELLO or peer in self._dropped:
             return False
         try:
             protocol, version = _greeted(hello[_HEAD:])

@@ -102,7 +102,10 @@ class Proxy(Subsystem):
     @property
     def noise(self) -> float:  # type: ignore[override]
         """Relative accuracy of the subsystem now."""
-        return float(self._ask(m.NOISE).value)
+        value = self._ask(m.NOISE).value
+        if type(value) is not float:
+            raise self._unreadable(Malformed("no number where one is due"))
+        return value
 
     @property
     def overshoots(self) -> bool:  # type: ignore[override]

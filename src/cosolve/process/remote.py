@@ -40,12 +40,12 @@ class Remote(Proxy):
     def __init__(self, address: str, *, key: str | None = None, timeout: float | None = None, name: str = "") -> None:
         host, _, port = str(address).rpartition(":")
         bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host  # as IPv6 is written
-        if not bare or (bare is host and ":" in host) or not (port.isascii() and port.isdecimal() and len(port) < 6):
+        if not bare or (bare is host and ":" in host) or not _is_port(port):
             raise SetupError(f"Remote: an address is 'host:port', not {address!r}")
         if timeout is not None:
             positive("Remote", "timeout", timeout, " of seconds or None")
         secret = key if key is not None else os.environ.get(KEY)
-        if not secret:
+        if not secret or not isinstance(secret, str):
             raise SetupError(f"Remote: give the key that the server at {address} prints, as key=... or in {KEY}")
         super().__init__(Content())
         self._arguments = (address, key, timeout, name)
@@ -129,6 +129,10 @@ class Remote(Proxy):
         if self._channel is not None:
             self._channel.close()
             self._channel = None
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 65536
 
 
 def _again(address: str, key: str | None, timeout: float | None, name: str) -> Remote:
