@@ -3,6 +3,7 @@
     python benchmarks/weak_scaling.py                     2 to 64 processes (`cs.Isolated`, two threads per core)
     python benchmarks/weak_scaling.py --ranks             the same on 2 to 64 ranks: starts mpiexec itself
     python benchmarks/weak_scaling.py --most 16 --runs 5
+    python benchmarks/weak_scaling.py --window            two participants: here, on two ranks, in a process, in turn
 
 Every participant does next to nothing in its crossing, so what is measured is the coupling: messages, waiting, the
 interface. A figure is the best of several short runs of explicit Jacobi steps, seconds per macro step. The model is
@@ -75,16 +76,38 @@ def in_processes(n: int, runs: int) -> tuple[float, float]:
 
 def on_ranks(n: int, runs: int) -> tuple[float, float]:
     """In a job of `n` ranks, with one participant each."""
+    wall, busy = started(n, "--job", str(n), "--runs", str(runs))
+    return wall, busy
+
+
+def started(n: int, *arguments: str) -> Any:
+    """What this program prints in a job of `n` ranks."""
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
     if mpiexec is None:
         raise SystemExit("there is no mpiexec: pip install 'cosolve[mpi]'")
-    program = [sys.executable, __file__, "--job", str(n), "--runs", str(runs)]
-    ran = subprocess.run([mpiexec, "-n", str(n), *program], capture_output=True, text=True, timeout=900.0)
+    program = [mpiexec, "-n", str(n), sys.executable, __file__, *arguments]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=900.0)
     if ran.returncode:
         raise SystemExit(ran.stderr)
-    wall, busy = json.loads(ran.stdout.splitlines()[-1])
-    return wall, busy
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def window(runs: int) -> None:
+    """Two participants, the second of them here, on another rank or in a process; every way in turn."""
+    ranks = cs.on_ranks({"one": Station, "two": Station}, placement={"one": 0, "two": 1})
+    second = {
+        "one process": Station(),
+        "two ranks": ranks.subsystems["two"],
+        "Isolated, shared memory": cs.Isolated(Station),
+        "Isolated, pipe": cs.Isolated(Station, transport="pipe"),
+    }
+    systems = {way: ring({"one": Station(), "two": two}) for way, two in second.items()}
+    best = dict.fromkeys(systems, float("inf"))
+    for _ in range(runs):
+        for way, system in systems.items():
+            best[way] = min(best[way], measured(system, 1)[0])
+    print(json.dumps(best))
 
 
 def job(n: int, runs: int) -> None:
@@ -106,8 +129,16 @@ def main() -> None:
     options.add_argument("--ranks", action="store_true", help="ranks of MPI instead of processes")
     options.add_argument("--most", type=int, default=64, help="participants")
     options.add_argument("--runs", type=int, default=10, help="of which the best counts")
+    options.add_argument("--window", action="store_true", help="two participants in four ways")
     options.add_argument("--job", type=int, default=0, help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.window:
+        if given.job:
+            window(given.runs)
+            return
+        for way, seconds in started(2, "--window", "--job", "2", "--runs", str(15 * given.runs)).items():
+            print(f"{way}: {1e6 * seconds:.0f} us")
+        return
     if given.job:
         job(given.job, given.runs)
         return

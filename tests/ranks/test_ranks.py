@@ -80,6 +80,7 @@ def written(folder: Path, second: str = "Oscillator", parameters: str = "x = 0.2
     return path
 
 
+@pytest.mark.covers("IJ-41")
 def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_time(tmp_path):
     """One job for all: methods, a large field, subsystems that only pass when they cross together, a move."""
     ran = ran_on(3, ROOT / "tests" / "ranks" / "job.py", tmp_path)

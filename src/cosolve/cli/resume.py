@@ -10,6 +10,7 @@ import typer
 from cosolve.cli.options import MaxStepsOption, StateEveryOption
 from cosolve.cli.run import carry_out, span
 from cosolve.cli.screen import JsonOption, print_json
+from cosolve.errors import SetupError
 
 
 def resume(
@@ -29,7 +30,10 @@ def resume(
     """
     from cosolve.io.resume import description_behind, left_behind
     from cosolve.io.resume import resume as go_on
+    from cosolve.process.mpi import told_size
 
+    if told_size() > 1:  # all of them would write the same file
+        raise SetupError("resume goes on in one process; call it without mpiexec, the bits are the same")
     found, kept = left_behind(file)
     if kept is None:
         if json:

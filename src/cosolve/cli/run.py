@@ -124,7 +124,9 @@ def run(
     if live:
         from cosolve.viewer import Live
 
-        watched = Live(host=host, port=port, open_browser=browser, title=file.name, told=partial(typer.echo, err=json)).serve()
+        watched = Live(
+            host=host, port=port, open_browser=browser, title=file.name, told=partial(typer.echo, err=json)
+        ).serve()
     try:
         carry_out(
             described,

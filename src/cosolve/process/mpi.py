@@ -53,8 +53,12 @@ def told_rank() -> int:
     return next((int(text) for text in told if text.isdecimal()), 0)
 
 
-def _told_size() -> int:
-    """How many processes the launcher says there are, 1 where it says nothing."""
+def told_size() -> int:
+    """How many processes the launcher says there are, 1 where it says nothing.
+
+    >>> told_size()
+    1
+    """
     told = [os.environ[name] for name in _SIZES if name in os.environ]
     return max((int(text) for text in told if text.isdecimal()), default=1)
 
@@ -72,6 +76,8 @@ class World:
         self._bell, self._ringers, near = self._connected()
         self._spin = _SPIN if near <= (os.cpu_count() or 1) else 0.0
         self._calm = 0  # waits that are still to come without spinning
+        # a look lets one message in and finds those that are, and all others may have sent one to rank 0
+        self._looks = 2 if self.rank else 1 + self.size
         self._lock = Lock()  # not every MPI may be called by several threads at once
         self._sent: list[tuple[Any, bytes, int]] = []  # messages that have not left yet, their memory, and to whom
 
@@ -126,8 +132,7 @@ class World:
         while True:
             before = self._bell.rings
             with self._lock:
-                # the first look lets a message in, the second finds it
-                message = probe(source, wanted, status) or probe(source, wanted, status)
+                message = next((found for _ in range(self._looks) if (found := probe(source, wanted, status))), None)
                 if message is not None:
                     data = bytearray(status.Get_count(mpi.BYTE))
                     message.Recv([data, mpi.BYTE])
@@ -182,7 +187,7 @@ def _library() -> Any:
         import mpi4py
     except ImportError:
         raise SetupError(f"mpiexec has started this process, but mpi4py is missing; {_INSTALL}") from None
-    told = _told_size()
+    told = told_size()
     mpi4py.rc.initialize, mpi4py.rc.finalize = False, True  # only after a look at launcher and library
     try:
         from mpi4py import MPI

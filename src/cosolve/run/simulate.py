@@ -27,7 +27,7 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
-from cosolve.run.books import Books, Foregone, Judge, Watcher, note_totals
+from cosolve.run.books import Books, Foregone, Judge, note_totals
 from cosolve.run.engines import Engines
 from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
 from cosolve.run.snapshot import description
