@@ -265,6 +265,7 @@ def test_the_given_system_stays_as_it_is():
         ({"step": cs.Adaptive()}, "need a first length"),
         ({"method": cs.LeaderFollower(leader="one")}, "give a step that limits them"),
         ({"method": "jacoby"}, "did you mean 'jacobi'"),
+        ({"startup": cs.KnownRates({"one.x": "one.v"})}, "KnownRates asks for a past at the length of the inner steps"),
     ],
 )
 def test_what_it_refuses(options, said):

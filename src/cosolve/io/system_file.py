@@ -12,9 +12,15 @@
     fmu = "wheel.fmu"                         # relative to this file
     parameters = {mass = 40.0}
 
+    [subsystems.four]
+    kind = "system"                           # a system inside, with a method and steps of its own
+    file = "axle.toml"
+    ...
+
     [[connections]]
     from = "one.x"
     to = "two.x1"
+    filters = [{scale = 2.0}]                 # or fields on [meshes.NAME]: {map = "mortar"}
 
     [[laws]]
     inputs = {"one.f" = 1, "two.f" = -1}      # force and reaction

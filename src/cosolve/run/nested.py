@@ -81,6 +81,11 @@ class Nested(Subsystem):
         self.method: Method = as_method(method)
         self._pace = _checked_pace(self.method, substeps, step)
         self._startup, self._workers = startup, whole("Nested", "workers", workers)
+        if startup is not None and type(startup).prepare is not Startup.prepare:
+            raise SetupError(
+                f"Nested: {type(startup).__name__} asks for a past at the length of the inner steps, known only "
+                "when the outer run steps; use GradedStart or RisingDegree"
+            )
         inside = system.copied()
         self.inputs, self._feeds = _fed(inside, _named("inputs", inputs))
         self._plan = _plan(inside)
