@@ -182,7 +182,9 @@ class Scheme:
         self.first_chooses = tag.window == 0.0
         self.exchanges = tag.exchanges
         self.decider = tag.participants[-1]
-        self.substeps = {(e.mesh, e.data): e.substeps for e in tag.exchanges}
+        self.substeps = {(e.mesh, e.data): False for e in tag.exchanges}
+        for e in tag.exchanges:
+            self.substeps[e.mesh, e.data] |= e.substeps
         self.boxes: dict[tuple[str, str], deque[Payload]] = {
             (a, b): deque() for a in self.participants for b in self.participants if a != b
         }
@@ -306,6 +308,9 @@ class Member:
                         flags |= c.INITIAL * (pair in initial) | c.GRADIENT * (mesh in steep)
                     flags |= c.JUST_IN_TIME * (mesh in in_time)
                     self.data.append((mesh, name, configuration.components(name, mesh), flags))
+        self._outgoing: list[tuple[Side, Key, Key, bool]] = []  # side, data, where they are written, substeps
+        self._written = [entry for entry in self.data if entry[3] & c.WRITTEN]
+        self._read = [entry for entry in self.data if entry[3] & c.READ]
         self.fields: dict[Key, Field] = {}  # from the mesh where data are written to the one where they are exchanged
         self.reading: dict[Key, tuple[Side, Key, Field | None]] = {}
         self.visible: dict[str, Any] = {}  # numbers of the points of a received mesh that lie in the region
@@ -452,6 +457,9 @@ class Member:
                 key = (exchange.mesh, exchange.data)
                 if exchange.sender == self.name:
                     origin = self.origin(exchange)
+                    entry = (side, key, (origin, exchange.data), side.scheme.substeps[key])
+                    if entry not in self._outgoing:  # data may go to several receivers
+                        self._outgoing.append(entry)
                     if origin != exchange.mesh:
                         self.fields[key] = field(
                             next(
@@ -542,11 +550,7 @@ class Member:
     def sample(self, content: Unpacker) -> tuple[float, dict[Key, Any]]:
         """The next sample of a record: how far into the step, and what was written there."""
         t = content.real()
-        return t, {
-            (mesh, name): self._sample(content, mesh, components, flags)
-            for mesh, name, components, flags in self.data
-            if flags & c.WRITTEN
-        }
+        return t, {(mesh, name): self._sample(content, mesh, n, flags) for mesh, name, n, flags in self._written}
 
     def _advance(self, content: Unpacker) -> Wait:
         leg = self.time
@@ -555,20 +559,10 @@ class Member:
         for k in range(count):
             last, raw = self.sample(content)
             raw = self.recorder.acted(raw, reading=False)
-            for side in self.sides:
-                if not side.ongoing:
-                    continue
-                keep = k == count - 1
-                if not keep and not any(side.scheme.substeps[key] for key in side.fresh):
-                    continue
-                for exchange in side.scheme.exchanges:
-                    key = (exchange.mesh, exchange.data)
-                    if (
-                        exchange.sender == self.name
-                        and (keep or exchange.substeps)
-                        and (not side.fresh[key] or side.fresh[key][-1][0] < leg + last)
-                    ):
-                        side.fresh[key].append((leg + last, self._exchanged(key, raw[self.origin(exchange), key[1]])))
+            keep = k == count - 1
+            for side, key, origin, substeps in self._outgoing:
+                if side.ongoing and (keep or substeps):
+                    side.fresh[key].append((leg + last, self._exchanged(key, raw[origin])))
         ended = []
         for side in self.sides:
             if side.ongoing:
@@ -676,11 +670,7 @@ class Member:
         flags |= c.MUST_RESTORE * self.repeating
         flags |= c.LEADS * any(side.leads for side in running)
         room = min((side.length - side.progress for side in running), default=0.0)
-        found = {
-            (mesh, name): self.current(mesh, name, components)
-            for mesh, name, components, of_data in self.data
-            if of_data & c.READ
-        }
+        found = {(mesh, name): self.current(mesh, name, components) for mesh, name, components, _ in self._read}
         self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
 
     def state(self, flags: int, t: float, room: float, found: dict[Key, Samples], first: bool) -> bytes:
@@ -693,9 +683,7 @@ class Member:
                     head.array(self.coupling.geometries[mesh.name].points[self.visible[mesh.name]])
             parts.append(head.bytes())
         parts.append(struct.pack("<Idd", flags, t, min(room, 1.7e308)))
-        for mesh_name, name, components, of_data in self.data:
-            if of_data & c.READ:
-                parts.append(self._readable(mesh_name, components, found[mesh_name, name]))
+        parts += [self._readable(mesh, components, found[mesh, name]) for mesh, name, components, _ in self._read]
         return b"".join(parts)
 
     def _whole(self) -> bool:
