@@ -106,7 +106,9 @@ def children_of(pid, word):
 
 
 @pytest.mark.covers("PX-18", "PX-20")
-@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+@pytest.mark.parametrize(
+    "tcp", [pytest.param(False, id="socket"), pytest.param(True, id="tcp", marks=pytest.mark.slow)]
+)
 def test_processes_give_the_bits_of_threads(case, tcp):
     coupling = case(b="forgets", tcp=tcp)
     got, _ = couple(config("serial-implicit", MEASURES + constant(0.5)), pair())
@@ -204,9 +206,10 @@ def test_participants_started_elsewhere_find_the_hub_beside_the_file(case):
     assert (case.folder / "A.npy").exists()
 
 
-def test_strangers_are_turned_away(case):
+@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+def test_strangers_are_turned_away(tcp):
     """A wrong token, a wrong name, somebody who speaks something else: each is told, and the run goes on."""
-    door = Door()
+    door = Door(tcp)
     coupling = Coupling(Reader("config.xml", config("serial-explicit").encode()).configuration, record=False)
     hub = Hub(coupling, door, patience=30.0)
     said = []

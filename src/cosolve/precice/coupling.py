@@ -585,6 +585,7 @@ class Member:
             converged = yield from self._iterate(implicit)
             if not converged:
                 self.repeating, self.complete = True, False
+                self.recorder.iterated(self)
                 self._back(implicit, leg, last)
                 if implicit.scheme.serial and self.name == implicit.scheme.decider:
                     yield from self._receive_window(implicit)
@@ -607,6 +608,8 @@ class Member:
             if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
         self.recorder.window(self, ended)
+        if implicit is not None:
+            self.recorder.iterated(self)
 
     def _back(self, implicit: Side, leg: float, last: float) -> None:
         """Explicit schemes stand still while the implicit one iterates."""
@@ -693,6 +696,8 @@ class Member:
     def current(self, mesh: str, name: str, components: int) -> Samples:
         """What a participant can read of some data: samples on its own mesh."""
         found = self.reading.get((mesh, name))
+        if components < 0:
+            components = self.coupling.configuration.components(name, mesh)
         if found is None:
             samples: Samples = [(self.time, np.zeros(len(self.coupling.geometries[mesh].points) * components))]
         else:
@@ -700,8 +705,7 @@ class Member:
             samples = side.read[key]
             if field is not None:
                 samples = [(t, field(v, None)) for t, v in samples]
-        acted: Samples = self.recorder.acted_on_reading(mesh, name, samples)
-        return acted
+        return self.recorder.acted_on_reading(self, mesh, name, samples)
 
     def _readable(self, mesh: str, components: int, samples: Samples) -> bytes:
         if mesh in self.visible:
