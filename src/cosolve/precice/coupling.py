@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Packer, Unpacker, Waveform
@@ -79,6 +80,18 @@ class Coupling:
                     self._waiting.append((task, next(task)))
                     moved = True
                     break
+        if not self.answers:
+            self._refuse_circle()
+
+    def _refuse_circle(self) -> None:
+        """Raise when all participants wait for each other, and none of them computes."""
+        inboxes = {id(member.inbox) for member in self.members.values()}
+        if len(self._waiting) == len(self.members) and not any(id(box) in inboxes for _, box in self._waiting):
+            raise SetupError(
+                f"{self.configuration.file}: all participants ({listed(self.members)}) wait for each other at "
+                f"t = {min(member.time for member in self.members.values()):g}, because serial schemes form a circle; "
+                "make one of them parallel"
+            )
 
     @property
     def names(self) -> list[str]:
