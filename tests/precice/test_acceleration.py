@@ -5,6 +5,8 @@ import pytest
 from tests.precice.together import MEASURES, POINTS, config, couple, iterations, pair
 
 from cosolve.corrector import Aitken, IqnIls, IqnImvj
+from cosolve.precice.acceleration import Accelerator
+from cosolve.precice.config import Acceleration
 
 X = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
 Y = [0.345971170579, 0.330740358483, 0.422908838412, 0.641715477367]
@@ -122,3 +124,17 @@ def test_aitken_begins_with_the_smaller_factor_and_its_sign():
         aitken._factor = np.array([last])
         aitken.start_step()
         assert aitken.factor[0] == first
+
+
+@pytest.mark.covers("PX-10")
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [("ignore", [3.0, -1.0]), ("clamp", [2.0, 0.0]), ("discard", [1.0, 0.5]), ("scale", [5 / 3, 0.0])],
+)
+def test_corrections_beyond_the_bounds_of_data(rule, expected):
+    """From (1, 0.5) to (3, -1) within 0 and 2: half of the first, a third of the second component is allowed."""
+    tag = Acceleration("IQN-ILS", 0.1, violation=rule)
+    accelerator = Accelerator(tag, [("M", "T")], {("M", "T"): (0.0, 2.0)})
+    new = {("M", "T"): [(1.0, np.array([1.0, 0.5]))]}
+    found = accelerator._bounded({("M", "T"): [(1.0, np.array([3.0, -1.0]))]}, new)
+    np.testing.assert_allclose(found["M", "T"][0][1], expected, atol=1e-15)

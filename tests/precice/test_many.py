@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.precice.together import POINTS, D, K, couple, iterations
 
+from cosolve.participants.client import ParticipantError
+
 HEAD = """<precice-configuration>
   <data:scalar name="YA" /><data:scalar name="YB" /><data:scalar name="XA" /><data:scalar name="XB" />
   <mesh name="MA" dimensions="2"><use-data name="YA" /><use-data name="XA" /></mesh>
@@ -165,3 +167,32 @@ def test_windows_of_different_length_step_to_the_next_end():
     )
     couple(text, three(log))
     assert log == [0.2, 0.1, 0.1, 0.2]
+
+
+def test_serial_schemes_in_a_circle_are_told_apart_from_long_computations():
+    """A waits for C, B for A, C for B: nobody would ever begin."""
+    text = """<precice-configuration>
+      <data:scalar name="P" /><data:scalar name="Q" /><data:scalar name="R" />"""
+    ring = [("A", "B", "P"), ("B", "C", "Q"), ("C", "A", "R")]
+    for one, _, data in ring:
+        text += f"""<mesh name="M{one}" dimensions="2"><use-data name="{data}" /></mesh>"""
+    for one, _, data in ring:
+        sender, _, incoming = next(entry for entry in ring if entry[1] == one)
+        text += f"""<participant name="{one}"><provide-mesh name="M{one}" /><write-data name="{data}" mesh="M{one}" />
+          <receive-mesh name="M{sender}" from="{sender}" api-access="true" />
+          <read-data name="{incoming}" mesh="M{sender}" /></participant>"""
+    for one, other, data in ring:
+        text += f"""<coupling-scheme:serial-explicit><participants first="{one}" second="{other}" />
+          <max-time-windows value="2" /><time-window-size value="1" />
+          <exchange data="{data}" mesh="M{one}" from="{one}" to="{other}" /></coupling-scheme:serial-explicit>"""
+    text += "</precice-configuration>"
+
+    def member(mesh):
+        def run(p):
+            p.set_mesh_vertices(mesh, POINTS)
+            p.initialize()
+
+        return run
+
+    with pytest.raises(ParticipantError, match=r"all participants \('A', 'B', 'C'\) wait for each other at t = 0"):
+        couple(text, {name: member(f"M{name}") for name in "ABC"})

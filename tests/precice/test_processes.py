@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from tests import processes
 from tests.precice.together import MEASURES, config, constant, couple, pair
+from typer.testing import CliRunner
 
+from cosolve.cli import app
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.participants import client
 from cosolve.participants.hub import Door, Hub
@@ -104,7 +106,9 @@ def children_of(pid, word):
 
 
 @pytest.mark.covers("PX-18", "PX-20")
-@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+@pytest.mark.parametrize(
+    "tcp", [pytest.param(False, id="socket"), pytest.param(True, id="tcp", marks=pytest.mark.slow)]
+)
 def test_processes_give_the_bits_of_threads(case, tcp):
     coupling = case(b="forgets", tcp=tcp)
     got, _ = couple(config("serial-implicit", MEASURES + constant(0.5)), pair())
@@ -115,12 +119,22 @@ def test_processes_give_the_bits_of_threads(case, tcp):
 
 @pytest.mark.covers("PX-18")
 def test_the_command_starts_both_and_says_how_it_went(case):
-    command = [sys.executable, "-m", "cosolve.cli", "precice", "run", "config.xml"]
+    words = ["precice", "run", "config.xml"]
     for name in "AB":
-        command += ["-p", f"{name}={sys.executable} solver.py {name} none"]
-    told = processes.run(command, cwd=case.folder, env=processes.environment())
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.splitlines() == [f"{name}: t = 1, 10 windows, 620 iterations" for name in "AB"]
+        words += ["-p", f"{name}={sys.executable} solver.py {name} none"]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.output
+    assert told.output.splitlines() == [f"{name}: t = 1, 10 windows, 620 iterations" for name in "AB"]
+    for wrong, sentence in (
+        (["-p", "A"], "write it as -p NAME='COMMAND'"),
+        (["-p", "A=true", "-p", "A=true"], "'A' has two commands"),
+        (["--step", "0.1"], "--step belongs to --method"),
+        (["--method", "implicit", "--resume", "x"], "belong to the schemes of the file"),
+    ):
+        told = CliRunner().invoke(app, ["precice", "run", "config.xml", *wrong])
+        assert told.exit_code == 2
+        assert sentence in told.output
+    assert CliRunner().invoke(app, ["precice", "path"]).output.strip() == str(OPT_IN)
 
 
 @pytest.mark.covers("PX-18")
@@ -192,9 +206,10 @@ def test_participants_started_elsewhere_find_the_hub_beside_the_file(case):
     assert (case.folder / "A.npy").exists()
 
 
-def test_strangers_are_turned_away(case):
+@pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
+def test_strangers_are_turned_away(tcp):
     """A wrong token, a wrong name, somebody who speaks something else: each is told, and the run goes on."""
-    door = Door()
+    door = Door(tcp)
     coupling = Coupling(Reader("config.xml", config("serial-explicit").encode()).configuration, record=False)
     hub = Hub(coupling, door, patience=30.0)
     said = []

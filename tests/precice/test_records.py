@@ -102,3 +102,74 @@ def test_watches_and_exports(folder):
     assert lines[0] == "PosX;PosY;Rank;X;Y"
     assert float(lines[1].split(";")[3]) == pytest.approx(X_CONST[0], abs=1e-10)
     assert (folder / "out/MB-B.dt10.vtp").read_text().count("<Lines>") == 1
+
+
+@pytest.mark.covers("PX-16")
+def test_exports_of_every_iteration(folder):
+    text = config("serial-implicit", '<max-iterations value="2" />', end='<max-time-windows value="2" />')
+    text = text.replace('<provide-mesh name="MA" />', '<provide-mesh name="MA" /><export:csv every-iteration="true" />')
+    couple(text, pair(), record=True)
+    names = sorted(path.name for path in folder.glob("*.csv"))
+    assert names == [f"MA-A.{step}.csv" for step in ("dt1", "dt2", "it1", "it2", "it3", "it4")]
+    last, whole = (folder / "MA-A.it4.csv").read_text(), (folder / "MA-A.dt2.csv").read_text()
+    assert last == whole != (folder / "MA-A.it3.csv").read_text()
+
+
+ACTIONS = """<action:multiply-by-area mesh="MA"><target-data name="Y" /></action:multiply-by-area>
+  <action:divide-by-area mesh="MA" timing="read-mapping-post"><target-data name="X" /></action:divide-by-area>"""
+
+
+def test_actions_by_area():
+    """Loads become tractions and back: three unit edges give the end points half an edge each."""
+    text = config("parallel-explicit", init=False, end='<max-time-windows value="2" />')
+    text = text.replace('<provide-mesh name="MA" />', '<provide-mesh name="MA" />' + ACTIONS)
+
+    def a(p):
+        ids = p.set_mesh_vertices("MA", POINTS)
+        assert p.requires_mesh_connectivity_for("MA")
+        p.set_mesh_edges("MA", [[0, 1], [1, 2], [2, 3]])
+        p.initialize()
+        p.write_data("MA", "Y", ids, np.ones(4))
+        p.advance(0.1)
+        got = p.read_data("MA", "X", ids, 0.0)
+        p.advance(0.1)
+        return got
+
+    def b(p):
+        ids = p.set_mesh_vertices("MB", POINTS)
+        p.initialize()
+        p.write_data("MB", "X", ids, np.ones(4))
+        p.advance(0.1)
+        got = p.read_data("MB", "Y", ids, 0.0)
+        p.advance(0.1)
+        return got
+
+    got, _ = couple(text, {"A": a, "B": b})
+    assert got["B"].tolist() == [0.5, 1.0, 1.0, 0.5]
+    assert got["A"].tolist() == [2.0, 1.0, 1.0, 2.0]
+
+
+def test_a_summation_of_what_is_read():
+    """C reads the sum of what A and B send it, beside each of them."""
+    from tests.precice.test_many import HEAD, first, scheme, solver, three
+
+    text = HEAD.replace('<data:scalar name="YA" />', '<data:scalar name="YA" /><data:scalar name="S" />', 1)
+    text = text.replace(
+        '<use-data name="YB" /><use-data name="XB" /></mesh>\n  <participant name="A">',
+        '<use-data name="YB" /><use-data name="XB" /><use-data name="S" /></mesh>\n  <participant name="A">',
+    )
+    action = """<action:summation mesh="MC" timing="read-mapping-post">
+      <source-data name="YA" /><source-data name="YB" /><target-data name="S" /></action:summation>"""
+    text = text.replace(
+        '<provide-mesh name="MC" />', '<provide-mesh name="MC" /><read-data name="S" mesh="MC" />' + action
+    )
+    text += scheme("parallel-explicit", first("A", "C"), ["YA", "XA"], windows=3)
+    text += scheme("parallel-explicit", first("C", "B"), ["XB", "YB"], windows=3) + "</precice-configuration>"
+    seen = []
+
+    def step(t, a, b, s):
+        seen.append(np.abs(s - (a + b)).max() + (0 if t < 0.15 else 1) * (np.abs(s).max() == 0))
+        return {"XA": 0.5 * a, "XB": 0.3 * b}
+
+    couple(text, {**three(), "C": solver("MC", step, ["YA", "YB", "S"], ["XA", "XB"])})
+    assert seen == [0.0] * 3

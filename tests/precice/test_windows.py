@@ -152,7 +152,7 @@ def test_a_parallel_scheme_mixes_with_the_initial_data():
 
 
 @pytest.mark.covers("PX-07")
-@pytest.mark.parametrize(("degree", "a", "b"), [(1, 3, 1), (2, 3, 4)])
+@pytest.mark.parametrize(("degree", "a", "b"), [(0, 1, 1), (1, 3, 1), (2, 3, 4)])
 def test_substeps_of_a_pair_without_memory_change_nothing(degree, a, b):
     got, coupling = couple(config("serial-implicit", MEASURES + constant(0.5), degree=degree), pair(a, b))
     assert iterations(coupling, "B") == COUNTS

@@ -42,8 +42,8 @@ def signals_later() -> Iterator[None]:
     finally:
         for number, handler in heard.items():
             signal.signal(number, handler)
-        for number in noted:
-            os.kill(os.getpid(), number)
+        for came in noted:
+            os.kill(os.getpid(), came)
 
 
 class Programs:

@@ -396,12 +396,16 @@ class Reader:
             self._mapping(tag, meshes, element["name"]) for tag in element.inside if tag.name.startswith("mapping:")
         )
         watches = tuple(self._watch(tag, meshes) for tag in element.all("watch-point", "watch-integral"))
+        for tag in element.inside:
+            if tag.name.startswith("export:") and (tag["update-series"] or tag["normals"]):
+                self.remarks.append(f"line {tag.line}: <{tag.name}>: neither series nor normals are written")
         exports = tuple(
             Export(tag.name[7:], tag["directory"], tag["every-n-time-windows"], tag["every-iteration"])
             for tag in element.inside
             if tag.name.startswith("export:")
         )
-        actions = tuple(self._action(tag, meshes) for tag in element.inside if tag.name.startswith("action:"))
+        both = (pairs["write-data"], pairs["read-data"])
+        actions = tuple(self._action(tag, meshes, *both) for tag in element.inside if tag.name.startswith("action:"))
         return ParticipantTag(
             element["name"], meshes, tuple(pairs["write-data"]), tuple(pairs["read-data"]), mappings, watches,
             exports, actions,
@@ -472,7 +476,13 @@ class Reader:
             )
         return Watch(tag["name"], tag["mesh"], place)
 
-    def _action(self, tag: Element, meshes: dict[str, MeshUse]) -> Action:
+    def _action(
+        self,
+        tag: Element,
+        meshes: dict[str, MeshUse],
+        written: list[tuple[str, str]],
+        read: list[tuple[str, str]],
+    ) -> Action:
         sources = [inner["name"] for inner in tag.all("source-data")]
         targets = [inner["name"] for inner in tag.all("target-data")]
         if len(targets) != 1 or (tag.name == "action:summation" and not sources):
@@ -480,7 +490,12 @@ class Reader:
         for name in (*sources, *targets):
             self._on_mesh(tag, name, tag["mesh"], meshes)
         kind = tag.name[7:]
-        return Action(kind, tag["mesh"], tag["timing"] == "read-mapping-post", tuple(sources), targets[0])
+        reading = tag["timing"] == "read-mapping-post"
+        known, word = (read, "read") if reading else (written, "written")
+        for name in sources:
+            if (tag["mesh"], name) not in known:
+                self.refuse(tag.line, f"<{tag.name}>: data '{name}' are not {word} on mesh '{tag['mesh']}' here")
+        return Action(kind, tag["mesh"], reading, tuple(sources), targets[0])
 
     def _check_received(self) -> None:
         for element in self.root.all("participant"):
@@ -647,12 +662,26 @@ class Reader:
             10 if kind == "IQN-ILS" else 0)  # fmt: skip
         if columns < 1 or reuse < 0:
             self.refuse(tag.line, f"<{tag.name}>: max-used-iterations is at least 1, time-windows-reused at least 0")
+        self._note_balance(tag, inner)
         chosen = inner.get("filter")
         kind_of_filter, limit = (chosen["type"], chosen["limit"]) if chosen else ("QR3", 1e-2)
         return Acceleration(
             kind, factor, data, bool(start and start["enforce"]), columns, reuse, kind_of_filter, limit,
             tag["on-bound-violation"],
         )  # fmt: skip
+
+    def _note_balance(self, tag: Element, inner: dict[str, Element]) -> None:
+        """What a quasi-Newton acceleration asks for and does not get."""
+        balance = inner.get("preconditioner")
+        if balance is not None and (balance["type"] != "residual-sum" or balance["freeze-after"] != -1):
+            self.remarks.append(
+                f"line {balance.line}: <preconditioner>: data are balanced by the sum of their residuals"
+            )
+        if "imvj-restart-mode" in inner:
+            line = inner["imvj-restart-mode"].line
+            self.remarks.append(f"line {line}: <imvj-restart-mode>: what was learnt is compressed by singular values")
+        if not tag["reduced-time-grid"]:
+            self.remarks.append(f"line {tag.line}: <{tag.name}>: differences are built at the end of the window only")
 
     def _factor(self, tag: Element) -> float:
         if not 0 < tag["value"] <= 1:

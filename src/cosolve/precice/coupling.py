@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.wording import listed
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Packer, Unpacker, Waveform
@@ -79,6 +80,18 @@ class Coupling:
                     self._waiting.append((task, next(task)))
                     moved = True
                     break
+        if not self.answers:
+            self._refuse_circle()
+
+    def _refuse_circle(self) -> None:
+        """Raise when all participants wait for each other, and none of them computes."""
+        inboxes = {id(member.inbox) for member in self.members.values()}
+        if len(self._waiting) == len(self.members) and not any(id(box) in inboxes for _, box in self._waiting):
+            raise SetupError(
+                f"{self.configuration.file}: all participants ({listed(self.members)}) wait for each other at "
+                f"t = {min(member.time for member in self.members.values()):g}, because serial schemes form a circle; "
+                "make one of them parallel"
+            )
 
     @property
     def names(self) -> list[str]:
@@ -182,7 +195,9 @@ class Scheme:
         self.first_chooses = tag.window == 0.0
         self.exchanges = tag.exchanges
         self.decider = tag.participants[-1]
-        self.substeps = {(e.mesh, e.data): e.substeps for e in tag.exchanges}
+        self.substeps = {(e.mesh, e.data): False for e in tag.exchanges}
+        for e in tag.exchanges:
+            self.substeps[e.mesh, e.data] |= e.substeps
         self.boxes: dict[tuple[str, str], deque[Payload]] = {
             (a, b): deque() for a in self.participants for b in self.participants if a != b
         }
@@ -306,6 +321,9 @@ class Member:
                         flags |= c.INITIAL * (pair in initial) | c.GRADIENT * (mesh in steep)
                     flags |= c.JUST_IN_TIME * (mesh in in_time)
                     self.data.append((mesh, name, configuration.components(name, mesh), flags))
+        self._outgoing: list[tuple[Side, Key, Key, bool]] = []  # side, data, where they are written, substeps
+        self._written = [entry for entry in self.data if entry[3] & c.WRITTEN]
+        self._read = [entry for entry in self.data if entry[3] & c.READ]
         self.fields: dict[Key, Field] = {}  # from the mesh where data are written to the one where they are exchanged
         self.reading: dict[Key, tuple[Side, Key, Field | None]] = {}
         self.visible: dict[str, Any] = {}  # numbers of the points of a received mesh that lie in the region
@@ -452,6 +470,9 @@ class Member:
                 key = (exchange.mesh, exchange.data)
                 if exchange.sender == self.name:
                     origin = self.origin(exchange)
+                    entry = (side, key, (origin, exchange.data), side.scheme.substeps[key])
+                    if entry not in self._outgoing:  # data may go to several receivers
+                        self._outgoing.append(entry)
                     if origin != exchange.mesh:
                         self.fields[key] = field(
                             next(
@@ -542,11 +563,7 @@ class Member:
     def sample(self, content: Unpacker) -> tuple[float, dict[Key, Any]]:
         """The next sample of a record: how far into the step, and what was written there."""
         t = content.real()
-        return t, {
-            (mesh, name): self._sample(content, mesh, components, flags)
-            for mesh, name, components, flags in self.data
-            if flags & c.WRITTEN
-        }
+        return t, {(mesh, name): self._sample(content, mesh, n, flags) for mesh, name, n, flags in self._written}
 
     def _advance(self, content: Unpacker) -> Wait:
         leg = self.time
@@ -555,20 +572,10 @@ class Member:
         for k in range(count):
             last, raw = self.sample(content)
             raw = self.recorder.acted(raw, reading=False)
-            for side in self.sides:
-                if not side.ongoing:
-                    continue
-                keep = k == count - 1
-                if not keep and not any(side.scheme.substeps[key] for key in side.fresh):
-                    continue
-                for exchange in side.scheme.exchanges:
-                    key = (exchange.mesh, exchange.data)
-                    if (
-                        exchange.sender == self.name
-                        and (keep or exchange.substeps)
-                        and (not side.fresh[key] or side.fresh[key][-1][0] < leg + last)
-                    ):
-                        side.fresh[key].append((leg + last, self._exchanged(key, raw[self.origin(exchange), key[1]])))
+            keep = k == count - 1
+            for side, key, origin, substeps in self._outgoing:
+                if side.ongoing and (keep or substeps):
+                    side.fresh[key].append((leg + last, self._exchanged(key, raw[origin])))
         ended = []
         for side in self.sides:
             if side.ongoing:
@@ -591,6 +598,7 @@ class Member:
             converged = yield from self._iterate(implicit)
             if not converged:
                 self.repeating, self.complete = True, False
+                self.recorder.iterated(self)
                 self._back(implicit, leg, last)
                 if implicit.scheme.serial and self.name == implicit.scheme.decider:
                     yield from self._receive_window(implicit)
@@ -613,6 +621,8 @@ class Member:
             if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
         self.recorder.window(self, ended)
+        if implicit is not None:
+            self.recorder.iterated(self)
 
     def _back(self, implicit: Side, leg: float, last: float) -> None:
         """Explicit schemes stand still while the implicit one iterates."""
@@ -676,11 +686,7 @@ class Member:
         flags |= c.MUST_RESTORE * self.repeating
         flags |= c.LEADS * any(side.leads for side in running)
         room = min((side.length - side.progress for side in running), default=0.0)
-        found = {
-            (mesh, name): self.current(mesh, name, components)
-            for mesh, name, components, of_data in self.data
-            if of_data & c.READ
-        }
+        found = {(mesh, name): self.current(mesh, name, components) for mesh, name, components, _ in self._read}
         self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
 
     def state(self, flags: int, t: float, room: float, found: dict[Key, Samples], first: bool) -> bytes:
@@ -693,9 +699,7 @@ class Member:
                     head.array(self.coupling.geometries[mesh.name].points[self.visible[mesh.name]])
             parts.append(head.bytes())
         parts.append(struct.pack("<Idd", flags, t, min(room, 1.7e308)))
-        for mesh_name, name, components, of_data in self.data:
-            if of_data & c.READ:
-                parts.append(self._readable(mesh_name, components, found[mesh_name, name]))
+        parts += [self._readable(mesh, components, found[mesh, name]) for mesh, name, components, _ in self._read]
         return b"".join(parts)
 
     def _whole(self) -> bool:
@@ -705,6 +709,8 @@ class Member:
     def current(self, mesh: str, name: str, components: int) -> Samples:
         """What a participant can read of some data: samples on its own mesh."""
         found = self.reading.get((mesh, name))
+        if components < 0:
+            components = self.coupling.configuration.components(name, mesh)
         if found is None:
             samples: Samples = [(self.time, np.zeros(len(self.coupling.geometries[mesh].points) * components))]
         else:
@@ -712,8 +718,7 @@ class Member:
             samples = side.read[key]
             if field is not None:
                 samples = [(t, field(v, None)) for t, v in samples]
-        acted: Samples = self.recorder.acted_on_reading(mesh, name, samples)
-        return acted
+        return self.recorder.acted_on_reading(self, mesh, name, samples)
 
     def _readable(self, mesh: str, components: int, samples: Samples) -> bytes:
         if mesh in self.visible:

@@ -14,6 +14,8 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.mapping import FieldMapping, Mesh
 from cosolve.mapping.projection import nearest_projection
+from cosolve.participants.client import Waveform
+from cosolve.precice.acceleration import Samples
 from cosolve.precice.config import Configuration, Export, ParticipantTag, Watch
 from cosolve.precice.export import write_export
 from cosolve.precice.fields import Geometry, shares
@@ -33,6 +35,7 @@ class Recorder:
         self._last: dict[tuple[str, str], Vector] = {}
         self._areas: dict[str, Vector] = {}
         self.counts: list[int] = []  # iterations of each window
+        self._iterations = 0
         self.geometries: dict[str, Geometry] = {}
 
     @property
@@ -68,10 +71,17 @@ class Recorder:
             self._last.update({key: values for key, (values, _) in raw.items()})
         return raw
 
-    def acted_on_reading(self, mesh: str, name: str, samples: Any) -> Any:
+    def acted_on_reading(self, member: Member, mesh: str, name: str, samples: Samples) -> Samples:
         """Data to be read after the actions on them."""
         for action in self.tag.actions:
-            if action.reading and (action.mesh, action.target) == (mesh, name) and action.kind != "summation":
+            if not action.reading or (action.mesh, action.target) != (mesh, name):
+                continue
+            if action.kind == "summation":
+                parts = [member.current(mesh, source, -1) for source in action.sources]
+                longest = max(parts, key=len)
+                waves = [Waveform([t for t, _ in part], [v for _, v in part]) for part in parts]
+                samples = [(t, np.sum([wave.at(t) for wave in waves], axis=0)) for t, _ in longest]
+            else:
                 samples = [(t, self._by_area(action.kind, mesh, v)) for t, v in samples]
         return samples
 
@@ -125,11 +135,21 @@ class Recorder:
             if number % max(export.every, 1) == 0:
                 self._export(export, "init" if number == 0 else f"dt{number}", values)
 
+    def iterated(self, member: Member) -> None:
+        """A window was crossed once more, for good or not."""
+        exports = [export for export in self.tag.exports if export.every_iteration]
+        if self.folder is None or not exports:
+            return
+        self._iterations += 1
+        values = self._values(member)
+        for export in exports:
+            self._export(export, f"it{self._iterations}", values)
+
     def _values(self, member: Member) -> dict[tuple[str, str], Vector]:
         found = dict(self._last)
         for mesh, name, components, _ in member.data:
             if (mesh, name) in member.tag.read:
-                found[mesh, name] = member.current(mesh, name, components)[0][1]
+                found[mesh, name] = member.current(mesh, name, components)[0 if member.complete else -1][1]
         for mesh, use in member.tag.meshes.items():
             for name in self.configuration.meshes[mesh][1]:
                 if use.provided and (mesh, name) not in found:

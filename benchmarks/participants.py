@@ -1,0 +1,72 @@
+"""Cost of an explicit window between two Python programs with one number each way, through the hub.
+
+    python benchmarks/participants.py [windows]
+
+prints microseconds per window: on the wall, and the processor time of the hub and of each program. The wall only means
+something on a quiet machine; three processes take turns, so two cores are enough.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cosolve.precice.running import run_configuration
+
+PROGRAM = """
+import sys, time
+import numpy as np
+import precice
+
+name, mesh, into, out = sys.argv[1:5]
+p = precice.Participant(name, "config.xml", 0, 1)
+ids = p.set_mesh_vertices(mesh, [[0.0, 0.0]])
+p.initialize()
+wall, processor, windows = time.perf_counter(), time.process_time(), 0
+while p.is_coupling_ongoing():
+    dt = p.get_max_time_step_size()
+    p.write_data(mesh, out, ids, p.read_data(mesh, into, ids, dt))
+    p.advance(dt)
+    windows += 1
+print((time.perf_counter() - wall) / windows * 1e6, (time.process_time() - processor) / windows * 1e6)
+"""
+CONFIG = """<precice-configuration>
+  <data:scalar name="X" /><data:scalar name="Y" />
+  <mesh name="MA" dimensions="2"><use-data name="X" /><use-data name="Y" /></mesh>
+  <mesh name="MB" dimensions="2"><use-data name="X" /><use-data name="Y" /></mesh>
+  <participant name="A"><provide-mesh name="MA" /><receive-mesh name="MB" from="B" />
+    <write-data name="Y" mesh="MA" /><read-data name="X" mesh="MA" />
+    <mapping:nearest-neighbor direction="read" from="MB" to="MA" constraint="consistent" /></participant>
+  <participant name="B"><provide-mesh name="MB" /><receive-mesh name="MA" from="A" />
+    <write-data name="X" mesh="MB" /><read-data name="Y" mesh="MB" />
+    <mapping:nearest-neighbor direction="read" from="MA" to="MB" constraint="consistent" /></participant>
+  <m2n:sockets acceptor="A" connector="B" />
+  <coupling-scheme:{scheme}>
+    <participants first="A" second="B" /><max-time-windows value="{windows}" /><time-window-size value="1" />
+    <exchange data="Y" mesh="MA" from="A" to="B" /><exchange data="X" mesh="MB" from="B" to="A" />
+  </coupling-scheme:{scheme}>
+</precice-configuration>"""
+
+
+def main(windows: int = 5000) -> None:
+    """The table."""
+    print(f"{'scheme':<20} {'wall':>8} {'hub':>8} {'A':>8} {'B':>8}   microseconds per window")
+    for scheme in ("serial-explicit", "parallel-explicit"):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            Path("config.xml").write_text(CONFIG.format(scheme=scheme, windows=windows))
+            Path("program.py").write_text(PROGRAM)
+            commands = {"A": f"{sys.executable} program.py A MA X Y", "B": f"{sys.executable} program.py B MB Y X"}
+            began = time.process_time()
+            run_configuration("config.xml", commands, logs=Path("logs"))
+            hub = (time.process_time() - began) / windows * 1e6
+            a, b = (Path(f"logs/{name}.log").read_text().splitlines()[-1].split() for name in "AB")
+            print(f"{scheme:<20} {float(a[0]):8.0f} {hub:8.0f} {float(a[1]):8.0f} {float(b[1]):8.0f}")
+            os.chdir("/")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
