@@ -14,6 +14,7 @@ from math import acos, atan2, cos, cosh, exp, pi, sin, tan, tanh
 import numpy as np
 from numba import njit
 
+import cosolve as cs
 from cosolve.elements import polar_values
 from examples.wind_turbine.aerodynamics import steady
 from examples.wind_turbine.rigid import Turbine
@@ -45,7 +46,7 @@ def _torque(speed, pitch, rate, wind, density, blades, tip, stations, polars, be
                 alpha -= 2 * pi
             elif alpha < -pi:
                 alpha += 2 * pi
-            cl, cd, _, _ = polar_values(alpha, angles, lift, drag)
+            cl, cd, _, _ = polar_values(alpha, angles, lift[i], drag[i])
             L = 0.5 * density * (vn * vn + vt * vt) * chord * cl
             D = 0.5 * density * (vn * vn + vt * vt) * chord * cd
             s = max(abs(sin(phi)), 1e-3)
@@ -167,7 +168,7 @@ def undivided(turbine: Turbine | None = None, t_end: float = 8.0, step: float = 
     turbine = Turbine() if turbine is None else turbine
     found = _course(turbine, t_end, step, TOGETHER, 1)
     if len(found.t) <= round(t_end / step):
-        raise RuntimeError(f"the reference was not solved at t = {found.t[-1]:g} s: take shorter steps")
+        raise cs.SimulationError(f"the reference was not solved at t = {found.t[-1]:g} s: take shorter steps")
     return found
 
 
@@ -184,6 +185,8 @@ def loose(
 
 def _course(turbine: Turbine, t_end: float, step: float, mode: int, degree: int) -> Course:
     rotor, train, s = turbine.rotor, turbine.train, turbine.schedule
+    if train.motor_torque != 0.0 or s.command < t_end:
+        raise cs.SetupError("the reference in one program knows no motor and no brake on command: leave both out")
     begin = steady(rotor, turbine.speed, s.pitch)
     beta = rotor.stations[:, 3] + s.pitch
     across = (rotor.wind - begin.w) * np.cos(beta) - (turbine.speed * begin.r + begin.swirl) * np.sin(beta)
@@ -192,10 +195,9 @@ def _course(turbine: Turbine, t_end: float, step: float, mode: int, degree: int)
         train.inertia, train.damping, train.parking_torque, train.parking_speed, turbine.speed,
         s.pitch, s.running, s.rate, s.trigger, s.braked, s.brake_rate,
     )  # fmt: skip
-    angles, lift, drag = rotor.profile
     air = (rotor.wind, rotor.density, float(rotor.blades), rotor.tip)
     rows = _march(
-        mode, degree, step, round(t_end / step), data, air, rotor.stations, (angles, lift, drag),
+        mode, degree, step, round(t_end / step), data, air, rotor.stations, rotor.profiles,
         np.array([one, one]), begin.torque,
     )  # fmt: skip
     return Course(step * np.arange(len(rows)), *rows.T)
