@@ -1,9 +1,9 @@
 """The NREL Phase VI rotor: its blade, its profile, and what was measured on it in the wind tunnel.
 
-Blade and profile: Hand et al., Unsteady Aerodynamics Experiment Phase VI, NREL/TP-500-29955 (2001); S809 at a Reynolds
-number of one million from the tunnels of Ohio State University (table A-7) and Delft (A-8), deep stall from Colorado
-State University (A-3). Drag is that of the wake where it was measured, of the pressures elsewhere; the drag at 11.2 and
-12.2 degrees bridges a gap. Torque, thrust and coefficients: statistics of the tests, doi 10.21947/WDH-DAP/1910052.
+Blade and profile: Hand et al. (2001), the report of the experiment; S809 at a Reynolds number of one million from the
+tunnels of Ohio State University (table A-7) and Delft (A-8), deep stall from Colorado State University (A-3). Drag is
+that of the wake where it was measured, of the pressures elsewhere; the drag at 11.2 and 12.2 degrees bridges a gap.
+Torque, thrust and coefficients: statistics of the tests, doi 10.21947/WDH-DAP/1910052.
 """
 
 from __future__ import annotations

@@ -42,14 +42,8 @@ def draw_brake(course: Course, parking_speed: float, path: Path) -> None:
     axes[0].axhline(500, color="C3", lw=0.8, ls=":")
     axes[0].text(0.05, 510, "500 deg/s", color="C3", fontsize=8)
     for k, (name, t) in enumerate(marked.items()):
-        axes[0].annotate(
-            name,
-            (t, 0.93 - 0.1 * k),
-            xycoords=("data", "axes fraction"),
-            fontsize=8,
-            xytext=(3, 0),
-            textcoords="offset points",
-        )
+        at = {"xy": (t, 0.9 - 0.12 * k), "xycoords": ("data", "axes fraction")}
+        axes[2].annotate(f"{name}, {t:.3f} s", **at, fontsize=8, xytext=(4, 0), textcoords="offset points")
     axes[-1].set_xlabel("t in s")
     figure.suptitle("NREL Phase VI, rigid blades: run-up without load, overspeed, emergency brake")
     figure.savefig(path, dpi=110)
@@ -89,7 +83,7 @@ def draw_loads(path: Path) -> None:
     shown = {wind: torque for wind, torque in measured.items() if wind <= winds[-1]}
     axes[2].plot(shown.keys(), shown.values(), "C3o", label="measured, sequence H")
     axes[2].set(xlabel="wind in m/s", title="shaft torque in Nm", ylim=(0, None))
-    axes[2].legend(loc="lower right")
+    axes[2].legend(loc="lower center")
     for ax in axes:
         ax.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
@@ -108,8 +102,8 @@ def draw_coupling(reference: Course, runs: dict[str, cs.Result], strong: dict[st
         axes[0].plot(1e3 * run.t[at], run["aero.torque"][at], ".-", ms=4, lw=1, label=name)
         error = np.abs(run["aero.torque"] - reference.torque[: len(run.t)])
         axes[1].semilogy(run.t, np.maximum(error, 1e-11), lw=0.8, label=name)
-    for name, run in strong.items():
-        axes[2].plot(run.t[1:], run.iterations + 1, ".", ms=2, label=name)
+    for k, (name, run) in enumerate(strong.items()):
+        axes[2].plot(run.t[1:], run.iterations + 1 + 0.08 * k, ".", ms=2, label=name)
     axes[0].set(
         xlabel="t in ms", ylabel="torque in Nm", title="the first steps: apparent mass makes loose coupling ring"
     )

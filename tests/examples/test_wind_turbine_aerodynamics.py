@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from examples.wind_turbine.aerodynamics import Rotor, Step, aerodynamic_step, s809, steady
 from examples.wind_turbine.data import BLADE, DEEP_STALL, DELFT, OHIO_STATE, SPAN, STALLED, TESTS
+from scipy.optimize import brentq
 
 import cosolve as cs
 from cosolve.elements import closed_polar, polar, polar_values
@@ -81,6 +82,14 @@ def test_steady_torque_and_thrust() -> None:
     assert [one.thrust for one in found] == pytest.approx([602.21, 1147.89, 1496.12], rel=2e-5)
     finer = [steady(Rotor(elements=n), SPEED).torque for n in (10, 20, 40, 80)]
     assert finer == pytest.approx([784.1, 778.9, 776.8, 776.1], rel=1e-4)
+
+
+@pytest.mark.covers("IJ-37")
+def test_speed_at_which_a_generator_holds_the_rotor() -> None:
+    """With a damping of 100.1 Nms."""
+    speed = brentq(lambda speed: steady(Rotor(), speed).torque - 100.1 * speed, 7.0, 8.5)
+    assert np.degrees(speed) == pytest.approx(442.35, rel=1e-5)
+    assert 100.1 * speed == pytest.approx(772.82, rel=1e-5)
 
 
 @pytest.mark.covers("IJ-37")

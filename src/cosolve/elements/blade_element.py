@@ -86,7 +86,7 @@ def closed_polar(measured: npt.ArrayLike, deep_stall: npt.ArrayLike, mirrored: f
 def stall_delay(rows: npt.ArrayLike, ratio: float, stalled: tuple[float, float] = (18.0, 26.0)) -> Matrix:
     """A polar with more lift in stall, for a section of a turning blade with a `ratio` of chord to radius.
 
-    Snel, Houwink and Bosschers (1994): lift moves towards that of a flow that does not separate, `2 pi sin(alpha -
+    Snel et al. (1994): lift moves towards that of a flow that does not separate, `2 pi sin(alpha -
     alpha_0)`, by `tanh(3 ratio^2)`. Applied from the angle of attack on at which the profile has lost its lift, in full
     from the second of `stalled`, both in degrees, and less and less from 30 degrees to 60; drag is left as it is.
 
@@ -176,9 +176,10 @@ def momentum_speed(w: float, wind: float) -> tuple[float, float]:
 
 @compiled
 def inflow_times(w: float, wind: float, r: float, tip: float) -> tuple[float, float, float]:
-    """Time constants of the two filters of dynamic inflow (Oye), and the slope of the first over `w`.
+    """Time constants of the two filters of dynamic inflow, and the slope of the first over `w`.
 
-    `tau_1 = 1.1 / (1 - 1.3 a) R / U` with `a` from 0 to 0.5, `tau_2 = (0.39 - 0.26 (r / R)^2) tau_1`.
+    Of Oye, see Snel and Schepers (1995): `tau_1 = 1.1 / (1 - 1.3 a) R / U` with `a` from 0 to 0.5,
+    `tau_2 = (0.39 - 0.26 (r / R)^2) tau_1`.
 
     >>> [round(number, 4) for number in inflow_times(0.0, 7.0, 2.5, 5.0)]
     [0.7857, 0.2554, 0.1459]
