@@ -36,7 +36,7 @@ def draw_brake(turbine: Turbine, run: cs.Result, path: Path) -> None:
     axes[1].plot(t[1:], run["generator.torque"][1:], lw=0.7, label="taken by the generator (motor: negative)")
     axes[1].set_ylim(-6000, 4500)
     axes[1].set_ylabel("torque in Nm")
-    axes[1].legend(fontsize=8, loc="upper right")
+    axes[1].legend(fontsize=8, loc="lower right")
     axes[2].plot(t, tip[:, 0], label="downwind")
     axes[2].plot(t, tip[:, 1], lw=0.7, label="with the rotation")
     axes[2].set_ylabel("tip deflection in mm")
@@ -48,7 +48,7 @@ def draw_brake(turbine: Turbine, run: cs.Result, path: Path) -> None:
         for ax in axes:
             ax.axvline(when, color="0.4", lw=0.8, ls="--")
         axes[3].annotate(
-            f"{name}, {when:.2f} s", (when, 0.06), xycoords=("data", "axes fraction"), fontsize=8,
+            f"{name}, {when:.2f} s", (when, 0.5), xycoords=("data", "axes fraction"), fontsize=8,
             xytext=(4, 0), textcoords="offset points",
         )  # fmt: skip
     for ax in axes:
