@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cosolve.cli import app
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "coming-from").glob("*.md"))
-LONG = ("precice.md", "simulink.md")  # compile, or start processes, for many seconds
+LONG = ("precice.md", "pyfmi.md", "simulink.md")  # compile, or run for many seconds
 
 
 def right_hand(page):
