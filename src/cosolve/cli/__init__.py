@@ -1,4 +1,4 @@
-"""The command line: `cosolve new`, `run`, `view`, `check`, `compare`, `report`, `export`, `inspect`, `doctor` and so on.
+"""The command line: `cosolve new`, `run`, `view`, `check`, `compare`, `report`, `export`, `doctor` and so on.
 
 One module per command; `options.py` holds what several of them take, `screen.py` how they show things. Imports happen
 inside the commands, so that help is quick. Everything cosolve refuses on purpose ends in one sentence on stderr: exit

@@ -53,7 +53,7 @@ class Foregone:
 
 
 @runtime_checkable
-class Watcher(Protocol):
+class Onlooker(Protocol):
     """A progress function that also looks into the books while they are kept."""
 
     def watch(self, books: Books) -> None:

@@ -27,7 +27,7 @@ from cosolve.run import (
     make_recorder,
     make_windows,
 )
-from cosolve.run.books import Books, Foregone, Judge, note_totals
+from cosolve.run.books import Books, Foregone, Judge, Onlooker, note_totals
 from cosolve.run.engines import Engines
 from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
 from cosolve.run.snapshot import description
@@ -455,7 +455,7 @@ class _Run:
             self._keep_state(keeper, books, engines)
         if pace is not None:
             pace.begin(core.t)
-        if isinstance(progress, Watcher):
+        if isinstance(progress, Onlooker):
             progress.watch(books)
         t_start, shown = core.t if self.kept is None else core.t_start, perf_counter()
         span = core.windows.t_end - t_start
