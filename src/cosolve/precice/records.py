@@ -36,12 +36,9 @@ class Recorder:
         self._areas: dict[str, Vector] = {}
         self.counts: list[int] = []  # iterations of each window
         self._iterations = 0
+        #: False when nothing is watched or exported: then no value is looked at
+        self.active = bool(tag.watches or tag.exports)
         self.geometries: dict[str, Geometry] = {}
-
-    @property
-    def active(self) -> bool:
-        """False when nothing is watched, exported or changed: then no value is looked at."""
-        return bool(self.tag.watches or self.tag.exports)
 
     def begin(self, geometries: dict[str, Geometry]) -> None:
         """All meshes are there."""
@@ -58,6 +55,8 @@ class Recorder:
 
     def acted(self, raw: dict[tuple[str, str], Any], reading: bool) -> dict[tuple[str, str], Any]:
         """Written data after the actions on them."""
+        if not (self.tag.actions or self.active):
+            return raw
         for action in self.tag.actions:
             if action.reading is not reading:
                 continue
@@ -73,6 +72,8 @@ class Recorder:
 
     def acted_on_reading(self, member: Member, mesh: str, name: str, samples: Samples) -> Samples:
         """Data to be read after the actions on them."""
+        if not self.tag.actions:
+            return samples
         for action in self.tag.actions:
             if not action.reading or (action.mesh, action.target) != (mesh, name):
                 continue
