@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from functools import partial
 
 import numpy as np
@@ -29,7 +30,20 @@ RING = parts.ring(4)
 PAIR = {"a": partial(ode, 0.5), "b": partial(ode, -0.2)}
 FIELD = {"f": partial(parts.Field, 20_000), "g": partial(parts.Field, 20_000)}
 #: rank 0 has one of the ring, rank 1 two of them
-PLACEMENT = {"s0": 0, "s1": 1, "s2": 2, "s3": 1, "a": 1, "b": 2, "f": 1, "g": 0, "one": 0, "two": 1, "three": 2}
+PLACEMENT = {
+    "s0": 0,
+    "s1": 1,
+    "s2": 2,
+    "s3": 1,
+    "a": 1,
+    "b": 2,
+    "f": 1,
+    "g": 0,
+    "one": 0,
+    "two": 1,
+    "three": 2,
+    "late": 2,
+}
 
 
 def driven(members: dict[str, cs.Subsystem]) -> cs.System:
@@ -74,7 +88,8 @@ def main(folder: str) -> None:
         "two": partial(parts.Oscillator, 0.2),
         "three": partial(meeting, "three", "one", 0.3),
     }
-    ranks = cs.on_ranks({**RING, **PAIR, **FIELD, **met}, placement=PLACEMENT)
+    late = {"late": partial(parts.Slow, 0.4)}
+    ranks = cs.on_ranks({**RING, **PAIR, **FIELD, **met, **late}, placement=PLACEMENT)
     say = lambda what, value: print(json.dumps([what, value]), flush=True)  # noqa: E731
     say("placement", str(ranks))
     for name, (sources, join, options) in CASES.items():
@@ -87,6 +102,10 @@ def main(folder: str) -> None:
     for name, method in (("together", cs.Jacobi(degree=1)), ("columns together", cs.SemiImplicit(degree=1))):
         run = cs.simulate(parts.joined({n: ranks.subsystems[n] for n in met}), t_end=0.3, method=method, step=0.1)
         say(name, len(run.t))
+    far, wall, busy = cs.System({"late": ranks.subsystems["late"]}), time.perf_counter(), time.process_time()
+    far.set("late.force", 0.0)
+    cs.simulate(far, t_end=0.2, method=cs.Jacobi(degree=0), step=0.1)
+    say("sleeps", time.process_time() - busy < 0.3 * (time.perf_counter() - wall))
     ranks.place({**ranks.placement, "s0": 2, "s1": 0})
     moved = cs.simulate(
         parts.joined({n: ranks.subsystems[n] for n in RING}), t_end=1.0, method=cs.SemiImplicit(degree=1), step=STEP

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests import processes
+from tests.fmu.build import fmu
 
 import cosolve as cs
 from cosolve.process import mpi
@@ -89,11 +90,21 @@ def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_t
     said = dict(json.loads(line) for line in lines)
     assert last == "rank 0 is the only one that comes here"
     assert said.pop("placement") == (
-        "3 ranks: 's0', 'g', 'one' on rank 0, 's1', 's3', 'a', 'f', 'two' on rank 1, 's2', 'b', 'three' on rank 2"
+        "3 ranks: 's0', 'g', 'one' on rank 0, 's1', 's3', 'a', 'f', 'two' on rank 1, "
+        "'s2', 'b', 'three', 'late' on rank 2"
     )
     assert said.pop("together") == said.pop("columns together") == 4
-    assert len(said) == 12
+    assert len(said) == 13
     assert all(value is True for value in said.values()), said
+
+
+@pytest.mark.slow
+def test_one_fmu_is_refused_on_several_ranks_and_runs_on_one(tmp_path):
+    file = fmu("mass_force", 2)
+    for n, code, words in ((2, 2, "runs in one process, without mpiexec"), (1, 0, "")):
+        ran = ran_on(n, *CLI, "run", file, "--t-end", 0.1, "--out", tmp_path / "one.h5")
+        assert ran.returncode == code, ran.stderr
+        assert words in ran.stderr
 
 
 def test_a_system_file_is_placed_by_cost_and_gives_the_bits_of_one_process(tmp_path):

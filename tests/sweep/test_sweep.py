@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from tests.sweep.models import jitted, no_system, oscillator, pendulum, sometimes_deadly, symmetric
+from tests.sweep.models import jitted, no_system, once_deadly, oscillator, pendulum, sometimes_deadly, symmetric
 
 import cosolve as cs
 
@@ -259,6 +260,18 @@ def test_dask() -> None:
     assert "Dask cluster" in spread.attrs["how"]
     with pytest.raises(cs.SetupError, match=r"client must be a dask.distributed.Client, not a int"):
         cs.sweep(oscillator, grid, **RUN, client=3)
+
+
+@pytest.mark.slow
+def test_dask_goes_on_when_a_worker_of_the_cluster_is_killed(tmp_path) -> None:
+    """Two processes, one of which is gone in the middle: the cluster gives its variants to another."""
+    distributed = pytest.importorskip("dask.distributed")
+    lengths = [1.0, 1.5, 3.0, 2.0, 2.5]
+    with distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as client:
+        found = cs.sweep(partial(once_deadly, folder=str(tmp_path)), {"length": lengths}, **RUN, client=client)
+    assert (tmp_path / "grave").exists()
+    assert not cs.failures(found)
+    assert_same(found, cs.sweep(pendulum, {"length": lengths}, **RUN, executor="serial"))
 
 
 def test_without_dask(monkeypatch) -> None:

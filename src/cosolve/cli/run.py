@@ -168,7 +168,7 @@ def _on_ranks(read: Callable[..., Description]) -> tuple[Description, str]:
     from cosolve.io.ranks import read_on_ranks
 
     described, ranks = read_on_ranks(lambda build: read(load=partial(load_system, build=build)))
-    return described, str(ranks)
+    return described, "" if ranks is None else str(ranks)
 
 
 def carry_out(

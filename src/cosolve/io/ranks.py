@@ -26,11 +26,13 @@ def load_on_ranks(path: str | Path) -> tuple[Description, Ranks]:
         print(ranks)
         result = described.run()
     """
-    return read_on_ranks(lambda build: load_system(path, build))
+    described, ranks = read_on_ranks(lambda build: load_system(path, build))
+    assert ranks is not None
+    return described, ranks
 
 
-def read_on_ranks(read: Callable[[Builder], Description]) -> tuple[Description, Ranks]:
-    """The same for whatever `read` makes of a system file whose subsystems `build` makes."""
+def read_on_ranks(read: Callable[[Builder], Description]) -> tuple[Description, Ranks | None]:
+    """The same for whatever `read` makes of a file; no ranks for one whose subsystems `build` does not make."""
     held: list[tuple[Ranks, Mapping[str, int]]] = []
 
     def build(sources: Mapping[str, Callable[[], Subsystem]], placement: Mapping[str, int]) -> dict[str, Subsystem]:
@@ -41,8 +43,10 @@ def read_on_ranks(read: Callable[[Builder], Description]) -> tuple[Description, 
     job = joined()
     try:
         described = read(build)
+        if not held and job is None:
+            return described, None
         if not held:
-            raise SetupError(f"'{described.path}' runs in one process; system files (.toml) can have ranks")
+            raise SetupError(f"'{described.path}' runs in one process, without mpiexec; system files can have ranks")
         ranks, fixed = held[0]
         if ranks.size > 1 and len(fixed) < len(ranks.placement):
             ranks.balance(_measured(described), fixed)

@@ -166,7 +166,7 @@ _worlds: list[World] = []
 
 def world() -> World | None:
     """All ranks of this job; None where there is only this process."""
-    if not is_launched():
+    if not is_launched() or (told_size() == 1 and any(name in os.environ for name in _SIZES)):
         return None
     if not _worlds:
         _worlds.append(World())
