@@ -50,6 +50,9 @@ AREAS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("errors", "Errors and warnings", "What cosolve raises on purpose.", ("errors",)),
 )
 
+#: Packages with names of their own, shown whole at the end of an area: `import cosolve.mapping as cm`.
+PACKAGES = {"subsystems": "cosolve.elements", "fields": "cosolve.mapping"}
+
 
 def public_names() -> dict[str, str]:
     """The room of each public name.
@@ -96,6 +99,8 @@ def write_pages(folder: Path) -> None:
         lines += [".. autosummary::", "", *(f"   {name}" for name in names[file]), ""]
         for name in names[file]:
             lines += _entry(name)
+        if file in PACKAGES:
+            lines += _package(PACKAGES[file], names[file])
         _write(folder / f"{file}.md", "\n".join([*lines, "```", ""]))
     _write(folder / "index.md", "\n".join([*index, ""]))
 
@@ -110,8 +115,21 @@ def _entry(name: str) -> list[str]:
     if callable(value):
         return [f".. autofunction:: {name}", ""]
     if hasattr(value, "__path__"):
-        return [f".. automodule:: cosolve.{name}", ""]
+        return []  # shown whole, see PACKAGES
     return [f".. autodata:: {name}", ""]
+
+
+def _package(name: str, shown: list[str]) -> list[str]:
+    """All of a package but what the area has shown already."""
+    from importlib import import_module
+
+    package = import_module(name)
+    rest = [each for each in package.__all__ if each not in shown]
+    lines = [f".. rubric:: {name}", "", f".. automodule:: {name}", "", f".. currentmodule:: {name}", ""]
+    for each in rest:
+        kind = "autoclass" if isinstance(getattr(package, each), type) else "autofunction"
+        lines += [f".. {kind}:: {each}", "" if kind == "autofunction" else "   :members:", ""]
+    return lines
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -55,7 +56,7 @@ def new(
         raise SetupError(f"cannot make '{folder}': {error.strerror or error}") from None
     made = ", ".join(sorted(path.name for path in folder.iterdir() if not path.name.startswith("__")))
     typer.echo(f"made    {folder}: {made}")
-    for command in (f"cd {folder}", *commands):
+    for command in (f"cd {quote(str(folder))}", *commands):
         typer.echo(f"next    {command}")
 
 

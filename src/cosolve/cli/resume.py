@@ -52,4 +52,5 @@ def resume(
         None if report is None else Path(report),
         quiet,
         json,
+        "resume",
     )

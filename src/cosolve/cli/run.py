@@ -178,6 +178,7 @@ def carry_out(
     report: Path | None,
     quiet: bool,
     json: bool = False,
+    command: str = "run",
 ) -> None:
     """Run, write what is asked for besides, and say how it went: `what_ran`, or else the method."""
     from cosolve.result.store import refuse_unwritable
@@ -204,7 +205,7 @@ def carry_out(
     if failure is not None:
         failure.add_note(f"kept    {output.file}: {span(result)}{_go_on(output.file)}")
     if json:
-        print_json("run", {**_content(described, result, warned, report), "error": failure}, ok=failure is None)
+        print_json(command, {**_content(described, result, warned, report), "error": failure}, ok=failure is None)
     if failure is not None:
         tell(failure)
         raise typer.Exit(3)
