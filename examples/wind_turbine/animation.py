@@ -48,7 +48,7 @@ def draw_brake(turbine: Turbine, run: cs.Result, path: Path) -> None:
         for ax in axes:
             ax.axvline(when, color="0.4", lw=0.8, ls="--")
         axes[3].annotate(
-            f"{name}, {when:.2f} s", (when, 0.5), xycoords=("data", "axes fraction"), fontsize=8,
+            f"{name}, {when:.2f} s", (when, 0.2), xycoords=("data", "axes fraction"), fontsize=8,
             xytext=(4, 0), textcoords="offset points",
         )  # fmt: skip
     for ax in axes:
