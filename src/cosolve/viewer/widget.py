@@ -58,7 +58,7 @@ def _kind() -> Any:
             'pip install "cosolve[notebook]" brings it'
         ) from None
 
-    class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
+    class Viewer(anywidget.AnyWidget):
         """Results or a system in a notebook."""
 
         _esm = bundle("viewer.js")
