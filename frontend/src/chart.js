@@ -208,7 +208,11 @@ export class Chart {
 
   follow() {
     if (!this.plot) return;
-    if (this.have) this.plot.setScale("x", { min: this.span.t0, max: this.span.t1 });
+    if (this.have) {
+      this.plot.setScale("x", { min: this.span.t0, max: this.span.t1 });
+      clearTimeout(this.saying);
+      this.saying = setTimeout(() => this.describe(), 150);
+    }
     if (!this.suffices()) this.ask();
   }
 
@@ -275,25 +279,33 @@ export class Chart {
     const joined = tables.length === 1 ? tables[0] : uPlot.join(tables);
     const data = [joined[0]];
     order.forEach((k, at) => (data[k + 1] = joined[at + 1]));
+    this.have.frames.forEach((frame, k) => (this.plot.series[k + 1].width = isDense(frame) ? 1 / devicePixelRatio : 1.4));
     this.plot.batch(() => {
       this.plot.setData(data, false);
       this.plot.setScale("x", { min: this.span.t0, max: this.span.t1 });
     });
     this.empty = data.slice(1).every((part) => part.every((value) => value === null || value === undefined));
     this.element.classList.toggle("empty", this.empty && !this.options.keep);
-    this.holder.setAttribute("aria-label", this.described(data));
+    this.describe();
+  }
+
+  /** What the picture shows, for readers who do not see it. */
+  describe() {
+    if (this.plot) this.holder.setAttribute("aria-label", this.described(this.plot.data));
   }
 
   described(data) {
+    const { t0, t1 } = this.span;
     const said = this.lines.map((line, k) => {
-      const values = data[k + 1].filter((value) => value !== null && value !== undefined);
+      const values = data[k + 1].filter(
+        (value, at) => value !== null && value !== undefined && data[0][at] >= t0 && data[0][at] <= t1,
+      );
       const name = line.label || "the value";
       if (!values.length) return `${name}: there are no values`;
       const low = values.reduce((a, b) => Math.min(a, b));
       const high = values.reduce((a, b) => Math.max(a, b));
       return `${name} is between ${number(low, 4)} and ${number(high, 4)}`;
     });
-    const { t0, t1 } = this.span;
     return `Chart of ${this.options.title} from t = ${number(t0, 4)} to ${number(t1, 4)}: ${said.join("; ")}`;
   }
 }
@@ -334,6 +346,19 @@ function ordinates(frame, log) {
     before = up ? high[k] : low[k];
   }
   return found;
+}
+
+/** Whether a line fills a surface: browsers draw those many times faster as lines of a single pixel. */
+function isDense(frame) {
+  if (frame.raw) return false;
+  const [low, high] = [frame.low[0], frame.high[0]];
+  let [least, most, tall] = [Infinity, -Infinity, 0];
+  for (let k = 0; k < low.length; k++) {
+    if (low[k] < least) least = low[k];
+    if (high[k] > most) most = high[k];
+    tall += high[k] - low[k] || 0;
+  }
+  return tall / low.length > 0.05 * (most - least);
 }
 
 function nearest(t, at, raw) {

@@ -134,7 +134,7 @@ class Hub:
             self.close()
 
     def listen(self, until: Callable[[], bool]) -> None:
-        """Carry records to and fro until something has happened; whoever is connected learns why it failed."""
+        """Carry records until something has happened; whoever is connected learns why it failed."""
         if self.door is not None and self.door.socket not in self._selector.get_map():
             self._selector.register(self.door.socket, selectors.EVENT_READ, None)
         began = time.monotonic()

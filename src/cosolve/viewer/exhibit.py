@@ -35,15 +35,15 @@ class Verdict:
     details: list[str]
 
 
-def verdict(result: Result) -> Verdict:
-    """How a run went, in a line.
+def verdict(result: Result, t: Vector | None = None) -> Verdict:
+    """How a run went, in a line; `t` where the times are at hand, which a long file would have to be read for.
 
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
     >>> verdict(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1)).headline
     'Finished: reached t = 1.'
     """
-    stats, t = result.stats, result.t
+    stats, t = result.stats, result.t if t is None else t
     end = f"t = {t[-1]:.6g}" if len(t) else "no macro point"
     notes = [s for s in (stats.loop, stats.doubt, stats.still, stats.startup, stats.serial, stats.inexact) if s]
     if not result.finished:
@@ -78,7 +78,7 @@ class Exhibit:
 
     def about(self) -> dict[str, Any]:
         """Everything but the numbers over time."""
-        result, found = self.result, verdict(self.result)
+        result, found = self.result, verdict(self.result, self.t)
         stats = result.stats
         known = {k: v for k, v in result.meta.items() if k not in ("graph", "system")}
         bar = result.error_bar

@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:0cf38bbacd1120f41a70b488f4fe72a587c58f8cefcf9dc3ec5c2ea22d0ecb4d */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:dcf722cbb508979b6f02b17e7a49a85c9fa608df7ee5480dd7da4d8c5fd60d8e */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
