@@ -117,6 +117,23 @@ def by_method(
 
 
 @app.command()
+def library(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it goes.", show_default=False)],
+    compiler: Annotated[str | None, typer.Option("--compiler", help="C++ compiler; default: $CXX, or c++.")] = None,
+) -> None:
+    """Compile the participant library for C, C++ and Fortran, with the names that adapted solvers look for."""
+    from cosolve.participants.compiled_client import build_participant_library
+
+    root = build_participant_library(folder, precice=True, compiler=compiler)
+    typer.echo(
+        f"library    {root / 'lib'} (headers in {root / 'include'}, Fortran module in {root / 'fortran'})\n"
+        f"executables that ask for libprecice.so.3: LD_LIBRARY_PATH={root / 'precice' / 'lib'}\n"
+        f"to compile against it: PKG_CONFIG_PATH={root / 'precice' / 'lib' / 'pkgconfig'}, or in CMake "
+        f"CMAKE_PREFIX_PATH={root / 'precice'}"
+    )
+
+
+@app.command()
 def path() -> None:
     """Print the folder that makes `import precice` find cosolve: PYTHONPATH=$(cosolve precice path)."""
     from cosolve.precice.running import OPT_IN

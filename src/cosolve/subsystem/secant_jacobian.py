@@ -77,6 +77,14 @@ class SecantJacobian(Subsystem):
         self._slopes, self._last = self._initial, None
         return self.subsystem.start(t0)
 
+    def portable_state(self) -> Any:
+        """With what was learnt, so that a saved run goes on with the same bits."""
+        return self.subsystem.portable_state(), self._slopes, self._last
+
+    def set_portable_state(self, state: Any) -> None:
+        inner, self._slopes, self._last = state
+        self.subsystem.set_portable_state(inner)
+
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         y = self.subsystem.advance(t0, t1, u)
         self._learn(t0, u.end.copy(), self._flat(y))
