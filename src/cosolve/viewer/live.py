@@ -136,9 +136,9 @@ class Live:
     def end(self, result: Result) -> None:
         """The run is over."""
         self._ended = result.error or result.ended or "finished"
-        self._run = None
         with suppress(CosolveError, OSError):  # a file that cannot be read any more is no failure of the run
             self.exhibit = Exhibit(result, self.title)
+        self._run = None  # last: pages ask for the result as soon as they see that
 
     def _carry_out(self, order: dict[str, Any], run: WatchedRun) -> None:
         """What a page has asked for; whatever is wrong with it is said there and does nothing to the run."""
