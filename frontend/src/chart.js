@@ -284,7 +284,8 @@ export class Chart {
       this.plot.setData(data, false);
       this.plot.setScale("x", { min: this.span.t0, max: this.span.t1 });
     });
-    this.empty = data.slice(1).every((part) => part.every((value) => value === null || value === undefined));
+    const nothing = (value) => value === null || value === undefined || (this.options.counts && value === 0);
+    this.empty = data.slice(1).every((part) => part.every(nothing));
     this.element.classList.toggle("empty", this.empty && !this.options.keep);
     this.describe();
   }

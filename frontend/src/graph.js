@@ -134,6 +134,6 @@ export function efforts(about, totals) {
   const steps = Math.max(1, totals.steps ?? 1);
   return {
     time: { shares: relative(time), say: (k) => `${names[k]}: ${seconds(time[k])}` },
-    effort: { shares: relative(calls), say: (k) => `${names[k]}: ${number(calls[k] / steps, 3)} calls per step` },
+    effort: { shares: relative(calls), say: (k) => `${names[k]}: ${number(calls[k] / steps, 3)} call${calls[k] === steps ? "" : "s"} per step` },
   };
 }

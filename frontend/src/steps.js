@@ -4,10 +4,10 @@ import { el, seconds, whole } from "./dom.js";
 
 const LOOKS = {
   "macro step H": { stepped: true },
-  corrections: { stepped: true },
+  corrections: { stepped: true, counts: true },
   "residual left": { log: true },
   "error estimate / tolerance": { log: true },
-  "rejected attempts": { stepped: true },
+  "rejected attempts": { stepped: true, counts: true },
 };
 
 export class Steps {

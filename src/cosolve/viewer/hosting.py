@@ -25,6 +25,8 @@ class Host:
 
     def __init__(self, server: uvicorn.Server, listening: socket.socket, address: str) -> None:
         self._server, self.address = server, address
+        #: whether a browser was opened, so that somebody will come
+        self.opened = False
         self._thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listening]}, name="cosolve viewer", daemon=True
         )
@@ -75,7 +77,7 @@ def serve(
     if told is not None:
         told(f"view    {running.address}")
     if open_browser:
-        _open(running.address, told)
+        running.opened = _open(running.address, told)
     return running
 
 
@@ -96,7 +98,7 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def _open(address: str, told: Callable[[str], None] | None) -> None:
+def _open(address: str, told: Callable[[str], None] | None) -> bool:
     """Open the page; where there is no browser the address has been said."""
     try:
         opened = webbrowser.open(address)
@@ -104,6 +106,7 @@ def _open(address: str, told: Callable[[str], None] | None) -> None:
         opened = False
     if not opened and told is not None:
         told("no browser was found here: open the address above yourself")
+    return opened
 
 
 def _is_missing(name: str) -> bool:

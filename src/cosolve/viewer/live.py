@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Condition
 from time import perf_counter
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cosolve.viewer.hosting import Host
 
 _NOBODY = 5.0  # seconds after which a paused run goes on when the last watcher has left (a page may be loading anew)
+_COMING = 20.0  # seconds that a browser may take to open the page of a run that was quick
 _LOOK = 0.1  # seconds between looks while a run is paused
 _CHUNK = ("t", "y", "z", *STEPS, "seconds", "calls")
 
@@ -134,8 +136,9 @@ class Live:
     def end(self, result: Result) -> None:
         """The run is over."""
         self._ended = result.error or result.ended or "finished"
-        self.exhibit = Exhibit(result, self.title)
-        self._run = None
+        with suppress(CosolveError, OSError):  # a file that cannot be read any more is no failure of the run
+            self.exhibit = Exhibit(result, self.title)
+        self._run = None  # last: pages ask for the result as soon as they see that
 
     def _carry_out(self, order: dict[str, Any], run: WatchedRun) -> None:
         """What a page has asked for; whatever is wrong with it is said there and does nothing to the run."""
@@ -261,10 +264,14 @@ class Live:
         return "" if self._host is None else self._host.address
 
     def wait(self) -> None:
-        """Come back when the last page is closed; at once where there was none."""
-        while self.ever_watched and (self._watchers or perf_counter() - self._left_at < _NOBODY):
+        """Come back when the last page is closed; at once where there was none and no browser was opened."""
+        began, coming = perf_counter(), _COMING if self._host is not None and self._host.opened else 0.0
+        while self._is_watched() or (not self.ever_watched and perf_counter() - began < coming):
             with self._turn:
                 self._turn.wait(_LOOK)
+
+    def _is_watched(self) -> bool:
+        return self.ever_watched and (self._watchers > 0 or perf_counter() - self._left_at < _NOBODY)
 
     def close(self) -> None:
         """End the server."""

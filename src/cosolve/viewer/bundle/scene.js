@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:dcf722cbb508979b6f02b17e7a49a85c9fa608df7ee5480dd7da4d8c5fd60d8e */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:7c967ca8f59a6169f4403ac7d185c7f308a4fb96e1e062b6b454b43f45e95d64 */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
