@@ -63,7 +63,8 @@ class Rotor:
 
     `table` has rows of radius, chord and twist, from the first profile to the tip; `elements` of equal length are laid
     over it, with their values in their middles. `pitch_offset` is added to the twist. With `stall_delay` the polar of
-    every station is corrected for rotation (`cs.elements.stall_delay`).
+    every station is corrected for rotation (`cs.elements.stall_delay`). With `hub`, the radius at which the blades
+    begin, the flow around their roots is lost like that around their tips.
 
     >>> Rotor(table=[[1.0, 0.7, 20.0], [5.0, -0.3, 0.0]])
     Traceback (most recent call last):
@@ -79,6 +80,7 @@ class Rotor:
     density: float = 1.23
     elements: int = 20
     stall_delay: bool = False
+    hub: float = 0.0
 
     def __post_init__(self) -> None:
         table = np.array(self.table, dtype=np.float64)
@@ -95,6 +97,10 @@ class Rotor:
         for name in ("wind", "density"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise cs.SetupError(f"the {name} of a rotor must be positive, not {getattr(self, name)!r}")
+        if not 0 <= self.hub < r[0]:
+            raise cs.SetupError(
+                f"the blades begin at {r[0]:g} m, so the radius of the hub is from 0 to there: {self.hub!r}"
+            )
         for name in ("blades", "elements"):
             if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
                 raise cs.SetupError(f"the {name} of a rotor are a whole number of at least 1: {getattr(self, name)!r}")
@@ -125,7 +131,7 @@ class Rotor:
     @property
     def air(self) -> Air:
         """What compiled steps take."""
-        return Air(self.tip, float(self.blades), self.density, self.wind)
+        return Air(self.tip, float(self.blades), self.density, self.wind, float(self.hub))
 
     def apparent_inertia(self, pitch: float) -> float:
         """Of all blades about the axis, at a pitch in radians: the inertia of the air that they push.
@@ -139,12 +145,13 @@ class Rotor:
 
 
 class Air(NamedTuple):
-    """Numbers that all stations share: radius of the tip, number of blades, density, wind."""
+    """Numbers that all stations share: radius of the tip, number of blades, density, wind, radius of the hub."""
 
     tip: float
     blades: float
     density: float
     wind: float
+    hub: float
 
 
 # -- steady --------------------------------------------------------------------------------------------------------
@@ -177,13 +184,26 @@ def _steady(stations, angles, lift, drag, air, speed, pitch):
         r, _, chord, twist = stations[k]
         fits, w, wt = steady_element(
             air.wind, speed * r, twist + pitch, chord, r, air.tip, air.blades, air.density, air.wind,
-            angles, lift[k], drag[k],
+            angles, lift[k], drag[k], air.hub,
         )  # fmt: skip
         if not fits and bad < 0:
             bad = k
         Vn, Vt = air.wind - w, speed * r + wt
         f = element_flow(
-            Vn, Vt, twist + pitch, w, chord, r, air.tip, air.blades, air.density, air.wind, angles, lift[k], drag[k]
+            Vn,
+            Vt,
+            twist + pitch,
+            w,
+            chord,
+            r,
+            air.tip,
+            air.blades,
+            air.density,
+            air.wind,
+            angles,
+            lift[k],
+            drag[k],
+            air.hub,
         )
         found[:, k] = (w, wt, f.alpha, f.normal, f.tangential, Vn, Vt)
     return bad, found
@@ -255,7 +275,9 @@ def _inflow(Vn, Vt, beta, w, wt, r, chord, air, angles, lift, drag, rate, past):
     Partials by w and w_t themselves, and by what comes in: Vn and Vt without induction, beta. `past` has the parts of
     the derivatives that are known: of y, w, y_t, w_t.
     """
-    f = element_flow(Vn - w, Vt + wt, beta, w, chord, r, air.tip, air.blades, air.density, air.wind, angles, lift, drag)
+    f = element_flow(
+        Vn - w, Vt + wt, beta, w, chord, r, air.tip, air.blades, air.density, air.wind, angles, lift, drag, air.hub
+    )
     first, second, first_by_w = inflow_times(w, air.wind, r, air.tip)
     y, new = filtered_inflow(f.axial, first, second, rate, past[0], past[1])
     y_t, new_t = filtered_inflow(f.swirl, first, second, rate, past[2], past[3])

@@ -136,22 +136,40 @@ def polar_values(angle: float, angles: Vector, lift: Matrix, drag: Matrix) -> tu
 
 
 @compiled
+def _edge_loss(gap: float, blades: float, phi: float) -> tuple[float, float]:
+    """Prandtl's factor at a distance `gap` from an end of the blade, by the radius, and its slope over `phi`."""
+    sine = np.sin(phi)
+    s, slope = abs(sine), np.cos(phi) if sine > 0 else -np.cos(phi)
+    if s < 1e-3:
+        s, slope = 1e-3, 0.0
+    f = 0.5 * blades * gap / s
+    e = exp(-f)
+    factor = 2.0 / pi * acos(min(e, 1.0))
+    if factor < 0.02:
+        return 0.02, 0.0
+    return factor, -2.0 / pi * e * f / (s * sqrt(1.0 - e * e)) * slope
+
+
+@compiled
 def tip_loss(r: float, tip: float, blades: float, phi: float) -> tuple[float, float]:
     """Prandtl's factor for the flow around the tips, and its slope over the inflow angle; at least 0.02.
 
     >>> round(tip_loss(4.5, 5.0, 2, 0.1)[0], 4), tip_loss(5.0, 5.0, 2, 0.1)
     (0.7869, (0.02, 0.0))
     """
-    sine = np.sin(phi)
-    s, slope = abs(sine), np.cos(phi) if sine > 0 else -np.cos(phi)
-    if s < 1e-3:
-        s, slope = 1e-3, 0.0
-    f = 0.5 * blades * (tip - r) / (r * s)
-    e = exp(-f)
-    factor = 2.0 / pi * acos(min(e, 1.0))
-    if factor < 0.02:
-        return 0.02, 0.0
-    return factor, -2.0 / pi * e * f / (s * sqrt(1.0 - e * e)) * slope
+    return _edge_loss((tip - r) / r, blades, phi)
+
+
+@compiled
+def hub_loss(r: float, hub: float, blades: float, phi: float) -> tuple[float, float]:
+    """The same for the flow around the roots of blades that begin at the radius `hub`; 1 where that is 0.
+
+    >>> round(hub_loss(0.6, 0.5, 2, 0.5)[0], 4), hub_loss(0.6, 0.0, 2, 0.5)
+    (0.542, (1.0, 0.0))
+    """
+    if hub <= 0.0:
+        return 1.0, 0.0
+    return _edge_loss((r - hub) / hub, blades, phi)
 
 
 @compiled
@@ -242,10 +260,12 @@ def element_flow(
     angles: Vector,
     lift: Matrix,
     drag: Matrix,
+    hub: float = 0.0,
 ) -> ElementFlow:
     """What the flow `Vn` through and `Vt` in the plane of rotation does at radius `r` of a rotor with `blades`.
 
-    `w` is the axial induced velocity that `Vn` is meant to contain; it only enters the momentum of the annulus. Angle
+    `w` is the axial induced velocity that `Vn` is meant to contain; it only enters the momentum of the annulus. The
+    blades begin at the radius `hub`, 0 for no loss at their roots. Angle
     of attack `alpha = atan2(Vn, Vt) - beta`, forces `rho/2 V^2 c (cl, cd)`, induction
     `w_qs = B L cos(phi) / (4 pi rho r F |U - fg w|)` and `w_qs tan(phi)` in the plane.
 
@@ -261,7 +281,9 @@ def element_flow(
     alpha -= 2.0 * pi * np.floor((alpha + pi) / (2.0 * pi))
     cl, cd, cl_slope, cd_slope = polar_values(alpha, angles, lift, drag)
     q = 0.5 * density * chord
-    F, F_slope = tip_loss(r, tip, blades, phi)
+    outer, outer_slope = tip_loss(r, tip, blades, phi)
+    inner, inner_slope = hub_loss(r, hub, blades, phi)
+    F, F_slope = outer * inner, outer_slope * inner + outer * inner_slope
     left, left_slope = momentum_speed(w, wind)
     share = blades / (4.0 * pi * density * r * F * left)
     normal, tangential = Vt * cl + Vn * cd, Vn * cl - Vt * cd
@@ -316,6 +338,7 @@ def steady_element(
     angles: Vector,
     lift: Matrix,
     drag: Matrix,
+    hub: float = 0.0,
 ) -> tuple[bool, float, float]:
     """Axial and tangential induced velocity that no longer change, and whether they were found.
 
@@ -332,7 +355,7 @@ def steady_element(
         w, wt = 0.0, 0.0
         for _ in range(int(60 / relaxation)):
             f = element_flow(
-                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag
+                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag, hub
             )
             dw, dt = f.axial - w, f.swirl - wt
             if abs(dw) + abs(dt) < 1e-6 * scale:
@@ -341,7 +364,7 @@ def steady_element(
         best = 1e300
         for _ in range(12):
             f = element_flow(
-                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag
+                wind_speed - w, turning + wt, beta, w, chord, r, tip, blades, density, wind, angles, lift, drag, hub
             )
             dw, dt = f.axial - w, f.swirl - wt
             size = abs(dw) + abs(dt)
