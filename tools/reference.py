@@ -40,13 +40,18 @@ AREAS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "Simulate, step by hand, pause and go on, choose method and step, control the step.",
         ("run", "stepsize", "auto", "io", "engine"),
     ),
-    ("results", "Results and reports", "What comes of a run: values, files, pictures, pages.", ("result", "report")),
+    (
+        "results",
+        "Results and reports",
+        "What comes of a run: values, files, pictures, pages.",
+        ("result", "report", "viewer"),
+    ),
     ("analysis", "Analysis", "Stability, convergence, advice before the run.", ("analysis",)),
     ("sweeps", "Sweeps", "Many runs at once.", ("sweeps",)),
     ("multibody", "Multibody models", "Bodies, joints, and joints between solvers.", ("multibody",)),
     ("fields", "Fields and meshes", "Values on surfaces, carried from mesh to mesh.", ("mapping",)),
     ("jax", "JAX", "Subsystems with automatic derivatives.", ("jax",)),
-    ("processes", "Processes and machines", "Subsystems that run elsewhere.", ("process",)),
+    ("processes", "Processes and machines", "Subsystems that run elsewhere.", ("process", "participants", "precice")),
     ("errors", "Errors and warnings", "What cosolve raises on purpose.", ("errors",)),
 )
 
