@@ -24,17 +24,16 @@ import numpy.typing as npt
 from numba import njit
 
 import cosolve as cs
-from cosolve.elements import (
-    Polar,
-    closed_polar,
-    element_flow,
-    filtered_inflow,
-    inflow_times,
-    polar,
-    stall_delay,
-    steady_element,
-)
 from examples.wind_turbine.data import BLADE, DEEP_STALL, OHIO_STATE, PITCH_OFFSET
+
+Polar = cs.elements.Polar
+closed_polar = cs.elements.closed_polar
+element_flow = cs.elements.element_flow
+filtered_inflow = cs.elements.filtered_inflow
+inflow_times = cs.elements.inflow_times
+polar = cs.elements.polar
+stall_delay = cs.elements.stall_delay
+steady_element = cs.elements.steady_element
 
 _jitted = njit(cache=True, error_model="numpy")
 

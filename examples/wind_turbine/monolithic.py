@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 import cosolve as cs
-from cosolve.elements import polar_values
 from examples.wind_turbine.aerodynamics import steady
 from examples.wind_turbine.rigid import Turbine
+
+polar_values = cs.elements.polar_values
 
 _jitted = njit(cache=True, error_model="numpy")
 

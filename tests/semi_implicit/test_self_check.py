@@ -298,3 +298,21 @@ def test_a_kink_is_nobodys_fault(monkeypatch):
     unlooked = run(kinked(), step=0.02)
     assert np.array_equal(looked["one.x"], unlooked["one.x"])
     assert looked.stats.calls == unlooked.stats.calls
+
+
+def test_a_variable_read_before_and_after_its_source_is_no_broken_rollback():
+    """In a serial sweep the first reader has the guess and the last one the value: both crossed with what they had."""
+
+    def part(inputs, outputs):
+        n = len(inputs)
+        return cs.Linear([[-1.0]], [[1.0] * n], [[1.0]] * len(outputs), x0=[1.0], inputs=inputs, outputs=outputs)
+
+    system = cs.System({"before": part(["w"], ["a"]), "plant": part(["a", "b"], ["w"]), "after": part(["w"], ["b"])})
+    system.connect("plant.w", "before.w", "after.w")
+    system.connect("before.a", "plant.a")
+    system.connect("after.b", "plant.b")
+    order = ["before", "plant", "after"]
+    method = cs.Implicit(1, order=order, corrector=cs.Relaxation(1.0), sweep="gauss-seidel")
+    flat = cs.simulate(system, t_end=1.0, method=cs.Implicit(1, tol=1e-12), step=0.1)
+    run = cs.simulate(system, t_end=1.0, method=method, step=0.1)
+    assert run["plant.w"] == pytest.approx(flat["plant.w"], rel=1e-6)

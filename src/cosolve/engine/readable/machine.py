@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,10 +210,10 @@ class Machine:
             self._trial.stand_at(self.z, self.y)
             self._note_first()
 
-    def _note_first(self) -> None:
+    def _note_first(self, seen: Callable[[int], Vector] | None = None) -> None:
         """Keep the first crossing of the step, whatever a corrector does with its arrays."""
         if self._opened is None:
-            self._opened = Crossing(self.z.copy(), self.y)
+            self._opened = Crossing(self.z.copy(), self.y, seen)
 
     def keep_end(self) -> None:
         """Remember where the last crossing ended, whatever a corrector does with its arrays."""
@@ -255,7 +256,8 @@ class Machine:
 
     def used(self, z: Vector) -> Vector:
         self.z = self._ended = np.where(self.serial.lagging, z, self._new)
-        self._note_first()
+        if self._opened is None:
+            self._note_first(partial(self.serial.seen, guessed=z.copy(), known=self._new.copy()))
         return self.z
 
     def lead(self, degree: int) -> None:

@@ -23,7 +23,7 @@ from cosolve.errors import SubsystemError
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
@@ -43,10 +43,19 @@ _MUST = "save() must return a copy of everything that advance() changes, and res
 
 
 class Crossing(NamedTuple):
-    """The values in which the signals of a crossing ended, and the outputs that it gave."""
+    """The values in which the signals of a crossing ended, and the outputs that it gave.
+
+    In a serial sweep one variable may have a guess for those who run before its source, and its value for those who run
+    after it: `seen` tells what each subsystem had.
+    """
 
     z: Vector
     y: Vector
+    seen: Callable[[int], Vector] | None = None
+
+    def of(self, i: int) -> Vector:
+        """The values that subsystem `i` crossed with."""
+        return self.z if self.seen is None else self.seen(i)
 
 
 class NoWayBack(SubsystemError):
@@ -146,6 +155,8 @@ def _refuse_no_way_back(trial: Trial, first: Crossing, members: Iterable[int]) -
     crew, window = trial.crew, trial.window
     coefficients, again = trial.coefficients(first.z), np.empty(crew.plan.n_y)
     for i in members:
+        if first.seen is not None:
+            coefficients = trial.coefficients(first.of(i))
         trial.rewind_one(i)
         try:
             again[crew.plan.y_slices[i]] = crew.advance(i, window, coefficients)
@@ -157,7 +168,7 @@ def _refuse_no_way_back(trial: Trial, first: Crossing, members: Iterable[int]) -
 def _jacobian_is_wrong(trial: Trial, i: int, first: Crossing) -> bool:
     if trial.source != "auto" or not has_capability(trial.crew.plan.subsystems[i], "jacobian"):
         return False
-    z, y = first
+    z, y = first.of(i), first.y
     given = trial.response(i, z, y, "auto")
     try:
         near = trial.response(i, z, y, "difference")

@@ -89,11 +89,16 @@ class Serial:
         for i in range(plan.n_subsystems):
             first_read[plan.reads(i)] = np.minimum(first_read[plan.reads(i)], place[i])
         self.lagging = first_read <= known_at
+        self._known_at, self._place = known_at, place
         last_read = np.full(plan.n_z, -1)
         for i in range(plan.n_subsystems):
             last_read[plan.reads(i)] = np.maximum(last_read[plan.reads(i)], place[i])
         #: whether somebody reads what has become known before
         self.hands_on = bool((last_read > known_at).any())
+
+    def seen(self, i: int, guessed: Vector, known: Vector) -> Vector:
+        """The values that subsystem `i` crosses with: those `known` once others have run before it, else guesses."""
+        return np.where(self._known_at < self._place[i], known, guessed)
 
     def know(self, place: int, y: Vector, z: Vector) -> Index:
         """Write into `z` what the outputs `y` make known once this place has crossed; the rows."""
