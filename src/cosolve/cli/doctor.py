@@ -26,7 +26,11 @@ EXTRAS: Mapping[str, str] = {
     "netcdf": "sweeps are kept in netCDF files",
     "cluster": "sweeps run on a cluster, with Dask",
     "jax": "subsystems are written in JAX, with derivatives for nothing",
-    "fem": "the Thomson coil of the examples is computed as a field",
+    "fem": "the Thomson coil and the turbine blade of the examples are computed as fields",
+    "mpi": "subsystems lie on the ranks of an MPI job: mpiexec -n 4 cosolve run system.toml",
+    "network": "subsystems run on other machines, encrypted: cs.Remote and cosolve serve",
+    "view": "results, systems and running simulations are shown in the browser: cosolve view, cosolve run --live",
+    "notebook": "results are shown in notebooks as widgets: cs.widget",
 }
 #: Extras that are for work on cosolve itself.
 OF_DEVELOPERS = ("dev", "docs")
