@@ -89,6 +89,7 @@ def test_secants_find_the_solution_of_the_one_program(step: float, tol: float, m
     assert (run["control.brake"] == reference(step).brake).all()
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-09")
 def test_exact_sensitivities_need_no_more_crossings() -> None:
     """In an iteration with both unknowns, solved as exactly."""

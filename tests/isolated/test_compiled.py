@@ -130,6 +130,7 @@ def test_an_integrator_that_turns_stiff_is_left_to_the_readable_engine(monkeypat
     np.testing.assert_array_equal(found.column("y"), expected.column("y"))
 
 
+@pytest.mark.slow
 def test_more_processes_than_cores():
     ends = []
     for wrap in (lambda make: make(), partial(cs.Isolated, timeout=60.0)):

@@ -136,6 +136,7 @@ def test_a_client_that_is_killed_takes_only_its_own_process_along(plain, nobody_
     mine.close()
 
 
+@pytest.mark.slow
 def test_a_network_that_goes_silent_ends_the_run_and_the_process(plain, nobody_left, impatient):
     """Nothing is closed, nothing is answered: heartbeats tell. The result up to there is kept."""
     address, key, server, _ = plain
@@ -186,6 +187,7 @@ def test_a_server_that_stands_still_is_noticed(plain, nobody_left, impatient):
         server.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("share", [0.3, 0.999])
 def test_half_a_message_ends_with_a_sentence(share):
@@ -203,6 +205,7 @@ def test_half_a_message_ends_with_a_sentence(share):
         assert until(lambda: len(children(server.pid)) == 1)
 
 
+@pytest.mark.slow
 def test_a_server_that_was_restarted_is_found_again():
     """The old connection ends with a sentence; a new run gets a subsystem of the new server."""
     with served("tests.isolated.models:Plain") as (address, key, server):

@@ -143,6 +143,7 @@ def test_two_servers_are_inside_the_same_step_together(tmp_path):
     assert len(result.t) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-26")
 def test_three_clients_on_a_server_equal_one_block_diagonal_client(tmp_path):
     """The tree of three clients, each behind a connection of its own: 1e-12 of each signal."""
@@ -229,6 +230,7 @@ def test_a_crash_over_there_ends_the_run_and_a_new_run_works():
         assert len(result.t) == 5
 
 
+@pytest.mark.slow
 def test_a_hang_is_ended_by_the_timeout():
     """The process there, which computes for ever, is ended too."""
     with served("tests.isolated.models:hanging") as (address, key, server):

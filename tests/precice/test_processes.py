@@ -148,6 +148,7 @@ def test_one_that_is_killed_ends_the_other_with_signal_and_last_words(case):
     assert "ParticipantError: A: participant 'B' was ended" in other  # the other knows why
 
 
+@pytest.mark.slow
 @pytest.mark.covers("PX-18")
 def test_one_that_computes_is_ended_too(case):
     """It would not look at its connection for ten minutes, which the limit of a test does not allow."""

@@ -1,7 +1,7 @@
 """Public tutorials for preCICE 3, unchanged, in the folder that COSOLVE_PRECICE_TUTORIALS names (a checkout of them).
 
-Counts and errors were measured with preCICE 3.4.1. Only those whose participants need nothing but numpy, scipy and a C++
-compiler; others run in the same way once their solvers are there.
+Counts and errors were measured with preCICE 3.4.1. Only those whose participants need nothing but numpy, scipy and a
+C++ compiler; others run in the same way once their solvers are there.
 """
 
 import os

@@ -107,6 +107,7 @@ def test_one_fmu_is_refused_on_several_ranks_and_runs_on_one(tmp_path):
         assert words in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_system_file_is_placed_by_cost_and_gives_the_bits_of_one_process(tmp_path):
     """The dear one alone on rank 0, the two cheap ones on rank 1: 20 ms against microseconds, whatever the load."""
     file = written(tmp_path, "Slow", "seconds = 0.02")
@@ -129,6 +130,7 @@ def test_a_subsystem_that_fails_on_a_rank_is_named_with_it_and_the_result_is_kep
     assert len(cs.load_result(tmp_path / "kept.h5").t) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_example_of_the_page_runs_on_ranks(tmp_path, n):
     """The same digits on every number of ranks; the dearer of two equal masses is a matter of chance."""

@@ -99,6 +99,7 @@ def test_both_engines_give_the_same_bits_with_the_solver_s_own_jacobian(name):
     assert runs[0].stats.jacobians == runs[1].stats.jacobians
 
 
+@pytest.mark.slow
 def test_steps_of_changing_length_are_compiled_with_it_too():
     runs = [
         cs.simulate(drive(), t_end=0.5, step=cs.Adaptive(rtol=1e-3), method=cs.Implicit(1), compiled=compiled)

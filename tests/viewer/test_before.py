@@ -43,6 +43,7 @@ def test_units_loops_and_methods():
     assert all(refused.values())
 
 
+@pytest.mark.slow
 def test_the_map_agrees_with_the_critical_step(masses):
     """Green below the step at which the method loses stability, red above it; the chosen point is in the map."""
     limit = cs.critical_step(masses, cs.Jacobi(degree=1))
