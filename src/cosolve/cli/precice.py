@@ -50,15 +50,16 @@ def run(
     from cosolve.process.ending import Asked
 
     commands = named_commands(participants or [])
-    if method is not None:
-        if save_state is not None or resume is not None:
-            raise SetupError("--save-state and --resume belong to the schemes of the file, not to --method")
-        by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
-        return
-    if (given := {"--step": step, "--t-end": t_end, "--out": out}) and any(v is not None for v in given.values()):
+    if method is not None and (save_state is not None or resume is not None):
+        raise SetupError("--save-state and --resume belong to the schemes of the file, not to --method")
+    given = {"--step": step, "--t-end": t_end, "--out": out}
+    if method is None and any(value is not None for value in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
     try:
+        if method is not None:
+            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
+            return
         coupling = run_configuration(
             file,
             commands,
