@@ -97,3 +97,27 @@ def test_a_coupled_run_ends_where_exact_jacobians_end() -> None:
 def test_nonsense_is_refused(arguments, sentence: str) -> None:
     with pytest.raises(cs.SetupError, match=sentence):
         cs.SecantJacobian(*arguments)
+
+
+def test_a_saved_run_goes_on_with_what_was_learnt_to_the_bit(tmp_path) -> None:
+    """Also the crossings that are repeated to try out rollback, in the first step of the second run, teach nothing."""
+
+    def tank(t, H, x, u, new, y):
+        new[0] = y[0] = x[0] + H * (u[0] - np.sqrt(x[0]))
+
+    def valve(t, H, x, u, new, y):
+        new[0] = y[0] = 0.9 * u[0] ** 2
+
+    def system() -> cs.System:
+        one = cs.OneStep(tank, x0=[1.0], y0=[1.0], inputs=["inflow"], outputs=["level"])
+        two = cs.OneStep(valve, x0=[0.0], y0=[1.0], inputs=["level"], outputs=["flow"])
+        made = cs.System({"tank": one, "valve": cs.SecantJacobian(two)})
+        made.connect("tank.level", "valve.level")
+        made.connect("valve.flow", "tank.inflow")
+        return made
+
+    how = {"method": cs.Implicit(degree=1, tol=1e-10), "step": 0.1}
+    whole = cs.simulate(system(), t_end=2.0, **how)
+    cs.simulate(system(), t_end=1.0, save_state=tmp_path / "half.state", **how)
+    rest = cs.simulate(system(), t_end=2.0, resume=tmp_path / "half.state", **how)
+    assert np.array_equal(whole["tank.level"][-10:], rest["tank.level"][-10:])

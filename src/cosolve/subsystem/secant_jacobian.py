@@ -61,6 +61,7 @@ class SecantJacobian(Subsystem):
         self._initial = None if initial is None else _matrix("initial", initial, shape)
         self._slopes: Matrix | None = self._initial
         self._last: tuple[float, Vector, Vector] | None = None
+        self._tried: list[Vector] = []  # inputs of the crossings of this step
 
     @property
     def noise(self) -> float:  # type: ignore[override]
@@ -74,15 +75,16 @@ class SecantJacobian(Subsystem):
         return getattr(self.subsystem, name)
 
     def start(self, t0: float) -> Any:
-        self._slopes, self._last = self._initial, None
+        self._slopes, self._last, self._tried = self._initial, None, []
         return self.subsystem.start(t0)
 
     def portable_state(self) -> Any:
         """With what was learnt, so that a saved run goes on with the same bits."""
-        return self.subsystem.portable_state(), self._slopes, self._last
+        return self.subsystem.portable_state(), self._slopes
 
     def set_portable_state(self, state: Any) -> None:
-        inner, self._slopes, self._last = state
+        inner, self._slopes = state
+        self._last, self._tried = None, []
         self.subsystem.set_portable_state(inner)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
@@ -102,6 +104,10 @@ class SecantJacobian(Subsystem):
         return np.array(y, dtype=np.float64).reshape(-1)
 
     def _learn(self, t0: float, u: Vector, y: Vector) -> None:
+        same_step = self._last is not None and self._last[0] == t0
+        if same_step and any(np.array_equal(u, tried) for tried in self._tried):
+            return  # a crossing is repeated to look at something else; that teaches nothing
+        self._tried = [*self._tried, u] if same_step else [u]
         last, self._last = self._last, (t0, u, y)
         if last is None or last[0] != t0 or self._slopes is None:
             return
