@@ -49,7 +49,12 @@ AREAS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("analysis", "Analysis", "Stability, convergence, advice before the run.", ("analysis",)),
     ("sweeps", "Sweeps", "Many runs at once.", ("sweeps",)),
     ("multibody", "Multibody models", "Bodies, joints, and joints between solvers.", ("multibody",)),
-    ("fields", "Fields and meshes", "Values on surfaces, carried from mesh to mesh.", ("mapping",)),
+    (
+        "fields",
+        "Fields and meshes",
+        "Flows and solids on meshes, and values carried from mesh to mesh.",
+        ("fields", "mapping"),
+    ),
     ("jax", "JAX", "Subsystems with automatic derivatives.", ("jax",)),
     ("processes", "Processes and machines", "Subsystems that run elsewhere.", ("process", "participants", "precice")),
     ("errors", "Errors and warnings", "What cosolve raises on purpose.", ("errors",)),

@@ -62,6 +62,10 @@ from .errors import (
     StepSizeError as StepSizeError,
     SubsystemError as SubsystemError,
 )
+from .fields import (
+    FieldSnapshot as FieldSnapshot,
+    FieldSubsystem as FieldSubsystem,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )
