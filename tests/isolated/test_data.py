@@ -47,7 +47,7 @@ ARRAYS = [
 ]
 
 
-@pytest.mark.parametrize("value", PLAIN, ids=str)
+@pytest.mark.parametrize("value", PLAIN, ids=lambda value: type(value).__name__)
 def test_plain_values_come_back_as_they_were(value):
     found = data.unpack(data.pack(value))
     assert found == value
