@@ -28,6 +28,8 @@ ALLOWED = (
     ("tests/precice/test_library.py", "no C++ compiler", "compilers of the system are not everywhere"),
     ("tests/precice/test_library.py", "no cmake", "tools of the system are not everywhere"),
     ("tests/precice/test_library.py", "no sanitiser library", "libraries of the system are not everywhere"),
+    ("tests/fields/test_field_file.py", "no Python with VTK", "a wheel of 565 MB for one test"),
+    ("tests/fields/test_field_file.py", "signals", "Windows"),
     ("tests/test_cli.py", "signals", "Windows"),
     ("tests/cli/test_progress.py", "pseudo-terminals", "Windows"),
     ("tests/cli/test_completion.py", "no bash", "Windows"),

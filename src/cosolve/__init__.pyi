@@ -63,8 +63,11 @@ from .errors import (
     SubsystemError as SubsystemError,
 )
 from .fields import (
+    FieldFile as FieldFile,
+    FieldSeries as FieldSeries,
     FieldSnapshot as FieldSnapshot,
     FieldSubsystem as FieldSubsystem,
+    read_fields as read_fields,
 )
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
@@ -207,6 +210,10 @@ from .report import (
 from .report.animation import (
     draw_strobe as draw_strobe,
     write_gif as write_gif,
+)
+from .report.field_pictures import (
+    draw_field as draw_field,
+    write_field_gif as write_field_gif,
 )
 from .result import (
     ErrorBar as ErrorBar,

@@ -1,9 +1,12 @@
 """Field solvers: flows and solids on meshes that take part in a coupled run, and adapters to the solvers people have.
 
 `field_subsystem.py` is the contract: what a field solver offers beyond a subsystem, meshes under its ports and a
-snapshot to look at. Every solver is one file of its own beside it, and so is every adapter in `adapters/`.
+snapshot to look at. `field_file.py` writes snapshots during a run, `field_series.py` reads them, `vtkhdf.py` knows the
+format. Every solver is one file of its own beside them, and so is every adapter in `adapters/`.
 """
 
+from cosolve.fields.field_file import FieldFile
+from cosolve.fields.field_series import FieldSeries, read_fields
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 
-__all__ = ["FieldSnapshot", "FieldSubsystem"]
+__all__ = ["FieldFile", "FieldSeries", "FieldSnapshot", "FieldSubsystem", "read_fields"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cosolve.basics.checks import as_path, refuse_no_function, whole
 from cosolve.basics.wording import shortened
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import AccuracyWarning, EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
-from cosolve.interface import System
+from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method, is_open
@@ -36,6 +36,9 @@ from cosolve.run.step_limit import steps_left
 from cosolve.run.watching import WatchedRun, Watcher
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem.signatures import keywords_only
+
+if TYPE_CHECKING:
+    from cosolve.fields.field_file import FieldFile, FieldRecording
 
 __all__ = ["channels", "simulate"]
 
@@ -67,6 +70,7 @@ def simulate(
     costs: Mapping[str, float] | None = None,
     state_every: int | str | Keep | None = None,
     live: Watcher | None = None,
+    fields: FieldFile | Sequence[FieldFile] | None = None,
 ) -> Result:
     """Run a coupled system from `t_start` to `t_end` and return its result at the macro points.
 
@@ -109,6 +113,8 @@ def simulate(
 
     `live` shows the run in the browser while it goes on: `live=cs.Live()`.
 
+    `fields` writes snapshots of field solvers to files for ParaView while the run goes on: a `cs.FieldFile`, or a list.
+
     `pace` lets macro points be reached in real time: so many seconds of the model per second of the wall clock (`Pace`
     takes other clocks); `result.stats` counts those that came late. Ctrl-C keeps what there is: the `KeyboardInterrupt`
     has it as `result`.
@@ -145,6 +151,7 @@ def simulate(
         "error_bar": error_bar,
         "state_every": state_every,
         "live": live,
+        "fields": fields,
     }
     if rtol is None and costs is None and method is not None and not is_open(method):
         return run_given(system, as_method(method), step, **options)
@@ -175,6 +182,7 @@ def run_given(
     error_bar: bool | Literal["sure"] = False,
     state_every: int | str | Keep | None = None,
     live: Watcher | None = None,
+    fields: FieldFile | Sequence[FieldFile] | None = None,
     choice: str | None = None,
     judge: Judge | None = None,
     bar_later: bool | Literal["sure"] = False,
@@ -208,11 +216,13 @@ def run_given(
         meta["choice"] = choice
     timing = _timing(pace, compiled)
     selection, keeper = Selection(plan, record), None
+    snapshots = _field_recording(fields, plan)
     if keep is not None and save is not None:
         settings = {"t_start": t_first, "t_end": t_end, "step": repr(step), "startup": repr(startup), "every": every}
         settings |= {"record": None if record is None else list(record), "max_steps": max_steps, "workers": workers}
         settings |= {"compiled": compiled, "stop_at_events": stop_at_events, "method": repr(method)}
         settings |= {"error_bar": error_bar or bar_later}
+        settings |= {"fields": None if snapshots is None else snapshots.settings(Path(save))}
         keeper = Keeper(Path(save), keep, settings)
     try:
         recorder = make_recorder(selection, plan.names, save, meta)
@@ -223,9 +233,17 @@ def run_given(
     if save is not None:
         state_path(Path(save)).unlink(missing_ok=True)  # of a run whose result is gone now
     run = _Run(core, recorder, selection, every, max_steps, progress, compiled, timing, keeper)
-    run.judge, run.watcher = judge, live
+    run.judge, run.watcher, run.fields = judge, live, snapshots
     result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
     return _with_error_bar(result, system, error_bar, save)
+
+
+def _field_recording(fields: FieldFile | Sequence[FieldFile] | None, plan: Plan) -> FieldRecording | None:
+    if not fields:
+        return None
+    from cosolve.fields.field_file import FieldRecording
+
+    return FieldRecording(fields, plan.names, plan.subsystems)
 
 
 def _with_error_bar(result: Result, system: System, wanted: bool | Literal["sure"], save: str | Path | None) -> Result:
@@ -282,6 +300,10 @@ def continue_run(
         raise
     meta = load(path).meta
     run = _Run(core, recorder, selection, given["every"], max_steps, progress, compiled, timing, keeper, kept)
+    if given.get("fields"):
+        from cosolve.fields.field_file import FieldRecording
+
+        run.fields = _field_recording(FieldRecording.of_settings(given["fields"], path), plan)
     if "choice" in meta:
         run.judge = _same_judge(kept)
     result = run.result(given["t_start"], kept.snapshot, meta, None)
@@ -339,6 +361,7 @@ class _Run:
         self.books: Books | None = None  # as soon as there is something to write down
         self.judge: Judge | None = None
         self.watcher: Watcher | None = None
+        self.fields: FieldRecording | None = None
         self._stopped = False  # by the watcher
         self._began = perf_counter()
         self._before = 0.0, 0.0, 0.0  # seconds, those of compiled code, and those of loading it, before it was resumed
@@ -405,6 +428,8 @@ class _Run:
             self.stats = Stats(**held["stats"])
             self.books = Books(core, self.recorder, self.selection, self.every, self.stats, self.judge, held["books"])
             core.crew.memory, core.rejected, core.opening.memory = held["crew"], held["rejected"], held["opening"]
+            if self.fields is not None:
+                self.fields.go_on_from(held["fields"])
 
         kept.restored(take_over)
         assert self.books is not None
@@ -447,10 +472,12 @@ class _Run:
     def _cross_all(self, books: Books, watched: WatchedRun | None) -> None:
         """Macro steps to the end, whoever takes them."""
         core, pace, progress, keeper = self.core, self.pace, self.progress, self.keeper
-        watcher = self.watcher
+        watcher, fields = self.watcher, self.fields
         engines = Engines(core, self.compiled, self.kept is not None and self.kept.run["fast"])
         if engines.fast is not None:
             books.reserve()
+        if fields is not None:
+            fields.see(self.stats.steps, core.t, core.windows.usual)
         if keeper is not None and self.kept is None:
             self._keep_state(keeper, books, engines)
         if pace is not None:
@@ -464,6 +491,8 @@ class _Run:
                 left: float = steps_left(self.max_steps, self.stats.steps, core.t, core.windows.t_end)
                 if keeper is not None:
                     left = min(left, keeper.left(self.stats.steps))
+                if fields is not None:
+                    left = min(left, fields.left(self.stats.steps, core.t, core.windows.usual))
                 if watcher is not None and watched is not None:
                     left = min(left, watcher.allow(watched))
                     if left < 1:
@@ -475,6 +504,8 @@ class _Run:
                 if watcher is not None and watched is not None:
                     watcher.see(watched.kept(chunk))
                 books.add(chunk)
+                if fields is not None:
+                    fields.see(self.stats.steps, core.t, core.windows.usual, core.done)
                 if keeper is not None and keeper.is_due(self.stats.steps) and not core.done:
                     self._keep_state(keeper, books, engines)
                 if pace is not None:
@@ -497,6 +528,7 @@ class _Run:
         self._note_totals()
         self._note_seconds(engines)
         held = {"run": stream.run, "rows": rows, "books": books.memory, "fast": engines.fast is not None}
+        held |= {"fields": [] if self.fields is None else self.fields.memory}
         keeper.write(self.core, held | {"wall": self.stats.wall_seconds}, self.stats)
 
     def _save_state(self, path: Path | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,6 +31,9 @@ from cosolve.run.step_limit import steps_left
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.stepsize.sequence import make_windows
 
+if TYPE_CHECKING:
+    from cosolve.fields.field_file import FieldFile, FieldRecording
+
 #: The newest run of each system.
 _newest: WeakKeyDictionary[System, object] = WeakKeyDictionary()
 
@@ -44,7 +48,8 @@ class Stepper:
     `record=True` (or the names of some quantities) keeps the macro points for `result()`, which is then like that of
     `simulate`; `save` streams them to an HDF5 file, which is complete after `close`. `pace` lets macro points be
     reached in real time, as in `simulate`. `max_steps` is how many macro steps may be crossed in all (`steps` counts
-    them); one more raises a `StepSizeError`, and the run stays where it is.
+    them); one more raises a `StepSizeError`, and the run stays where it is. `fields` writes snapshots of field solvers
+    to files, as in `simulate`; when the run goes back, so do they.
 
     >>> import cosolve as cs
     >>> tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
@@ -79,6 +84,7 @@ class Stepper:
         pace: float | Pace | None = None,
         stop_at_events: bool = False,
         max_steps: int | None = None,
+        fields: FieldFile | Sequence[FieldFile] | None = None,
     ) -> None:
         if max_steps is not None:
             whole("Stepper", "max_steps", max_steps)
@@ -89,6 +95,11 @@ class Stepper:
         self._core = Core(plan, method, startup, windows, workers, stop_at_events)
         self._channels = channels(plan)
         self._pace = make_pace(pace)
+        self._fields: FieldRecording | None = None
+        if fields is not None:
+            from cosolve.fields.field_file import FieldRecording
+
+            self._fields = FieldRecording(fields, plan.names, plan.subsystems)
         self._recording: Recording | None = None
         if record is not False or save is not None:
             names = None if isinstance(record, bool) else record
@@ -191,6 +202,8 @@ class Stepper:
         steps_left(self._max_steps, self.steps, self.t, self._core.windows.t_end)
         if self._recording is not None:
             self._recording.begin()
+        if self._fields is not None and not self._fields.begun:
+            self._fields.step_to(self.t, self._core.windows.usual)
         try:
             step = self._core.cross(H, limit)
         except EndOfSimulation:
@@ -209,6 +222,8 @@ class Stepper:
         if self._pace is not None:
             self._pace.reach(self.t)
         self.steps += 1
+        if self._fields is not None:
+            self._fields.step_to(self.t, self._core.windows.usual, self._core.done)
         self._changed, self._now = False, None
         if self._monitor.note(step.z[np.newaxis]) or self._core.done:
             self._warn_of_growth()
@@ -289,6 +304,8 @@ class Stepper:
         if self._recording is not None:
             self._recording.refuse_back()
         self._core.restore(snapshot)
+        if self._fields is not None:
+            self._fields.go_back(self.t)
         if self._recording is not None:
             self._recording.go_back()
             self._recording.error = None
