@@ -66,6 +66,15 @@ from .fields import (
     FieldSnapshot as FieldSnapshot,
     FieldSubsystem as FieldSubsystem,
 )
+from .fields.cross_flow import (
+    CrossFlow as CrossFlow,
+)
+from .fields.lattice_boltzmann import (
+    LatticeBoltzmannCylinder as LatticeBoltzmannCylinder,
+)
+from .fields.ngsolve_cylinder import (
+    FiniteElementCylinder as FiniteElementCylinder,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )
