@@ -69,6 +69,15 @@ from .fields import (
     FieldSubsystem as FieldSubsystem,
     read_fields as read_fields,
 )
+from .fields.cross_flow import (
+    CrossFlow as CrossFlow,
+)
+from .fields.lattice_boltzmann import (
+    LatticeBoltzmannCylinder as LatticeBoltzmannCylinder,
+)
+from .fields.ngsolve_cylinder import (
+    FiniteElementCylinder as FiniteElementCylinder,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )
