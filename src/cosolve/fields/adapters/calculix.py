@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from cosolve.basics.checks import as_path, positive
 from cosolve.errors import SubsystemError
-from cosolve.fields.adapters.calculix_deck import ALL_NODES, SHAPES, read_deck
+from cosolve.fields.adapters.calculix_deck import ALL_NODES, read_deck
 from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
+from cosolve.fields.adapters.sides import SHAPES
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.signal.polynomial import InputSignal
 

@@ -6,7 +6,7 @@ Everything else of a deck goes to CalculiX as it is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,44 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError
+from cosolve.fields.adapters.sides import outer_sides
 from cosolve.mapping.mesh import Mesh
 
 ALL_NODES = "COSOLVE_ALL"  # our set of all nodes
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """A kind of element: its name in a snapshot with so many points, its sides by corners, midside nodes by edge."""
-
-    kind: str
-    points: int
-    sides: tuple[tuple[int, ...], ...]
-    mids: dict[tuple[int, int], int] = field(default_factory=dict)
-
-
-def _mids(edges: str, first: int) -> dict[tuple[int, int], int]:
-    """`01 12 20` with the first midside node: edge, in both directions, -> midside node."""
-    found = {}
-    for k, (a, b) in enumerate(edges.split()):
-        found[int(a), int(b)] = found[int(b), int(a)] = first + k
-    return found
-
-
-_TRIANGLE = ((0, 1), (1, 2), (2, 0))
-_SQUARE = ((0, 1), (1, 2), (2, 3), (3, 0))
-_TETRA = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
-_HEXA = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
-#: By number of nodes and dimension.
-SHAPES = {
-    (3, 2): _Shape("triangle", 3, _TRIANGLE),
-    (6, 2): _Shape("triangle6", 6, _TRIANGLE, _mids("01 12 20", 3)),
-    (4, 2): _Shape("quad", 4, _SQUARE),
-    (8, 2): _Shape("quad8", 8, _SQUARE, _mids("01 12 23 30", 4)),
-    (4, 3): _Shape("tetra", 4, _TETRA),
-    (10, 3): _Shape("tetra10", 10, _TETRA, _mids("01 12 20 03 13 23", 4)),
-    (8, 3): _Shape("hexahedron", 8, _HEXA),
-    (20, 3): _Shape("hexahedron", 8, _HEXA, _mids("01 12 23 30 45 56 67 74 04 15 26 37", 8)),
-}
 #: Element types of CalculiX -> nodes and dimension; R and I behind them ask for other integration.
 _TYPES = {f"CP{s}{n}": (n, 2) for s in "ES" for n in (3, 4, 6, 8)} | {f"C3D{n}": (n, 3) for n in (4, 8, 10, 20)}
 
@@ -107,31 +75,8 @@ class Deck:
 
     def sides_of(self, labels: npt.NDArray[np.int64], name: str) -> Mesh:
         """The outer sides of elements whose nodes are all in a set, as a mesh whose points are the set in its order."""
-        number = {label: k for k, label in enumerate(labels.tolist())}
-        sides: dict[frozenset[int], tuple[list[list[int]], int]] = {}
-        for element in self.elements:
-            shape = SHAPES[len(element.nodes), self.dimension]
-            for side in shape.sides:
-                corners = [element.nodes[k] for k in side]
-                edges = zip(side, (*side[1:], side[0]), strict=True) if len(side) > 2 else [side]
-                mids = [element.nodes[shape.mids[a, b]] for a, b in edges] if shape.mids else []
-                if all(node in number for node in (*corners, *mids)):
-                    cells = _linear([number[n] for n in corners], [number[n] for n in mids])
-                    sides[frozenset(corners)] = cells, sides.get(frozenset(corners), ([], 0))[1] + 1
-        cells = [cell for found, times in sides.values() if times == 1 for cell in found]  # two: inside the body
-        points = np.array([self.nodes[label] for label in number])[:, : self.dimension]
-        by_corners = {n: [c for c in cells if len(c) == n] or None for n in (2, 3, 4)}
-        return Mesh(points, lines=by_corners[2], triangles=by_corners[3], quadrilaterals=by_corners[4], name=name)
-
-
-def _linear(c: list[int], m: list[int]) -> list[list[int]]:
-    """A side with midside nodes as linear cells between all of its nodes."""
-    if not m:
-        return [c]
-    if len(c) == 2:
-        return [[c[0], m[0]], [m[0], c[1]]]
-    n = len(c)
-    return [[c[k], m[k], m[k - 1]] for k in range(n)] + [m]
+        points = np.array([self.nodes[label] for label in labels.tolist()])[:, : self.dimension]
+        return outer_sides([element.nodes for element in self.elements], labels.tolist(), points, name)
 
 
 def read_deck(path: Path) -> Deck:
