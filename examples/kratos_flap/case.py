@@ -137,8 +137,8 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
 
     sides = ("inlet", "outlet", "top", "wall", "interface")
     fluid = "KratosMultiphysics.FluidDynamicsApplication"
-    tolerance = {f"{kind}_{what}_tolerance": 1e-8 for kind in ("relative", "absolute") for what in ("velocity", "pressure")}
-    direct = {"solver_type": "LinearSolversApplication.sparse_lu"}
+    tolerance = {f"{kind}_{what}_tolerance": 1e-7 for kind in ("relative", "absolute") for what in ("velocity", "pressure")}
+    iterative = {"solver_type": "amgcl", "tolerance": 1e-9, "max_iteration": 500, "scaling": True, "krylov_type": "gmres"}
     return {
         "problem_data": {
             "problem_name": "fluid", "parallel_type": "OpenMP", "echo_level": 0, "start_time": 0.0, "end_time": 25.0,
@@ -146,7 +146,7 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
         "solver_settings": {
             "solver_type": "ale_fluid",
             "ale_boundary_parts": ["interface"],
-            "mesh_motion_solver_settings": {"solver_type": "structural_similarity", "linear_solver_settings": direct},
+            "mesh_motion_solver_settings": {"solver_type": "structural_similarity", "linear_solver_settings": {**iterative, "scaling": False}},
             "fluid_solver_settings": {
                 "solver_type": "Monolithic",
                 "domain_size": 2,
@@ -158,7 +158,7 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
                 "formulation": {"element_type": "qsvms", "use_orthogonal_subscales": False, "dynamic_tau": 1.0},
                 "maximum_iterations": 20,
                 **tolerance,
-                "linear_solver_settings": direct,
+                "linear_solver_settings": iterative,
                 "volume_model_part_name": "FluidModelPart.Parts_Fluid",
                 "skin_parts": [f"FluidModelPart.{side}" for side in sides],
                 "no_skin_parts": [],

@@ -66,6 +66,15 @@ from .fields import (
     FieldSnapshot as FieldSnapshot,
     FieldSubsystem as FieldSubsystem,
 )
+from .fields.adapters.calculix import (
+    CalculiX as CalculiX,
+)
+from .fields.adapters.kratos import (
+    Kratos as Kratos,
+)
+from .fields.adapters.openfoam import (
+    OpenFoam as OpenFoam,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )

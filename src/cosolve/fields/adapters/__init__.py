@@ -6,6 +6,7 @@ the first two share: how a program is found, run and ended, and where its files 
 """
 
 from cosolve.fields.adapters.calculix import CalculiX
+from cosolve.fields.adapters.kratos import Kratos
 from cosolve.fields.adapters.openfoam import OpenFoam
 
-__all__ = ["CalculiX", "OpenFoam"]
+__all__ = ["CalculiX", "Kratos", "OpenFoam"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from cosolve.basics.checks import as_path, positive
 from cosolve.errors import SubsystemError
 from cosolve.fields.adapters.calculix_deck import ALL_NODES, read_deck
+from cosolve.fields.adapters.ports import field_ports
 from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
 from cosolve.fields.adapters.sides import SHAPES
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
@@ -40,7 +42,7 @@ class CalculiX(FieldSubsystem):
     amplitudes count from the start of each macro step unless they say `TIME=TOTAL TIME`. Where the deck says `DIRECT`,
     its increment is shortened to a whole fraction of the macro step. CalculiX prints seven digits, which `noise` tells.
 
-    `timeout` is for one crossing, in seconds; `keep` names a folder for deck, log and results of the last crossing,
+    `nominal={"displacement": 1e-2}` says what is large, for tolerances. `timeout` is for one crossing, in seconds; `keep` names a folder for deck, log and results of the last crossing,
     which are removed otherwise.
 
     ```python
@@ -57,6 +59,7 @@ class CalculiX(FieldSubsystem):
         deck: str | os.PathLike[str],
         nodes: str,
         *,
+        nominal: Mapping[str, float] | None = None,
         program: str | os.PathLike[str] = "ccx",
         timeout: float | None = None,
         keep: str | os.PathLike[str] | None = None,
@@ -71,7 +74,7 @@ class CalculiX(FieldSubsystem):
         self._points = np.array([self._deck.nodes[label] for label in self._labels.tolist()])
         mesh = self._deck.sides_of(ours, nodes)
         size = self._dim * len(ours)
-        self.inputs, self.outputs = [("force", size)], [("displacement", size)]
+        self.inputs, self.outputs = field_ports("CalculiX", {"force": size}, {"displacement": size}, nominal)
         self.meshes = {"force": mesh, "displacement": mesh}
         self._keep = keep
         self._folder: WorkingFolder | None = None

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError, SubsystemError
+from cosolve.fields.adapters.ports import field_ports
 from cosolve.fields.adapters.sides import SHAPES, outer_sides
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.signal.polynomial import InputSignal
@@ -35,6 +36,7 @@ class Kratos(FieldSubsystem):
     a solid, `takes={"displacement": "MESH_DISPLACEMENT"}, gives={"force": "-REACTION"}` of a fluid (a minus in front
     turns the sign). Values go node by node. The macro step must be a whole number of the solver's own steps; inputs
     are those of the end of each. Sides of elements within the part become the cells of the mesh of all ports.
+    `nominal` is what counts as large at a port, for tolerances.
 
     Materials that remember are beyond what is saved: a run that repeats steps begins with two crossings that must
     agree to the last bit, and refuses otherwise. Kratos runs in as many threads as `threads` says. Set
@@ -55,6 +57,7 @@ class Kratos(FieldSubsystem):
         *,
         takes: Mapping[str, str],
         gives: Mapping[str, str],
+        nominal: Mapping[str, float] | None = None,
         threads: int = 1,
     ) -> None:
         try:
@@ -80,8 +83,10 @@ class Kratos(FieldSubsystem):
             raise SetupError(f"Kratos: the model part '{part}' has no nodes")
         points = np.array([[node.X0, node.Y0, node.Z0][: self._dim] for node in self._part.Nodes])
         mesh = outer_sides(self._elements(), labels, points, part)
-        self.inputs = [(port, self._dim * len(labels)) for port in takes]
-        self.outputs = [(port, self._dim * len(labels)) for port in gives]
+        size = self._dim * len(labels)
+        self.inputs, self.outputs = field_ports(
+            "Kratos", dict.fromkeys(takes, size), dict.fromkeys(gives, size), nominal
+        )
         self.meshes = dict.fromkeys([*takes, *gives], mesh)
         self._saved = self._saved_variables()
         self._watch_convergence()

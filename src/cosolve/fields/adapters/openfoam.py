@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from cosolve.fields.adapters.openfoam_files import (
     read_points,
     write_patch_values,
 )
+from cosolve.fields.adapters.ports import field_ports
 from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.mapping.mesh import Mesh
@@ -47,8 +49,8 @@ class OpenFoam(FieldSubsystem):
 
     `density` is for solvers with constant density, whose pressure is divided by it; None takes the field `rho`. The
     macro step is divided into whole steps no longer than `deltaT` of the case. The run begins at the latest time
-    directory of the case. Fields are written with all digits, or binary where the case says so. `timeout` is for one
-    process, in seconds; `keep` names a folder for the working copy, which is removed otherwise.
+    directory of the case. Fields are written with all digits, or binary where the case says so. `nominal` is
+    what counts as large at a port, for tolerances. `timeout` is for one process, in seconds; `keep` names a folder for the working copy, which is removed otherwise.
 
     ```python
     flow = cs.OpenFoam("cylinder", patch="cylinder", density=1000.0, rigid=True, timeout=60.0)
@@ -64,6 +66,7 @@ class OpenFoam(FieldSubsystem):
         *,
         density: float | None = None,
         rigid: bool = False,
+        nominal: Mapping[str, float] | None = None,
         application: str | os.PathLike[str] | None = None,
         timeout: float | None = None,
         keep: str | os.PathLike[str] | None = None,
@@ -91,7 +94,7 @@ class OpenFoam(FieldSubsystem):
             shutil.rmtree(self._work / name)
         self._read_mesh()
         size = self._dim if self._rigid else self._dim * len(self._points)
-        self.inputs, self.outputs = [("displacement", size)], [("force", size)]
+        self.inputs, self.outputs = field_ports("OpenFoam", {"displacement": size}, {"force": size}, nominal)
         if not self._rigid:
             mesh = self._mesh()
             self.meshes = {"displacement": mesh, "force": mesh}
