@@ -78,6 +78,15 @@ from .fields.lattice_boltzmann import (
 from .fields.ngsolve_cylinder import (
     FiniteElementCylinder as FiniteElementCylinder,
 )
+from .fields.adapters.calculix import (
+    CalculiX as CalculiX,
+)
+from .fields.adapters.kratos import (
+    Kratos as Kratos,
+)
+from .fields.adapters.openfoam import (
+    OpenFoam as OpenFoam,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )

@@ -1,0 +1,297 @@
+"""OpenFOAM as a subsystem: the displacements of a patch go in, the forces of the fluid on it come out.
+
+The case is the user's. Its application runs once per time step, as a process of its own: the boundary motion stands in
+`pointDisplacement` of the time directory it begins from, and the directory that it writes holds everything to go on
+from, history included. Rollback is therefore another run from the same directory.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cosolve.basics.checks import as_path, flag, positive
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.fields.adapters.openfoam_files import (
+    FoamFile,
+    Numbers,
+    entry,
+    read_faces,
+    read_patches,
+    read_points,
+    write_patch_values,
+)
+from cosolve.fields.adapters.ports import field_ports
+from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
+from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
+from cosolve.mapping.mesh import Mesh
+from cosolve.signal.polynomial import InputSignal
+
+_REMEDY = "install OpenFOAM (Debian and Ubuntu: apt install openfoam) or source its etc/bashrc before Python starts"
+_NOT_COPIED = shutil.ignore_patterns("processor*", "postProcessing", "log.*", "dynamicCode")
+_FORCE = "cosolve:force"  # written by our function object
+
+
+class OpenFoam(FieldSubsystem):
+    """A flow computed by OpenFOAM (programs of their own): port `displacement` in, port `force` out.
+
+    `case` is a case folder with a mesh (or a `blockMeshDict` to make one) and a moving mesh whose motion follows
+    `pointDisplacement`; it is copied, never changed. Values go point by point over `patch`, as total displacements and
+    as forces of the fluid on the wall; where the case is plane (`empty` patches, in x and y) two values per point, and
+    forces per metre of depth. `rigid` moves the patch as one: one displacement in, the sum of the forces out.
+
+    `density` is for solvers with constant density, whose pressure is divided by it; None takes the field `rho`. The
+    macro step is divided into whole steps no longer than `deltaT` of the case. The run begins at the latest time
+    directory of the case. Fields are written with all digits, or binary where the case says so. `nominal` is
+    what counts as large at a port, for tolerances. `timeout` is for one process, in seconds; `keep` names a folder for the working copy, which is removed otherwise.
+
+    ```python
+    flow = cs.OpenFoam("cylinder", patch="cylinder", density=1000.0, rigid=True, timeout=60.0)
+    ```
+    """
+
+    stops_inside = False
+
+    def __init__(
+        self,
+        case: str | os.PathLike[str],
+        patch: str,
+        *,
+        density: float | None = None,
+        rigid: bool = False,
+        nominal: Mapping[str, float] | None = None,
+        application: str | os.PathLike[str] | None = None,
+        timeout: float | None = None,
+        keep: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._case, self._patch, self._rigid = as_path("OpenFoam", case), patch, flag("rigid", rigid)
+        self._density = None if density is None else positive("OpenFoam", "density", density)
+        self._timeout = None if timeout is None else positive("OpenFoam", "timeout", timeout)
+        control = self._case / "system" / "controlDict"
+        if not control.is_file():
+            raise SetupError(f"'{self._case}' is no OpenFOAM case: it has no system/controlDict")
+        self._control = control.read_text()
+        self._deltaT = float(entry(self._control, "deltaT") or math.inf)
+        self._application = find_program(application or entry(self._control, "application") or "pimpleFoam", _REMEDY)
+        self._environment = _environment(self._application)
+        self._first = _latest_time(self._case)
+        if self._first is None or not _is_there(self._case / self._first / "pointDisplacement"):
+            raise SetupError(
+                f"the case '{self._case}' has no time directory with a field pointDisplacement; displacements need a "
+                "motion solver for it in constant/dynamicMeshDict, such as displacementLaplacian"
+            )
+        self._folder = WorkingFolder("openfoam", keep)
+        self._work = self._folder.path / "case"
+        shutil.copytree(self._case, self._work, ignore=_NOT_COPIED, symlinks=False)
+        for name in _times(self._work):
+            shutil.rmtree(self._work / name)
+        self._read_mesh()
+        size = self._dim if self._rigid else self._dim * len(self._points)
+        self.inputs, self.outputs = field_ports("OpenFoam", {"displacement": size}, {"force": size}, nominal)
+        if not self._rigid:
+            mesh = self._mesh()
+            self.meshes = {"displacement": mesh, "force": mesh}
+
+    # -- the contract -------------------------------------------------------------------------------------------------
+
+    def start(self, t0: float) -> Any:
+        assert self._first is not None
+        shutil.copytree(self._case / self._first, self._work / self._first)
+        self._offset = float(self._first) - t0  # of OpenFOAM's time
+        self._state: tuple[str, StoredState] = self._first, self._folder.store(self._work / self._first)
+        self._force = np.zeros((self._n_faces, 3))
+        return self._outputs()
+
+    def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
+        steps = max(1, math.ceil((t1 - t0) / self._deltaT * (1 - 1e-9)))
+        for k in range(steps):
+            end = t1 if k + 1 == steps else t0 + (t1 - t0) * (k + 1) / steps
+            self._step((t1 - t0) / steps, end + self._offset, u(end))
+        return self._outputs()
+
+    def save(self) -> Any:
+        return self._state, self._force
+
+    def restore(self, state: Any) -> None:
+        self._state, self._force = state
+
+    def portable_state(self) -> Any:
+        name, stored = self._state
+        return name, stored.packed(), self._force
+
+    def set_portable_state(self, state: Any) -> None:
+        name, packed, self._force = state
+        self._state = name, self._folder.unpack(packed)
+
+    def snapshot(self) -> FieldSnapshot:
+        """A plane case: its cells as they lie now, with pressure and velocity. A spatial one: the patch and its forces."""
+        here = self._state[1].path
+        moved = here / "polyMesh" / "points"
+        points = read_points(moved) if _is_there(moved) else self._rest
+        if self._dim == 3:
+            faces, data = self._patch_faces, {"force": self._force}
+        else:
+            faces, n = self._plane, len(self._plane)
+            cells = 1 + int(self._plane_owner.max())
+            p = FoamFile(here / "p").field(rb"\ninternalField", 1, cells)
+            U = FoamFile(here / "U").field(rb"\ninternalField", 3, cells)
+            data = {"pressure": p[self._plane_owner[:n]], "velocity": U[self._plane_owner[:n], :2]}
+        order = [k for corners in (3, 4) for k, face in enumerate(faces) if len(face) == corners]
+        kinds = {"triangle": [f for f in faces if len(f) == 3], "quad": [f for f in faces if len(f) == 4]}
+        used, inverse = np.unique(np.concatenate([faces[k] for k in order]), return_inverse=True)
+        number = np.zeros(len(points), dtype=np.int64)
+        number[used] = np.arange(len(used))
+        return FieldSnapshot(
+            points[used][:, : self._dim],
+            {kind: number[np.array(cells)] for kind, cells in kinds.items() if cells},
+            cell_data={name: values[order] for name, values in data.items()},
+        )
+
+    def close(self) -> None:
+        """Remove the working folder now; otherwise it goes with this object."""
+        self._folder.close()
+
+    # -- one time step ------------------------------------------------------------------------------------------------
+
+    def _step(self, dt: float, end: float, displacement: Numbers) -> None:
+        """One process from the time directory that is the state to the next."""
+        name, stored = self._state
+        here = self._work / name
+        (self._work / "system" / "controlDict").write_text(self._control + self._settings(name, dt, end))
+        stored.path.rename(here)
+        motion = here / "pointDisplacement"
+        before = write_patch_values(motion, self._patch, self._everywhere(displacement))
+        try:
+            log = self._folder.path / f"log.{Path(self._application).name}"
+            run_program([self._application], self._work, log, self._timeout, self._environment)
+            found = [other for other in _times(self._work) if other != name]
+            if not found:
+                raise SubsystemError(f"{log.name[4:]} ended well but wrote no time directory after {name}")
+            there = self._work / found[0]
+            if len(found) > 1 or not math.isclose(float(found[0]), end, rel_tol=1e-9, abs_tol=1e-6 * dt):
+                raise SubsystemError(f"{log.name[4:]} stopped at {', '.join(found)} s instead of {end:.12g} s")
+            if not _is_there(there / _FORCE):
+                raise SubsystemError(f"{log.name[4:]} wrote no forces on '{self._patch}'; it should know libforces.so")
+            force = FoamFile(there / _FORCE).patch_field(self._patch, 3, self._n_faces)
+            self._state, self._force = (found[0], self._folder.store(there)), force
+        finally:
+            os.truncate(motion, before)
+            here.rename(stored.path)
+            for other in _times(self._work):
+                shutil.rmtree(self._work / other)
+
+    def _settings(self, name: str, dt: float, end: float) -> str:
+        """What one time step needs, at the end of the user's `controlDict`."""
+        digits = max(17, int(entry(self._control, "writePrecision") or 6))
+        rho = "rho rho;" if self._density is None else f"rho rhoInf; rhoInf {self._density:.17g};"
+        return f"""
+// one step of a coupled run
+startFrom startTime; startTime {name}; stopAt endTime; endTime {end:.15g}; deltaT {dt:.17g}; adjustTimeStep no;
+writeControl timeStep; writeInterval 1; purgeWrite 0; writePrecision {digits}; writeCompression off; timePrecision 12;
+runTimeModifiable no;
+functions
+{{
+    cosolve
+    {{
+        type forces; libs ("libforces.so"); patches ("{self._patch}"); {rho} CofR (0 0 0);
+        writeFields yes; executeControl timeStep; writeControl writeTime;
+    }}
+}}
+"""
+
+    def _everywhere(self, displacement: Numbers) -> Numbers:
+        """Displacements of the points of the patch in three dimensions, from those of the port."""
+        found = np.zeros((len(self._of_point), 3))
+        rows = np.asarray(displacement).reshape(-1, self._dim)
+        found[:, : self._dim] = rows if self._rigid else rows[self._of_point]
+        return found
+
+    def _outputs(self) -> Numbers:
+        if self._rigid:
+            return self._force.sum(axis=0)[: self._dim] / self._depth
+        return (self._share.T @ self._force[:, : self._dim] / self._depth).ravel()
+
+    # -- the mesh -----------------------------------------------------------------------------------------------------
+
+    def _read_mesh(self) -> None:
+        """The patch, its points in OpenFOAM's order, and whether the case is plane."""
+        mesh = self._work / "constant" / "polyMesh"
+        if not _is_there(mesh / "faces") and (self._work / "system" / "blockMeshDict").exists():
+            # its own controlDict may name libraries that are for the solver
+            blocks = find_program("blockMesh", _REMEDY)
+            run_program([blocks], self._work, self._folder.path / "log.blockMesh", self._timeout, self._environment)
+        patches = read_patches(mesh / "boundary")
+        if self._patch not in patches:
+            raise SetupError(f"the case '{self._case}' has no patch '{self._patch}'; it has {', '.join(patches)}")
+        _, first, self._n_faces = patches[self._patch]
+        faces, self._rest = read_faces(mesh / "faces"), read_points(mesh / "points")
+        self._patch_faces = faces[first : first + self._n_faces]
+        # OpenFOAM numbers the points of a patch as they come
+        labels = np.array(list(dict.fromkeys(np.concatenate(self._patch_faces).tolist())))
+        empty = [(start, n) for kind, start, n in patches.values() if kind == "empty"]
+        heights = self._rest[:, 2]
+        self._depth = float(np.ptp(heights))
+        middle = heights.min() + self._depth / 2
+        flat = np.isclose(np.abs(heights - middle), self._depth / 2, rtol=1e-6).all()
+        self._dim = 2 if empty and flat else 3
+        at = self._rest[labels]
+        if self._dim == 3:
+            self._depth = 1.0
+            self._points, self._of_point = at, np.arange(len(labels))
+        else:
+            scale = np.ptp(self._rest, axis=0).max()
+            keys = [tuple(key) for key in np.round(at[:, :2] / scale, 9).tolist()]
+            number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+            self._of_point = np.array([number[key] for key in keys])
+            self._points = np.array([at[np.argmax(self._of_point == k), :2] for k in range(len(number))])
+            owner_file = FoamFile(mesh / "owner")
+            owner = owner_file.numbers(owner_file.body, whole=True)[0].astype(np.int64)
+            front = [k for s, n in empty for k in range(s, s + n) if heights[faces[k]].max() < middle]
+            self._plane, self._plane_owner = [faces[k] for k in front], owner[front]
+        local = dict(zip(labels.tolist(), self._of_point.tolist(), strict=True))
+        self._corners = [[local[p] for p in face.tolist()] for face in self._patch_faces]
+        self._share = np.zeros((self._n_faces, len(self._points)))  # of the force of a face for each of its points
+        for k, corners in enumerate(self._corners):
+            np.add.at(self._share[k], corners, 1 / len(corners))
+
+    def _mesh(self) -> Mesh:
+        """The patch at rest: lines in a plane, else triangles and quadrilaterals (faces with more corners in a fan)."""
+        if self._dim == 2:
+            return Mesh(self._points, lines=[list(dict.fromkeys(face)) for face in self._corners], name=self._patch)
+        quads = [face for face in self._corners if len(face) == 4]
+        fans = [[f[0], f[k], f[k + 1]] for f in self._corners if len(f) != 4 for k in range(1, len(f) - 1)]
+        return Mesh(self._points, triangles=fans or None, quadrilaterals=quads or None, name=self._patch)
+
+
+def _times(case: Path) -> list[str]:
+    """The time directories of a case, in order."""
+
+    def is_time(path: Path) -> bool:
+        try:
+            return path.is_dir() and math.isfinite(float(path.name))
+        except ValueError:
+            return False
+
+    return sorted((path.name for path in case.iterdir() if is_time(path)), key=float)
+
+
+def _latest_time(case: Path) -> str | None:
+    times = _times(case)
+    return times[-1] if times else None
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.with_name(path.name + ".gz").exists()
+
+
+def _environment(program: str) -> dict[str, str]:
+    """Packages of Linux distributions keep OpenFOAM's own settings where a program does not look by itself."""
+    share = Path(program).resolve().parents[1] / "share" / "openfoam"
+    return {"WM_PROJECT_DIR": str(share)} if (share / "etc" / "controlDict").exists() else {}
