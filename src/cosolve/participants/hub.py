@@ -64,8 +64,8 @@ class Couples(Protocol):
 class Door:
     """Where participants come in: an address with a token, and nothing left behind when it is closed."""
 
-    def __init__(self, tcp: bool = False) -> None:
-        self.token = secrets.token_hex(16)
+    def __init__(self, tcp: bool = False, token: str = "") -> None:
+        self.token = token or secrets.token_hex(16)
         self._folder: str | None = None
         if tcp or not hasattr(socket, "AF_UNIX"):
             self.socket = socket.create_server(("127.0.0.1", 0))
