@@ -167,9 +167,10 @@ def test_checkpoint_questions_must_be_asked():
 
 
 @pytest.mark.covers("PX-01")
-def test_several_processes_are_refused():
-    with pytest.raises(ParticipantError, match="run it serially, parallel participants are not offered yet"):
-        client.Participant("A", "unix:nowhere", rank=1, size=2)
+@pytest.mark.parametrize(("rank", "size"), [(2, 2), (-1, 2), (0, 0)])
+def test_ranks_that_cannot_be_are_refused(rank, size):
+    with pytest.raises(ParticipantError, match="ranks are 0 to the number minus one"):
+        client.Participant("A", "unix:nowhere", rank=rank, size=size)
 
 
 @pytest.mark.covers("PX-01")

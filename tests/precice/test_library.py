@@ -33,7 +33,7 @@ def library(tmp_path_factory):
 
 def compiled(library, source, target, *, flags=()):
     """A test program, linked as pkg-config says."""
-    module = "cosolve_participant" if source in ("own.c", "pair.f90") else "libprecice"
+    module = "cosolve_participant" if source in ("own.c", "ranked.c", "pair.f90") else "libprecice"
     where = library if module == "cosolve_participant" else library / "precice"
     name = "cosolve_participant" if module == "cosolve_participant" else "precice"
     compiler = {".c": "cc", ".cpp": "c++", ".f90": "gfortran"}[Path(source).suffix]
@@ -99,6 +99,18 @@ def test_substeps_travel_and_are_interpolated_as_in_python(library, tmp_path):
     assert failure is None, ends
     assert iterations(coupling, "B") == COUNTS
     np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-17")
+def test_ranks_of_a_program_in_c_give_the_bits_of_one_process(library, tmp_path):
+    program = compiled(library, "ranked.c", tmp_path / "ranked")
+    commands = [[program, name, str(rank), str(size)] for name, size in (("A", 3), ("B", 2)) for rank in range(size)]
+    values, _, failure, ends = run(commands, tmp_path)
+    assert failure is None, ends
+    alone, _, failure, ends = run([[program, "A", "0", "1"], [program, "B", "0", "1"]], tmp_path)
+    assert failure is None, ends
+    assert np.concatenate(values[:3]).tolist() == alone[0].tolist()
+    assert np.concatenate(values[3:]).tolist() == alone[1].tolist()
 
 
 @pytest.mark.covers("PX-17")

@@ -17,23 +17,27 @@ LIMIT = 60.0  # seconds a participant waits for the hub
 
 
 def couple(
-    config: str, solvers: dict[str, Callable[[Any], Any]], record: bool = False, **options: Any
-) -> tuple[dict[str, Any], Coupling]:
-    """Run every solver in a thread with its participant; what they return, and the coupling."""
+    config: str, solvers: dict[Any, Callable[[Any], Any]], record: bool = False, **options: Any
+) -> tuple[dict[Any, Any], Coupling]:
+    """Run every solver in a thread with its participant; what they return, and the coupling.
+
+    The key of a solver is the name of its participant, or (name, rank, size) where that has several processes.
+    """
     coupling = Coupling(Reader("config.xml", config.encode()).configuration, record=record, **options)
     hub = Hub(coupling)
-    results: dict[str, Any] = {}
+    results: dict[Any, Any] = {}
     errors: list[BaseException] = []
     threads = []
-    for name, solver in solvers.items():
+    for key, solver in solvers.items():
         near, far = socket.socketpair()
         hub.take(near)
 
-        def work(name: str = name, solver: Any = solver, far: socket.socket = far) -> None:
+        def work(key: Any = key, solver: Any = solver, far: socket.socket = far) -> None:
             participant = None
+            name, rank, size = (key, 0, 1) if isinstance(key, str) else key
             try:
-                participant = Participant(name, "config.xml", 0, 1, connection=Connection(far), limit=LIMIT)
-                results[name] = solver(participant)
+                participant = Participant(name, "config.xml", rank, size, connection=Connection(far), limit=LIMIT)
+                results[key] = solver(participant)
                 participant.finalize()
             except BaseException as error:
                 errors.append(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,14 @@ def run(
     resume: Annotated[
         Path | None, typer.Option("--resume", help="Go on from this state; participants restore themselves.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="HOST:PORT", help="Let in participants on other machines here, encrypted."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="With --listen: what they must know.", show_default="COSOLVE_KEY, or a random one"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Couple participants as their configuration file says, or by a cosolve method.
@@ -58,7 +67,7 @@ def run(
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
     try:
         if method is not None:
-            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet)
+            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet, listen, key)
             return
         coupling = run_configuration(
             file,
@@ -69,6 +78,8 @@ def run(
             state=save_state,
             state_every=state_every,
             resume=resume,
+            listen=listen,
+            key=key,
         )
     except Asked:
         typer.echo("cosolve: ended by SIGTERM, and so were the participants", err=True)
@@ -91,6 +102,8 @@ def by_method(
     logs: Path | None,
     tcp: bool,
     quiet: bool,
+    listen: str | None,
+    key: str | None,
 ) -> None:
     """The participants as subsystems of a coupling method."""
     from cosolve.method.named import as_method
@@ -102,7 +115,9 @@ def by_method(
     repeats = "rollback" in method.needs
     with (
         sigterm_raises(),
-        Participants(file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp) as all_,
+        Participants(
+            file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp, listen=listen, key=key
+        ) as all_,
     ):
         H, end = step or all_.window, t_end or all_.end
         if not H > 0 or end == float("inf"):
@@ -115,6 +130,44 @@ def by_method(
         typer.echo("solver runs: " + ", ".join(f"{who} {count}" for who, count in runs.items()))
         if out is not None:
             typer.echo(f"result  {out}")
+
+
+@app.command()
+def connect(
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where the hub listens.", show_default=False)],
+    participants: Annotated[
+        list[str] | None,
+        typer.Option("--participant", "-p", metavar="NAME=COMMAND", help="A program to start here; repeat it."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="What the hub has printed.", show_default="COSOLVE_KEY")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Participants started by hand find the hub beside this configuration file."),
+    ] = None,
+    logs: Annotated[Path | None, typer.Option("--logs", help="Folder for what the programs print.")] = None,
+    patience: Annotated[float, typer.Option("--patience", help="Seconds to wait for the hub.")] = 60.0,
+) -> None:
+    """Connect participants on this machine to the hub of 'cosolve precice run ... --listen' on another."""
+    from cosolve.participants.relay import Relay
+    from cosolve.precice.running import python_path
+    from cosolve.process.ending import Asked, sigterm_raises
+    from cosolve.process.remote import KEY
+
+    secret = key or os.environ.get(KEY)
+    commands = named_commands(participants or [])
+    if not secret:
+        raise SetupError(f"connect: give the key that the hub at {address} has printed, as --key or in {KEY}")
+    if not commands and config is None:
+        raise SetupError("connect: give -p NAME='COMMAND' to start a program, or --config FILE for those by hand")
+    note = None if config is None else Path(f"{os.path.abspath(config)}.hub")
+    try:
+        with sigterm_raises():
+            Relay(address, secret, commands, environment=python_path(), logs=logs, note=note, patience=patience).run()
+    except Asked:
+        typer.echo("cosolve: ended by SIGTERM, and so were the participants here", err=True)
+        raise typer.Exit(143) from None
 
 
 @app.command()

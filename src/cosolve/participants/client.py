@@ -342,9 +342,10 @@ class DataOfParticipant:
 class Participant:
     """A solver that owns its time loop, coupled by the hub at `address` (default: the one that started this process).
 
-    `rank` and `size` count the processes of a solver. `patience` is how many seconds to try to connect, `limit` how
-    many to wait for answers (by default as long as it takes, since others may compute for hours; a hub or a participant
-    that is gone is noticed at once). `connection` may be given instead of an address.
+    A solver of several processes makes one in each, with its `rank` of `size`: points, values and readings are those of
+    the rank, and `start` and `advance` wait for all ranks. `patience` is how many seconds to try to connect, `limit`
+    how many to wait for answers (by default as long as it takes, since others may compute for hours; a hub or a
+    participant that is gone is noticed at once). `connection` may be given instead of an address.
     """
 
     def __init__(
@@ -359,10 +360,8 @@ class Participant:
         connection: Connection | None = None,
     ) -> None:
         self.name = str(name)
-        if int(size) != 1 or int(rank) != 0:
-            raise ParticipantError(
-                f"{name}: it runs with {size} processes; run it serially, parallel participants are not offered yet"
-            )
+        if not 0 <= int(rank) < int(size):
+            raise ParticipantError(f"{name}: rank {rank} of {size} processes; ranks are 0 to the number minus one")
         token = ""
         if connection is None:
             address, token = _hub(address)
@@ -374,7 +373,8 @@ class Participant:
         self._saving_asked = self._restoring_asked = True
         self._samples: list[bytes] = []
         self._flags, self._time, self._progress, self._remaining, self._window = ONGOING, 0.0, 0.0, 0.0, 0.0
-        hello = Packer().whole(PROTOCOL).text(token).text(self.name).text(os.getcwd()).whole(os.getpid())
+        hello = Packer().whole(PROTOCOL).text(token).text(self.name).text(os.getcwd())
+        hello.whole(os.getpid(), int(rank), int(size))
         answer = self._ask(HELLO, hello.bytes(), CONTRACT)
         self._contract = answer.whole()
         self.meshes: dict[str, MeshOfParticipant] = {}

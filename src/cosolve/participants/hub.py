@@ -24,6 +24,7 @@ from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker
+from cosolve.participants.team import Team, rank_of_hello, why_not
 
 _LOOK = 0.2  # seconds between two looks at the processes
 
@@ -63,8 +64,8 @@ class Couples(Protocol):
 class Door:
     """Where participants come in: an address with a token, and nothing left behind when it is closed."""
 
-    def __init__(self, tcp: bool = False) -> None:
-        self.token = secrets.token_hex(16)
+    def __init__(self, tcp: bool = False, token: str = "") -> None:
+        self.token = token or secrets.token_hex(16)
         self._folder: str | None = None
         if tcp or not hasattr(socket, "AF_UNIX"):
             self.socket = socket.create_server(("127.0.0.1", 0))
@@ -118,7 +119,7 @@ class Hub:
     ) -> None:
         self.coupling, self.door, self.patience = coupling, door, patience
         self.watch = watch or (lambda name: "")
-        self.lines: dict[str, Connection] = {}
+        self.lines: dict[str, Connection | Team] = {}
         self._selector = selectors.DefaultSelector()
         self._finished: set[str] = set()
 
@@ -166,6 +167,7 @@ class Hub:
         if trouble:
             raise SubsystemError(trouble)
         missing = [name for name in self.coupling.names if name not in self.lines]
+        missing += [rank for team in self.lines.values() if isinstance(team, Team) for rank in team.missing]
         if missing and waited > self.patience:
             raise SetupError(
                 f"{'participant' if len(missing) == 1 else 'participants'} {listed(missing)} did not connect within "
@@ -192,16 +194,34 @@ class Hub:
             self._selector.unregister(line.socket)
             line.close()
             if name is not None and name not in self._finished:
-                self._finished.add(name)
-                if not self.coupling.ended(name):
-                    raise SubsystemError(
-                        self.watch(name) or f"participant '{name}' is gone before the coupling has ended"
-                    )
+                self._gone(name, line)
+
+    def _gone(self, name: str, line: Connection) -> None:
+        team = self.lines[name]
+        if isinstance(team, Team):
+            if team.left(line):
+                return
+            if self.coupling.ended(name):
+                self._record(line, name, c.FINISH, b"")
+                return
+            who, why = team.who(line), self.watch(name)
+            raise SubsystemError(f"{who} is gone before the coupling has ended" + (f": {why}" if why else ""))
+        self._finished.add(name)
+        if not self.coupling.ended(name):
+            raise SubsystemError(self.watch(name) or f"participant '{name}' is gone before the coupling has ended")
 
     def _record(self, line: Connection, name: str | None, kind: int, content: bytes) -> str | None:
         """Act on a record; the name of its participant, or None where the line was closed."""
         if name is None:
             return self._welcome(line, kind, content)
+        team = self.lines.get(name)
+        if isinstance(team, Team):
+            if kind == c.FINISH and not self.coupling.ended(name):
+                raise SubsystemError(f"{team.who(line)} has finished before the coupling has ended")
+            record = team.heard(line, kind, content)
+            if record is None:
+                return name
+            kind, content = record
         if kind == c.FINISH:
             self._finished.add(name)
             if not self.coupling.ended(name):
@@ -241,15 +261,28 @@ class Hub:
                     trouble = (
                         f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
                     )
-                elif name in self.lines:
-                    trouble = f"participant '{name}' is connected already"
                 else:
-                    self.lines[name] = line
-                    self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
-                    line.send(c.CONTRACT, self.coupling.contract(name, cwd))
-                    return name
+                    trouble = self._let_in(line, name, cwd, *rank_of_hello(hello))
+                    if not trouble:
+                        return name
         self._dismiss(line, None, trouble)
         return None
+
+    def _let_in(self, line: Connection, name: str, cwd: str, process: int, rank: int, size: int) -> str:
+        """One process of a participant has come; why it cannot stay, or ''."""
+        there = self.lines.get(name)
+        trouble = why_not(there, name, rank, size)
+        if trouble:
+            return trouble
+        if there is None:
+            contract = self.coupling.contract(name, cwd)
+            self.lines[name] = there = line if size == 1 else Team(name, size, contract)
+        if isinstance(there, Team):
+            there.join(rank, line, process)
+            contract = there.contract
+        self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
+        line.send(c.CONTRACT, contract)
+        return ""
 
     def _dismiss(self, line: Connection, name: str | None, why: str) -> None:
         with suppress(OSError):

@@ -22,6 +22,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Connection, Packer, ParticipantError
+from cosolve.participants.team import Team, lines_of
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike
@@ -57,7 +58,7 @@ class ParticipantSubsystem(Subsystem):
     def __init__(
         self,
         name: str,
-        line: Connection,
+        line: Connection | Team,
         speech: Speech,
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
@@ -141,18 +142,27 @@ class ParticipantSubsystem(Subsystem):
                 raise SubsystemError(str(error)) from None
             if record is not None:
                 return record
-            ready, _, _ = select.select([self._line.socket], [], [], _LOOK)
-            if ready:
-                try:
-                    alive = self._line.read()
-                except OSError:
-                    alive = False
-                if not alive:
-                    raise SubsystemError(self._trouble(self.name) or "its program is gone")
-            else:
+            lines = lines_of(self._line)
+            ready, _, _ = select.select([line.socket for line in lines], [], [], _LOOK)
+            for line in lines:
+                if line.socket in ready:
+                    self._read(line)
+            if not ready:
                 trouble = self._trouble(None)
                 if trouble:
                     raise SubsystemError(trouble)
+
+    def _read(self, line: Connection) -> None:
+        try:
+            alive = line.read()
+        except OSError:
+            alive = False
+        if alive:
+            return
+        why = self._trouble(self.name)
+        if isinstance(self._line, Team):
+            raise SubsystemError(f"{self._line.who(line)} is gone" + (f": {why}" if why else ""))
+        raise SubsystemError(why or "its program is gone")
 
     def _save_state(self) -> Any:
         """Where it stands: at the start of a window not crossed yet, or at the end of one and how it came there."""

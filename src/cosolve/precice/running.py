@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cosolve.basics.wording import suggest
 from cosolve.errors import CosolveError, SetupError
+from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Couples, Door, Hub
 from cosolve.participants.launching import Programs
 from cosolve.precice.config import Configuration, read_configuration
@@ -21,8 +22,13 @@ OPT_IN = Path(__file__).parent / "opt_in"
 
 def environment(door: Door) -> dict[str, str]:
     """What programs need to find the hub and the module `precice`."""
+    return {"COSOLVE_HUB": door.address, **python_path()}
+
+
+def python_path() -> dict[str, str]:
+    """What lets `import precice` find cosolve's module."""
     path = os.environ.get("PYTHONPATH", "")
-    return {"COSOLVE_HUB": door.address, "PYTHONPATH": os.pathsep.join([str(OPT_IN), *([path] if path else [])])}
+    return {"PYTHONPATH": os.pathsep.join([str(OPT_IN), *([path] if path else [])])}
 
 
 def refuse_strangers(names: Mapping[str, object], configuration: Configuration) -> None:
@@ -44,18 +50,22 @@ def run_configuration(
     state: Path | None = None,
     state_every: int = 1,
     resume: Path | None = None,
+    listen: str | None = None,
+    key: str | None = None,
 ) -> Coupling:
     """Couple programs as a configuration file says; those without a command are started by somebody else.
 
     `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
-    from; participants restore themselves.
+    from; participants restore themselves. `listen` ("host:port") is where participants on other machines come in, if
+    they have the `key`.
     """
     configuration = read_configuration(path)
     refuse_strangers(commands, configuration)
     for remark in configuration.remarks:
         sys.stderr.write(f"cosolve: {configuration.file}, {remark}\n")
     coupling = Coupling(configuration, state=state, every=state_every, resume=resume)
-    serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=Path(f"{os.path.abspath(path)}.hub"))
+    note = Path(f"{os.path.abspath(path)}.hub")
+    serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=note, listen=listen, key=key)
     return coupling
 
 
@@ -67,21 +77,37 @@ def serve(
     logs: Path | None,
     tcp: bool,
     note: Path,
+    listen: str | None = None,
+    key: str | None = None,
 ) -> None:
     """Start the programs, be their hub, and end with all of them."""
     door = Door(tcp)
     programs: Programs | None = None
+    gate: Gateway | None = None
+    why = ""
     try:
         with sigterm_raises():
+            absent = [name for name in coupling.names if name not in commands]
+            gate = gateway(door, listen, key, os.getcwd(), absent)
             if set(commands) < set(coupling.names):
                 door.leave_note(note)
             programs = Programs(commands, environment(door), logs)
-            Hub(coupling, door, patience=patience, watch=programs.trouble).serve()
+            Hub(coupling, door, patience=patience, watch=watching(programs, gate)).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:
                     how = f"participant '{name}' ended with exit code {code} after the coupling"
                     raise CosolveError(f"{how}{programs.words(name)}")
+    except BaseException as error:
+        why = str(error) or f"the hub was ended ({type(error).__name__})"
+        raise
     finally:
         door.close()
+        if gate is not None:
+            gate.close(why)
         if programs is not None:
             programs.end()
+
+
+def watching(programs: Programs, gate: Gateway | None) -> Callable[[str | None], str]:
+    """How a program has ended that is gone, here or on another machine."""
+    return lambda name: programs.trouble(name) or ("" if gate is None else gate.trouble(name))

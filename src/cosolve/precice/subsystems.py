@@ -20,6 +20,7 @@ from cosolve.errors import SetupError
 from cosolve.interface.system import System
 from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
+from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Door, Hub
 from cosolve.participants.launching import Programs
 from cosolve.participants.subsystem import ParticipantSubsystem
@@ -27,7 +28,7 @@ from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member
 from cosolve.precice.fields import Field
-from cosolve.precice.running import environment, refuse_strangers
+from cosolve.precice.running import environment, refuse_strangers, watching
 
 _SMOOTH = 3  # degree of waveforms: as many samples come as the signals of the method have degrees
 
@@ -41,7 +42,7 @@ class Participants:
     Ports are named after the data. `rollback=False` is for programs that cannot save their state: they are never asked
     to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once.
     A program runs once, so that one `Participants` is good for one run. It can go back to the start of one macro step,
-    not further.
+    not further. `listen` ("host:port") is where those on other machines come in, if they have the `key`.
     """
 
     def __init__(
@@ -53,14 +54,19 @@ class Participants:
         patience: float = 60.0,
         logs: str | Path | None = None,
         tcp: bool = False,
+        listen: str | None = None,
+        key: str | None = None,
     ) -> None:
         self.configuration = read_configuration(file)
         refuse_strangers(commands, self.configuration)
         self._door = Door(tcp)
+        self._gate: Gateway | None = None
         self._programs: Programs | None = None
         self._closed = False
         self.subsystems: dict[str, ParticipantSubsystem] = {}
         try:
+            absent = [name for name in self.configuration.participants if name not in commands]
+            self._gate = gateway(self._door, listen, key, os.getcwd(), absent)
             if set(commands) < set(self.configuration.participants):
                 self._door.leave_note(Path(f"{os.path.abspath(file)}.hub"))
             self._programs = Programs(commands, environment(self._door), None if logs is None else Path(logs))
@@ -73,9 +79,10 @@ class Participants:
         """Wait until all have connected and told their meshes; then join them."""
         assert self._programs is not None
         gathering = Gathering(self.configuration)
-        self._hub = Hub(gathering, self._door, patience=patience, watch=self._programs.trouble)
+        watch = watching(self._programs, self._gate)
+        self._hub = Hub(gathering, self._door, patience=patience, watch=watch)
         self._hub.listen(lambda: gathering.done)
-        self.subsystems = subsystems_of(gathering, self._hub, self._programs.trouble, rollback)
+        self.subsystems = subsystems_of(gathering, self._hub, watch, rollback)
         self.system = joined(gathering.coupling, self.subsystems)
 
     @property
@@ -113,6 +120,8 @@ class Participants:
             if hub is not None:
                 hub.close()
             self._door.close()
+            if self._gate is not None:
+                self._gate.close(why)
 
 
 class Gathering:

@@ -129,12 +129,15 @@ def _greeted(data: bytes) -> tuple[int, str]:
 class Connection:
     """One connection to a `Listener`; a `Channel`.
 
-    Connecting raises a `SetupError` that begins with `who`: nobody answers, another key, another version.
+    Connecting raises a `SetupError` that begins with `who`: nobody answers, another key, another version. `service` is
+    the command that listens there.
     """
 
-    def __init__(self, host: str, port: int, key: str, who: str = "Remote") -> None:
+    def __init__(
+        self, host: str, port: int, key: str, who: str = "Remote", service: str = "cosolve serve FACTORY --port PORT"
+    ) -> None:
         self._zmq = _zmq()
-        self._where, self._who = f"{host}:{port}", who
+        self._where, self._who, self._command = f"{host}:{port}", who, service.split(" FACTORY")[0].split(" CONFIG")[0]
         self._pair = keys(key)
         found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
         for k, address in enumerate(found):
@@ -146,8 +149,8 @@ class Connection:
             except _Absent:
                 self.close()
                 if k == len(found) - 1:
-                    raise SetupError(
-                        f"{who}: nobody answers at {self._where}; start 'cosolve serve FACTORY --port {port}' there"
+                    raise Unanswered(
+                        f"{who}: nobody answers at {self._where}; start '{service.replace('PORT', str(port))}' there"
                     ) from None
             except BaseException:
                 self.close()
@@ -187,7 +190,7 @@ class Connection:
         if not reached:
             raise _Absent
         raise SetupError(
-            f"{self._who}: the server at {self._where} does not accept this key (or is no 'cosolve serve', or one "
+            f"{self._who}: the server at {self._where} does not accept this key (or is no '{self._command}', or one "
             "of another version)"
         )
 
@@ -200,7 +203,7 @@ class Connection:
             protocol, version = _greeted(answer[_HEAD:])
         except (Disconnected, TimedOut, Malformed) as error:
             why = str(error) or "it does not greet back"
-            raise SetupError(f"{self._who}: the server at {self._where} is no 'cosolve serve': {why}") from None
+            raise SetupError(f"{self._who}: the server at {self._where} is no '{self._command}': {why}") from None
         if protocol != PROTOCOL:
             raise SetupError(
                 f"{self._who}: the server at {self._where} has cosolve {version}, which speaks protocol {protocol}; "
@@ -265,6 +268,19 @@ class Connection:
             if piece != PROBE:
                 return piece
 
+    def wait(self, reading: Sequence[int], writing: Sequence[int], patience: float) -> tuple[bool, list[int]]:
+        """Until a message comes (True), or one of these files can be read or written (which); raises `Disconnected`."""
+        zmq = self._zmq
+        poller = zmq.Poller()
+        poller.register(self._link, zmq.POLLIN)
+        for file in {*reading, *writing}:
+            poller.register(file, zmq.POLLIN * (file in reading) | zmq.POLLOUT * (file in writing))
+        found = dict(poller.poll(1e3 * patience))
+        came = bool(found.pop(self._link, 0))
+        if not (found or came):
+            self._refuse_broken()
+        return came, list(found)
+
     def _refuse_broken(self) -> None:
         """Raise when the connection was lost and nothing that came before is left to be read."""
         if self._broken:
@@ -276,6 +292,10 @@ class Connection:
     def close(self) -> None:
         """Let go; the other side notices."""
         self._end()
+
+
+class Unanswered(SetupError):
+    """Nobody listens there, yet."""
 
 
 class _Absent(Exception):

@@ -42,8 +42,11 @@ std::size_t size(int count) {
 extern "C" {
 
 cosolve_participant *cosolve_open(const char *name, const char *address, double patience) {
+  return cosolve_open_rank(name, address, patience, 0, 1);
+}
+cosolve_participant *cosolve_open_rank(const char *name, const char *address, double patience, int rank, int size) {
   cosolve_participant *made = nullptr;
-  done([&] { made = new cosolve_participant{cosolve::Participant(text(name), text(address), patience)}; });
+  done([&] { made = new cosolve_participant{cosolve::Participant(text(name), text(address), patience, rank, size)}; });
   return made;
 }
 void cosolve_close(cosolve_participant *p) { delete p; }

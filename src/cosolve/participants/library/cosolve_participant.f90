@@ -49,10 +49,11 @@ module cosolve_participant
   end type participant
 
   interface
-    function c_open(name, address, patience) result(made) bind(c, name="cosolve_open")
-      import :: c_ptr, c_char, c_double
+    function c_open(name, address, patience, rank, size) result(made) bind(c, name="cosolve_open_rank")
+      import :: c_ptr, c_char, c_double, c_int
       character(kind=c_char), intent(in) :: name(*), address(*)
       real(c_double), value :: patience
+      integer(c_int), value :: rank, size
       type(c_ptr) :: made
     end function
     subroutine c_close(handle) bind(c, name="cosolve_close")
@@ -208,19 +209,26 @@ contains
     end if
   end subroutine
 
-  subroutine open_participant(self, name, address, patience, failed)
+  ! A solver of several processes gives the rank of each (from 0) and how many there are.
+  subroutine open_participant(self, name, address, patience, rank, ranks, failed)
     class(participant), intent(inout) :: self
     character(len=*), intent(in) :: name
     character(len=*), intent(in), optional :: address
     real(c_double), intent(in), optional :: patience
+    integer, intent(in), optional :: rank, ranks
     integer, intent(out), optional :: failed
     character(len=:), allocatable :: place
     real(c_double) :: seconds
+    integer(c_int) :: own, all
     place = ""
     if (present(address)) place = address
     seconds = 60.0_c_double
     if (present(patience)) seconds = patience
-    self%handle = c_open(c_text(name), c_text(place), seconds)
+    own = 0
+    all = 1
+    if (present(rank)) own = int(rank, c_int)
+    if (present(ranks)) all = int(ranks, c_int)
+    self%handle = c_open(c_text(name), c_text(place), seconds, own, all)
     call judge(merge(0_c_int, -1_c_int, c_associated(self%handle)), failed)
   end subroutine
 

@@ -16,6 +16,9 @@ enum cosolve_cell { COSOLVE_LINE, COSOLVE_TRIANGLE, COSOLVE_QUADRILATERAL, COSOL
 
 /* Null where there is no hub. `address` may be null or empty: the hub that started this process. */
 cosolve_participant *cosolve_open(const char *name, const char *address, double patience);
+/* One of the processes of a solver: points and values are those of its rank, cosolve_start and cosolve_advance wait for
+   all ranks. */
+cosolve_participant *cosolve_open_rank(const char *name, const char *address, double patience, int rank, int size);
 /* Says goodbye to the hub; the participant is gone then. */
 void cosolve_close(cosolve_participant *participant);
 const char *cosolve_error(void);

@@ -33,8 +33,11 @@ enum class Cell { line, triangle, quadrilateral, tetrahedron };
 class Participant {
 public:
   // `address` is "unix:PATH TOKEN" or "tcp:HOST:PORT TOKEN"; by default that of the hub that started this process
-  // (environment variable COSOLVE_HUB). `patience` is how many seconds to wait for it.
-  explicit Participant(const std::string &name, const std::string &address = "", double patience = 60.0);
+  // (environment variable COSOLVE_HUB). `patience` is how many seconds to wait for it. A solver of several processes
+  // makes one in each, with its `rank` of `size`: points and values are those of the rank, and start and advance wait
+  // for all ranks.
+  explicit Participant(const std::string &name, const std::string &address = "", double patience = 60.0, int rank = 0,
+                       int size = 1);
   ~Participant();
   Participant(Participant &&) noexcept;
   Participant &operator=(Participant &&) noexcept;

@@ -521,9 +521,12 @@ struct Participant::Inside {
   }
 };
 
-Participant::Participant(const std::string &name, const std::string &address, double patience)
+Participant::Participant(const std::string &name, const std::string &address, double patience, int rank, int size)
     : inside_(new Inside) {
   inside_->name = name;
+  if (rank < 0 || rank >= size)
+    inside_->refuse("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                    " processes; ranks are 0 to the number minus one");
   if (!little_endian()) inside_->refuse("this machine stores numbers the other way round, which is not offered");
   std::string place = address;
   if (place.empty()) {
@@ -541,6 +544,8 @@ Participant::Participant(const std::string &name, const std::string &address, do
   std::vector<char> folder(1 << 14);
   packer.text(::getcwd(folder.data(), folder.size()) ? folder.data() : "");
   packer.whole(std::uint32_t(::getpid()));
+  packer.whole(std::uint32_t(rank));
+  packer.whole(std::uint32_t(size));
   Unpacker answer = inside_->ask(hello, packer.bytes, contract);
   inside_->rules = answer.whole();
   const std::uint32_t meshes = answer.whole();

@@ -23,7 +23,7 @@ namespace impl {
 class ParticipantImpl {
 public:
   ParticipantImpl(const std::string &name, const std::string &config, int rank, int size)
-      : solver(checked(name, rank, size), hub_of(config)) {}
+      : solver(name, hub_of(config), 60.0, rank, size) {}
   cosolve::Participant solver;
   bool initial_asked = false;
 
@@ -42,12 +42,6 @@ private:
         throw Error("no hub for " + config + ": start one with 'cosolve precice run " + config + "'");
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-  }
-  static const std::string &checked(const std::string &name, int rank, int size) {
-    if (rank != 0 || size != 1)
-      throw Error(name + ": it runs with " + std::to_string(size) +
-                  " processes; run it serially, parallel participants are not offered yet");
-    return name;
   }
 };
 
