@@ -49,6 +49,8 @@ _LARGEST = 1 << 34
 _SHORT, _LONG = 1 << 15, 1 << 20  # bytes asked for at once; memory for short ones is at hand, that for long ones is not
 _WATCH = 2e-4  # seconds of looking before sleeping: to be put to sleep and woken can take longer than an answer does
 _LONG_WAIT = 1e-3  # after a wait as long as this the next one sleeps at once: the others are at real work
+_TAKEN = 1e-4  # seconds after which a core that was given up comes back only where others compute on it
+_DOUBTS = 64, 4096  # waits without looking after that; twice as many each time, one less for each look that helped
 _yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 _NEARLY = 1e-12  # times that differ by less than this fraction of the window are the same
 CORNERS = {"line": 2, "triangle": 3, "quadrilateral": 4, "tetrahedron": 4}
@@ -186,7 +188,7 @@ class Vigil:
     """Waits for something that may come soon: looks for a moment, giving way to other processes, before it sleeps.
 
     On a quiet machine a core that falls asleep takes longer to wake than a window takes to compute. Where answers take
-    long, or there is one core only, it sleeps at once.
+    long, or others want the core, it sleeps at once.
 
     >>> Vigil().wait(lambda: "there", lambda: "slept")
     'there'
@@ -194,18 +196,25 @@ class Vigil:
 
     def __init__(self) -> None:
         self._patient = self._may = (os.cpu_count() or 1) > 1
+        self._doubt, self._doubts = 0, _DOUBTS[0]  # waits that sleep at once: still, and the next time
 
     def wait(self, look: Callable[[], Any], sleep: Callable[[], Any]) -> Any:
         """What `look` finds, or what `sleep` returns when there was nothing to be found."""
-        began = time.perf_counter()
-        if self._patient:
-            while True:
+        began = now = time.perf_counter()
+        if self._doubt:
+            self._doubt -= 1
+        elif self._patient:
+            while now - began < _WATCH:
                 found = look()
                 if found:
+                    self._doubts = max(self._doubts - 1, _DOUBTS[0])
                     return found
-                if time.perf_counter() - began > _WATCH:
-                    break
                 _yield()
+                then, now = now, time.perf_counter()
+                if now - then > _TAKEN:  # somebody else wants this core; who sleeps is let in again earlier
+                    self._doubt, self._doubts = self._doubts, min(2 * self._doubts, _DOUBTS[1])
+                    break
+        self._patient = False  # also where sleeping ends with an exception
         found = sleep()
         self._patient = self._may and time.perf_counter() - began < _LONG_WAIT
         return found

@@ -21,7 +21,7 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError
+from cosolve.participants.client import Connection, Packer, ParticipantError, Vigil
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike
@@ -67,6 +67,7 @@ class ParticipantSubsystem(Subsystem):
     ) -> None:
         self.name, self.inputs, self.outputs = name, inputs, outputs
         self._line, self._speech, self._first, self._trouble = line, speech, first, trouble
+        self._vigil = Vigil()
         self._answered = False  # whether the start was answered
         self._ended = False
         self._back = False  # restored to the start of the last window
@@ -141,8 +142,7 @@ class ParticipantSubsystem(Subsystem):
                 raise SubsystemError(str(error)) from None
             if record is not None:
                 return record
-            ready, _, _ = select.select([self._line.socket], [], [], _LOOK)
-            if ready:
+            if self._vigil.wait(lambda: self._ready(0.0), lambda: self._ready(_LOOK)):
                 try:
                     alive = self._line.read()
                 except OSError:
@@ -153,6 +153,10 @@ class ParticipantSubsystem(Subsystem):
                 trouble = self._trouble(None)
                 if trouble:
                     raise SubsystemError(trouble)
+
+    def _ready(self, within: float) -> bool:
+        """True when something has arrived, or its program is gone."""
+        return bool(select.select([self._line.socket], [], [], within)[0])
 
     def _save_state(self) -> Any:
         """Where it stands: at the start of a window not crossed yet, or at the end of one and how it came there."""
