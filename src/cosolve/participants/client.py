@@ -12,11 +12,14 @@ the `Participant`.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -37,9 +40,18 @@ ONGOING, COMPLETE, MUST_SAVE, MUST_RESTORE, LEADS = 1, 2, 4, 8, 16
 WANTS_SUBSTEPS, RESUMES = 1, 2
 
 _HEAD = struct.Struct("<IIQ")  # magic and protocol, kind, length of the rest
+_COUNT, _STANDING, _SAMPLE = struct.Struct("<I"), struct.Struct("<Idd"), struct.Struct("<d")
+_DOUBLE, _WHOLE, _NUMBER = np.dtype("<f8"), np.dtype("<u4"), np.dtype(np.int32)
+_LITTLE = sys.byteorder == "little"  # then doubles travel as they lie in memory
+_FEW = 16  # so many numbers are looked at faster one by one than by numpy
 _MAGIC = 0x4C4F5300 + PROTOCOL  # "SOL"
 _LARGEST = 1 << 34
 _SHORT, _LONG = 1 << 15, 1 << 20  # bytes asked for at once; memory for short ones is at hand, that for long ones is not
+_WATCH = 2e-4  # seconds of looking before sleeping: to be put to sleep and woken can take longer than an answer does
+_LONG_WAIT = 1e-3  # after a wait as long as this the next one sleeps at once: the others are at real work
+_TAKEN = 1e-4  # seconds after which a core that was given up comes back only where others compute on it
+_DOUBTS = 64, 4096  # waits without looking after that; twice as many each time, one less for each look that helped
+_yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 _NEARLY = 1e-12  # times that differ by less than this fraction of the window are the same
 CORNERS = {"line": 2, "triangle": 3, "quadrilateral": 4, "tetrahedron": 4}
 KINDS = tuple(CORNERS)
@@ -47,6 +59,22 @@ KINDS = tuple(CORNERS)
 
 class ParticipantError(RuntimeError):
     """Something the coupling does not allow, or the hub, or another participant, is gone."""
+
+
+def all_finite(values: np.ndarray[Any, Any]) -> bool:
+    """True when no number is a NaN or an infinity.
+
+    >>> all_finite(np.array([1.0, 1e308, 1e308])), all_finite(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    if values.size <= _FEW and isfinite(sum(values.ravel().tolist())):  # a sum that overflows says nothing
+        return True
+    return bool(np.isfinite(values).all())
+
+
+def little_endian(values: np.ndarray[Any, Any]) -> bytes:
+    """Doubles as they travel."""
+    return values.tobytes() if _LITTLE else values.astype(_DOUBLE).tobytes()
 
 
 # -- records ---------------------------------------------------------------------------------------------------
@@ -77,14 +105,14 @@ class Packer:
 
     def array(self, values: Any) -> Packer:
         """The number of doubles, then the doubles."""
-        flat = np.ascontiguousarray(values, dtype="<f8").ravel()
+        flat = np.ascontiguousarray(values, dtype=_DOUBLE).ravel()
         self.parts.append(struct.pack("<I", flat.size))
         self.parts.append(flat.tobytes())
         return self
 
     def numbers(self, values: Any) -> Packer:
         """How many, then unsigned numbers of 32 bits."""
-        flat = np.ascontiguousarray(values, dtype="<u4").ravel()
+        flat = np.ascontiguousarray(values, dtype=_WHOLE).ravel()
         self.parts.append(struct.pack("<I", flat.size))
         self.parts.append(flat.tobytes())
         return self
@@ -102,16 +130,24 @@ class Unpacker:
 
     def whole(self) -> int:
         """One unsigned number of 32 bits."""
-        return int(self._take("<I", 4))
+        return int(self._take(_COUNT, 4))
 
     def real(self) -> float:
         """One double."""
-        return float(self._take("<d", 8))
+        return float(self._take(_SAMPLE, 8))
 
-    def _take(self, form: str, size: int) -> Any:
+    def standing(self) -> tuple[int, float, float]:
+        """What a STATE begins with: flags, time, longest step."""
+        at = self.at
+        if at + 20 > len(self.data):
+            raise ParticipantError("a record ended too early")
+        self.at += 20
+        return _STANDING.unpack_from(self.data, at)
+
+    def _take(self, form: struct.Struct, size: int) -> Any:
         if self.at + size > len(self.data):
             raise ParticipantError("a record ended too early")
-        (value,) = struct.unpack_from(form, self.data, self.at)
+        (value,) = form.unpack_from(self.data, self.at)
         self.at += size
         return value
 
@@ -131,9 +167,9 @@ class Unpacker:
         """So many doubles, as an array that is only read."""
         if self.at + 8 * n > len(self.data):
             raise ParticipantError("a record ended too early")
-        values = np.frombuffer(self.data, dtype="<f8", count=n, offset=self.at).astype(np.float64, copy=False)
+        values = np.frombuffer(self.data, dtype=_DOUBLE, count=n, offset=self.at)
         self.at += 8 * n
-        return values
+        return values if _LITTLE else values.astype(np.float64)
 
     def array(self) -> np.ndarray[Any, Any]:
         """As many doubles as the record says."""
@@ -141,11 +177,47 @@ class Unpacker:
 
     def numbers(self) -> np.ndarray[Any, Any]:
         """As many unsigned numbers as the record says."""
-        return np.frombuffer(self._slice(4 * self.whole()), dtype="<u4").astype(np.int64)
+        return np.frombuffer(self._slice(4 * self.whole()), dtype=_WHOLE).astype(np.int64)
 
     def rest(self) -> bytes:
         """Everything that is left."""
         return self._slice(len(self.data) - self.at)
+
+
+class Vigil:
+    """Waits for something that may come soon: looks for a moment, giving way to other processes, before it sleeps.
+
+    On a quiet machine a core that falls asleep takes longer to wake than a window takes to compute. Where answers take
+    long, or others want the core, it sleeps at once.
+
+    >>> Vigil().wait(lambda: "there", lambda: "slept")
+    'there'
+    """
+
+    def __init__(self) -> None:
+        self._patient = self._may = (os.cpu_count() or 1) > 1
+        self._doubt, self._doubts = 0, _DOUBTS[0]  # waits that sleep at once: still, and the next time
+
+    def wait(self, look: Callable[[], Any], sleep: Callable[[], Any]) -> Any:
+        """What `look` finds, or what `sleep` returns when there was nothing to be found."""
+        began = now = time.perf_counter()
+        if self._doubt:
+            self._doubt -= 1
+        elif self._patient:
+            while now - began < _WATCH:
+                found = look()
+                if found:
+                    self._doubts = max(self._doubts - 1, _DOUBTS[0])
+                    return found
+                _yield()
+                then, now = now, time.perf_counter()
+                if now - then > _TAKEN:  # somebody else wants this core; who sleeps is let in again earlier
+                    self._doubt, self._doubts = self._doubts, min(2 * self._doubts, _DOUBTS[1])
+                    break
+        self._patient = False  # also where sleeping ends with an exception
+        found = sleep()
+        self._patient = self._may and time.perf_counter() - began < _LONG_WAIT
+        return found
 
 
 class Connection:
@@ -153,8 +225,13 @@ class Connection:
 
     def __init__(self, stream: socket.socket) -> None:
         self.socket = stream
-        self._buffer = bytearray()
+        self._buffer: bytes | bytearray = b""  # of a record that came in one piece nothing is copied before its end
         self._missing = 0  # bytes of a long record
+        self._vigil: Vigil | None = None
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(stream, select.POLLIN)
+            self._vigil = Vigil()
         if stream.family != getattr(socket, "AF_UNIX", None):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -172,18 +249,28 @@ class Connection:
                 "what arrived is no record of this protocol; client and hub are of different versions"
             )
         end = _HEAD.size + length
-        self._missing = max(0, end - len(self._buffer))
-        if self._missing:
+        if len(self._buffer) < end:
+            self._missing = end - len(self._buffer)
             return None
+        self._missing = 0
         with memoryview(self._buffer) as view:
             content = bytes(view[_HEAD.size : end])
-        del self._buffer[:end]
+        if len(self._buffer) == end:
+            self._buffer = b""
+        else:  # the other side has sent two at once; a bytearray loses its front without a copy
+            self._buffer = bytearray(self._buffer) if isinstance(self._buffer, bytes) else self._buffer
+            del self._buffer[:end]
         return kind, content
 
     def read(self) -> bool:
         """Take what has arrived; False when the other side is gone."""
         data = self.socket.recv(min(max(self._missing, _SHORT), _LONG))
-        self._buffer += data
+        if not self._buffer:
+            self._buffer = data
+        elif isinstance(self._buffer, bytearray):
+            self._buffer += data
+        else:
+            self._buffer = bytearray(self._buffer) + data
         return bool(data)
 
     def receive(self) -> tuple[int, bytes]:
@@ -192,8 +279,19 @@ class Connection:
             record = self.complete()
             if record is not None:
                 return record
-            if not self.read():
+            if not self.await_more():
                 raise ConnectionError("the other side is gone")
+
+    def await_more(self) -> bool:
+        """Wait for more, and take it; False when the other side is gone."""
+        return self.read() if self._vigil is None else self._vigil.wait(self._glance, self._sleep)[0]
+
+    def _glance(self) -> tuple[bool] | None:
+        """What reading gives, where it would not wait."""
+        return (self.read(),) if self._poll.poll(0) else None
+
+    def _sleep(self) -> tuple[bool]:
+        return (self.read(),)
 
     def close(self) -> None:
         """Let go."""
@@ -290,8 +388,13 @@ class Waveform:
 
     def at(self, t: float) -> np.ndarray[Any, Any]:
         """The values at a time."""
-        if len(self.times) == 1:
+        times = self.times
+        last, first = times[-1], times[0]
+        if len(times) == 1:
             return np.array(self.values[0])
+        off = abs(last - t)
+        if off <= _NEARLY * max(last - first, abs(last) * 1e-3) and off < abs(times[-2] - t):  # where most are read
+            return np.array(self.values[-1])
         weights = spline_weights(self.times, self.degree, t)
         if np.count_nonzero(weights) == 1:
             return np.array(self.values[int(np.argmax(weights != 0))])
@@ -309,6 +412,7 @@ class MeshOfParticipant:
         self.points = np.zeros((1 if flags & PORTS else 0, dimensions))
         self.cells: dict[str, list[Any]] = {kind: [] for kind in KINDS}
         self.region: Any | None = None
+        self.numbering = b""  # the numbers of all points in their order, as callers hold them
         self.data: dict[str, DataOfParticipant] = {}
 
 
@@ -329,14 +433,17 @@ class DataOfParticipant:
 
     def clear(self) -> None:
         """Everything written so far is gone."""
-        self.buffer = np.zeros((len(self.mesh.points), self.components))
+        if len(self.buffer) == len(self.mesh.points):
+            self.buffer.fill(0.0)
+        else:  # a received mesh, which arrives with the start
+            self.buffer = np.zeros((len(self.mesh.points), self.components))
         if self.flags & GRADIENT:
             self.gradient = np.zeros((len(self.mesh.points), self.components * self.mesh.dimensions))
 
     def content(self) -> bytes:
         """The sample as it travels."""
-        values = self.buffer.astype("<f8", copy=False).tobytes()
-        return values + self.gradient.astype("<f8", copy=False).tobytes() if self.flags & GRADIENT else values
+        values = little_endian(self.buffer)
+        return values + little_endian(self.gradient) if self.flags & GRADIENT else values
 
 
 class Participant:
@@ -371,7 +478,8 @@ class Participant:
         self._closed = False
         self._started = False
         self._saving_asked = self._restoring_asked = True
-        self._samples: list[bytes] = []
+        self._samples: list[bytes] = []  # parts of the samples since the last answer
+        self._kept = 0  # how many samples these are
         self._flags, self._time, self._progress, self._remaining, self._window = ONGOING, 0.0, 0.0, 0.0, 0.0
         hello = Packer().whole(PROTOCOL).text(token).text(self.name).text(os.getcwd())
         hello.whole(os.getpid(), int(rank), int(size))
@@ -385,6 +493,7 @@ class Participant:
                 data = DataOfParticipant(answer.text(), answer.whole(), answer.whole(), answer.whole(), mesh)
                 mesh.data[data.name] = data
         everything = [data for mesh in self.meshes.values() for data in mesh.data.values()]
+        self._known = {(data.mesh.name, data.name): data for data in everything}
         self._written = [data for data in everything if data.flags & WRITTEN]
         self._read = [data for data in everything if data.flags & READ]
 
@@ -400,7 +509,10 @@ class Participant:
 
     def data(self, mesh: str, name: str) -> DataOfParticipant:
         """Data on a mesh of this participant."""
-        found = self.mesh(mesh).data
+        try:
+            return self._known[mesh, name]
+        except (KeyError, TypeError):  # not there, or not quite a text
+            found = self.mesh(mesh).data
         try:
             return found[str(name)]
         except KeyError:
@@ -538,6 +650,8 @@ class Participant:
             if not mesh.flags & PROVIDED:
                 mesh.points = answer.array().reshape(-1, mesh.dimensions)
         self._started = True
+        for mesh in self.meshes.values():
+            mesh.numbering = np.arange(len(mesh.points), dtype=_NUMBER).tobytes()
         for data in self._written:
             data.clear()
         self._arrive(answer)
@@ -545,10 +659,11 @@ class Participant:
     def write(self, mesh: str, data: str, values: Any, points: Any = None) -> None:
         """Write values at points (default: all); what is not written before `advance` counts as zero."""
         found = self._writable(mesh, data)
-        where = slice(None) if points is None else self._numbers(found.mesh, points)
-        count = len(found.buffer) if points is None else len(where)  # type: ignore[arg-type]
-        rows = self._rows(found, values, count, found.components, "values")
-        found.buffer[where] = rows
+        if points is None or self._all_points(found.mesh, points):
+            found.buffer[:] = self._rows(found, values, len(found.buffer), found.components, "values")
+        else:
+            where = self._numbers(found.mesh, points)
+            found.buffer[where] = self._rows(found, values, len(where), found.components, "values")
 
     def write_gradient(self, mesh: str, data: str, gradients: Any, points: Any = None) -> None:
         """Write gradients: per point the derivatives by x of all components, then by y, ..."""
@@ -563,9 +678,9 @@ class Participant:
         """The values `after` seconds from now, at most until the end of the window: shape (points, components)."""
         found = self.data(mesh, data)
         values = self._sampled(found, after)
-        if points is not None:
-            values = values[self._numbers(found.mesh, points)]
-        return values
+        if points is None or self._all_points(found.mesh, points):
+            return values
+        return values[self._numbers(found.mesh, points)]
 
     def _sampled(self, found: DataOfParticipant, after: float) -> np.ndarray[Any, Any]:
         if not found.flags & READ:
@@ -573,7 +688,7 @@ class Participant:
         if not self._started:
             raise ParticipantError(f"{self.name}: nothing can be read before the start")
         after = float(after)
-        room = self.step_limit
+        room = self._remaining - self._progress if self._flags & ONGOING else 0.0
         slack = _NEARLY * max(self._window, abs(after))
         if not -slack <= after <= room + slack:
             raise ParticipantError(
@@ -640,25 +755,26 @@ class Participant:
         if self._flags & MUST_RESTORE and not self._restoring_asked:
             raise ParticipantError(f"{self.name}: its state must be restored; ask must_restore before it advances")
         room = self.step_limit
-        if not (0.0 < step <= room * (1.0 + 1e-12) + 1e-14 and step < np.inf):
+        if not (0.0 < step <= room * (1.0 + 1e-12) + 1e-14 and isfinite(step)):
             raise ParticipantError(f"{self.name}: a step of {step!r} is not above 0 and at most {room:g}")
         at_end = bool(self._flags & LEADS) or self._progress + step >= self._remaining - _NEARLY * self._window
         self._progress = self._progress + step if self._flags & LEADS or not at_end else self._remaining
         if at_end or self._contract & WANTS_SUBSTEPS:
-            content = [struct.pack("<d", self._progress)] + [data.content() for data in self._written]
-            self._samples.append(b"".join(content))
+            self._samples.append(_SAMPLE.pack(self._progress))
+            self._samples += [data.content() for data in self._written]
+            self._kept += 1
         for data in self._written:
             data.clear()
         if not at_end:
             self._flags &= ~(COMPLETE | MUST_SAVE | MUST_RESTORE)
             return
-        samples, self._samples = self._samples, []
-        self._arrive(self._ask(ADVANCE, struct.pack("<I", len(samples)) + b"".join(samples), STATE))
+        content = _COUNT.pack(self._kept) + b"".join(self._samples)
+        self._samples, self._kept = [], 0
+        self._arrive(self._ask(ADVANCE, content, STATE))
 
     def _arrive(self, answer: Unpacker) -> None:
         """Take over where the hub says we stand, and what can be read there."""
-        self._flags = answer.whole()
-        self._time, self._remaining = answer.real(), answer.real()
+        self._flags, self._time, self._remaining = answer.standing()
         self._window, self._progress = self._remaining, 0.0
         self._saving_asked = self._restoring_asked = False
         for data in self._read:
@@ -756,6 +872,15 @@ class Participant:
             raise ParticipantError(f"{self.name}: does not write data {data!r} on mesh {mesh!r}")
         return found
 
+    def _all_points(self, mesh: MeshOfParticipant, points: Any) -> bool:
+        """True for the numbers of all points in their order, which is what most callers hold."""
+        return (
+            isinstance(points, np.ndarray)
+            and points.size == len(mesh.points)
+            and points.dtype == _NUMBER
+            and points.tobytes() == mesh.numbering
+        )
+
     def _numbers(self, mesh: MeshOfParticipant, points: Any) -> Any:
         numbers = np.asarray(points)
         if numbers.size == 0:
@@ -775,7 +900,7 @@ class Participant:
                 f"{self.name}: {what} of data {found.name!r} on mesh {found.mesh.name!r} must be {points} x {width} "
                 f"numbers, not {rows.shape}"
             )
-        if not np.isfinite(rows).all():
+        if not all_finite(rows):
             raise ParticipantError(
                 f"{self.name}: data {found.name!r} on mesh {found.mesh.name!r} at t = {self.time:g} would hold a NaN "
                 "or an infinity"

@@ -23,7 +23,7 @@ from typing import Protocol
 from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker
+from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker, Vigil
 from cosolve.participants.team import Team, rank_of_hello, why_not
 
 _LOOK = 0.2  # seconds between two looks at the processes
@@ -130,9 +130,13 @@ class Hub:
     def serve(self) -> None:
         """Until the end, or a sentence of what went wrong."""
         try:
-            self.listen(lambda: self.coupling.done and self._finished >= set(self.lines))
+            self.listen(self._over)
         finally:
             self.close()
+
+    def _over(self) -> bool:
+        """True when all have come to the end and said goodbye; asked after every record, so the cheap half first."""
+        return len(self._finished) >= len(self.lines) and self.coupling.done
 
     def listen(self, until: Callable[[], bool]) -> None:
         """Carry records until something has happened; whoever is connected learns why it failed."""
@@ -140,9 +144,10 @@ class Hub:
             self._selector.register(self.door.socket, selectors.EVENT_READ, None)
         began = time.monotonic()
         looked = began
+        vigil, select = Vigil(), self._selector.select
         try:
             while not until():
-                events = self._selector.select(_LOOK)
+                events = vigil.wait(lambda: select(0), lambda: select(_LOOK))
                 for key, _ in events:
                     if key.data is None:
                         stream, _ = key.fileobj.accept()  # type: ignore[union-attr]

@@ -21,7 +21,7 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError
+from cosolve.participants.client import Connection, Packer, ParticipantError, Vigil
 from cosolve.participants.team import Team, lines_of
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
@@ -68,6 +68,7 @@ class ParticipantSubsystem(Subsystem):
     ) -> None:
         self.name, self.inputs, self.outputs = name, inputs, outputs
         self._line, self._speech, self._first, self._trouble = line, speech, first, trouble
+        self._vigil = Vigil()
         self._answered = False  # whether the start was answered
         self._ended = False
         self._back = False  # restored to the start of the last window
@@ -142,15 +143,19 @@ class ParticipantSubsystem(Subsystem):
                 raise SubsystemError(str(error)) from None
             if record is not None:
                 return record
-            lines = lines_of(self._line)
-            ready, _, _ = select.select([line.socket for line in lines], [], [], _LOOK)
-            for line in lines:
-                if line.socket in ready:
-                    self._read(line)
+            ready = self._vigil.wait(lambda: self._ready(0.0), lambda: self._ready(_LOOK))
+            for line in ready:
+                self._read(line)
             if not ready:
                 trouble = self._trouble(None)
                 if trouble:
                     raise SubsystemError(trouble)
+
+    def _ready(self, within: float) -> list[Connection]:
+        """Lines on which something has arrived, or whose program is gone."""
+        lines = lines_of(self._line)
+        found = select.select([line.socket for line in lines], [], [], within)[0]
+        return [line for line in lines if line.socket in found]
 
     def _read(self, line: Connection) -> None:
         try:

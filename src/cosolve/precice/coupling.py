@@ -20,7 +20,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.wording import listed
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Packer, Unpacker, Waveform
+from cosolve.participants.client import Packer, Unpacker, Waveform, all_finite, little_endian
 from cosolve.precice.acceleration import Accelerator, Samples
 from cosolve.precice.config import Configuration, Exchange, MappingTag, ParticipantTag, SchemeTag
 from cosolve.precice.convergence import Key, Measures
@@ -29,6 +29,8 @@ from cosolve.precice.records import Recorder
 from cosolve.precice.restart import Keeper, put_back, restored_state
 
 _NEARLY = 1e-9  # fraction of a window by which two times may differ and still be the same
+_INFINITE = float("inf")
+_STANDING, _ONE_SAMPLE = struct.Struct("<Idd"), struct.Struct("<Id")
 
 Wait = Generator[Any, None, Any]
 Payload = dict[str, Any]
@@ -57,6 +59,7 @@ class Coupling:
         self.geometries: dict[str, Geometry] = {}
         self.record = record
         self._waiting: list[tuple[Wait, Any]] = []
+        self._inboxes = {id(member.inbox) for member in self.members.values()}
         self.keeper = None if state is None else Keeper(self, state, every)
         self.restored = None if resume is None else restored_state(resume, self)
 
@@ -71,22 +74,24 @@ class Coupling:
     def deliver(self, name: str, kind: int, content: bytes) -> None:
         """A record of a participant has come; let everybody go on who can."""
         self.members[name].inbox.append((kind, content))
-        moved = True
-        while moved:
-            moved = False
-            for k, (task, box) in enumerate(self._waiting):
-                if box:
-                    del self._waiting[k]
-                    self._waiting.append((task, next(task)))
-                    moved = True
-                    break
+        waiting = self._waiting
+        k = 0
+        while k < len(waiting):
+            task, box = waiting[k]
+            if box:
+                del waiting[k]
+                waiting.append((task, next(task)))
+                k = 0
+            else:
+                k += 1
         if not self.answers:
             self._refuse_circle()
 
     def _refuse_circle(self) -> None:
         """Raise when all participants wait for each other, and none of them computes."""
-        inboxes = {id(member.inbox) for member in self.members.values()}
-        if len(self._waiting) == len(self.members) and not any(id(box) in inboxes for _, box in self._waiting):
+        if len(self._waiting) < len(self.members):
+            return
+        if self._inboxes.isdisjoint([id(box) for _, box in self._waiting]):
             raise SetupError(
                 f"{self.configuration.file}: all participants ({listed(self.members)}) wait for each other at "
                 f"t = {min(member.time for member in self.members.values()):g}, because serial schemes form a circle; "
@@ -124,7 +129,7 @@ class Side:
         self.t0, self.progress = 0.0, 0.0
         self.leads = scheme.first_chooses and name == scheme.participants[0]
         self.length = scheme.length_at(1, 0.0)
-        self.longest = np.inf  # of a window that its first participant repeats
+        self.longest = _INFINITE  # of a window that its first participant repeats
         self.ongoing = True
         self.fresh: dict[Key, Samples] = {key: [] for key in scheme.sent_by(name)}
         self.start: dict[Key, Vector] = {}
@@ -150,7 +155,7 @@ class Side:
         self.iteration, self.progress = 1, 0.0
         self.ongoing = not self.scheme.over(self.window, self.t0)
         self.length = self.scheme.length_at(self.window, self.t0) if self.ongoing else 0.0
-        self.longest = np.inf
+        self.longest = _INFINITE
         for key, samples in self.fresh.items():
             self.start[key] = samples[-1][1]
             samples.clear()
@@ -160,7 +165,7 @@ class Side:
     def repeat(self) -> None:
         """The window begins again."""
         self.iteration += 1
-        self.longest = self.length if self.leads else np.inf
+        self.longest = self.length if self.leads else _INFINITE
         self.progress = 0.0
         if self.leads:
             self.length = self.scheme.length_at(self.window, self.t0)
@@ -169,10 +174,8 @@ class Side:
 
     def payload(self) -> Payload:
         """What this side sends: the values at the start of the window, and samples after it."""
-        data = {
-            key: (self.start[key], list(samples) if self.scheme.substeps[key] else samples[-1:])
-            for key, samples in self.fresh.items()
-        }
+        start, all_of = self.start, self.scheme.substeps
+        data = {key: (start[key], samples[:] if all_of[key] else samples[-1:]) for key, samples in self.fresh.items()}
         return {"data": data, "length": self.length}
 
     def store(self, data: dict[Key, Any], *, past: bool = False) -> None:
@@ -225,7 +228,7 @@ class Scheme:
     def length_at(self, window: int, t0: float) -> float:
         """The length of a window; the last one ends at the end of the time."""
         tag = self.tag
-        room = np.inf if tag.max_time is None else tag.max_time - t0
+        room = _INFINITE if tag.max_time is None else tag.max_time - t0
         if self.first_chooses:
             return room
         return tag.window if room >= tag.window * (1.0 - _NEARLY) else room
@@ -321,7 +324,7 @@ class Member:
                         flags |= c.INITIAL * (pair in initial) | c.GRADIENT * (mesh in steep)
                     flags |= c.JUST_IN_TIME * (mesh in in_time)
                     self.data.append((mesh, name, configuration.components(name, mesh), flags))
-        self._outgoing: list[tuple[Side, Key, Key, bool]] = []  # side, data, where they are written, substeps
+        self._outgoing: list[tuple[Side, Key, Key, bool, Field | None]] = []  # side, key, written as, substeps, mapping
         self._written = [entry for entry in self.data if entry[3] & c.WRITTEN]
         self._read = [entry for entry in self.data if entry[3] & c.READ]
         self.fields: dict[Key, Field] = {}  # from the mesh where data are written to the one where they are exchanged
@@ -397,7 +400,10 @@ class Member:
     @property
     def ongoing(self) -> bool:
         """True until all schemes have ended."""
-        return any(side.ongoing for side in self.sides)
+        for side in self.sides:
+            if side.ongoing:
+                return True
+        return False
 
     # -- the start
 
@@ -470,9 +476,6 @@ class Member:
                 key = (exchange.mesh, exchange.data)
                 if exchange.sender == self.name:
                     origin = self.origin(exchange)
-                    entry = (side, key, (origin, exchange.data), side.scheme.substeps[key])
-                    if entry not in self._outgoing:  # data may go to several receivers
-                        self._outgoing.append(entry)
                     if origin != exchange.mesh:
                         self.fields[key] = field(
                             next(
@@ -481,6 +484,9 @@ class Member:
                                 if m.direction == "write" and m.source == origin and m.target == exchange.mesh
                             )
                         )
+                    entry = (side, key, (origin, exchange.data), side.scheme.substeps[key], self.fields.get(key))
+                    if entry not in self._outgoing:  # data may go to several receivers
+                        self._outgoing.append(entry)
                 else:
                     for mesh, name in self.tag.read:
                         if name != exchange.data or exchange.receiver != self.name:
@@ -538,13 +544,14 @@ class Member:
     # -- a step
 
     def _sample(self, content: Unpacker, mesh: str, components: int, flags: int) -> Any:
-        points = len(self.visible[mesh]) if mesh in self.visible else len(self.coupling.geometries[mesh].points)
+        visible = self.visible.get(mesh)
+        points = len(self.coupling.geometries[mesh].points if visible is None else visible)
         values = content.doubles(points * components)
-        if not np.isfinite(values).all():
+        if not all_finite(values):
             raise NonFiniteError(f"participant '{self.name}' has written a NaN or an infinity on mesh '{mesh}'")
-        if mesh in self.visible:  # written directly on a received mesh: what is outside the region counts as zero
+        if visible is not None:  # written directly on a received mesh: what is outside the region counts as zero
             whole = np.zeros((len(self.coupling.geometries[mesh].points), components))
-            whole[self.visible[mesh]] = values.reshape(-1, components)
+            whole[visible] = values.reshape(-1, components)
             values = whole.ravel()
         if not flags & c.GRADIENT:
             return values, None
@@ -573,10 +580,11 @@ class Member:
             last, raw = self.sample(content)
             raw = self.recorder.acted(raw, reading=False)
             keep = k == count - 1
-            for side, key, origin, substeps in self._outgoing:
+            for side, key, origin, substeps, field in self._outgoing:
                 if side.ongoing and (keep or substeps):
-                    side.fresh[key].append((leg + last, self._exchanged(key, raw[origin])))
-        ended = []
+                    values, gradient = raw[origin]
+                    side.fresh[key].append((leg + last, values if field is None else field(values, gradient)))
+        ended, implicit, reached = [], None, leg + last
         for side in self.sides:
             if side.ongoing:
                 if side.leads:
@@ -588,12 +596,15 @@ class Member:
                     side.length = last
                 side.progress += last
                 if side.at_end:
+                    end = side.t_end
+                    reached = max(reached, end) if ended else end
                     ended.append(side)
+                    if implicit is None and side.scheme.implicit:
+                        implicit = side
                     for samples in side.fresh.values():
-                        samples[-1] = (side.t_end, samples[-1][1])
+                        samples[-1] = (end, samples[-1][1])
         self.repeating = False
         self.complete = bool(ended)
-        implicit = next((side for side in ended if side.scheme.implicit), None)
         if implicit is not None:
             converged = yield from self._iterate(implicit)
             if not converged:
@@ -606,7 +617,7 @@ class Member:
         for side in ended:
             if not side.scheme.implicit:
                 self._put(side.scheme, side.payload())
-        self.time = max((side.t_end for side in ended), default=leg + last) if ended else leg + last
+        self.time = reached
         if implicit is not None:
             self.recorder.iterations(implicit, implicit.verdict["converged"], implicit.verdict["columns"])
         for side in ended:
@@ -679,13 +690,20 @@ class Member:
     # -- answers
 
     def _answer(self, first: bool = False) -> None:
-        running = [side for side in self.sides if side.ongoing]
-        flags = c.ONGOING * bool(running) | c.COMPLETE * (self.complete and not first)
-        implicit = any(side.scheme.implicit for side in running)
-        flags |= c.MUST_SAVE * (implicit and not self.repeating and (first or (self.complete and self._whole())))
-        flags |= c.MUST_RESTORE * self.repeating
-        flags |= c.LEADS * any(side.leads for side in running)
-        room = min((side.length - side.progress for side in running), default=0.0)
+        flags, room, implicit = 0, _INFINITE, False
+        for side in self.sides:
+            if side.ongoing:
+                flags |= c.ONGOING | c.LEADS * side.leads
+                implicit |= side.scheme.implicit
+                room = min(room, side.length - side.progress)
+        if not flags:
+            room = 0.0
+        if self.complete and not first:
+            flags |= c.COMPLETE
+        if self.repeating:
+            flags |= c.MUST_RESTORE
+        elif implicit and (first or (self.complete and self._whole())):
+            flags |= c.MUST_SAVE
         found = {(mesh, name): self.current(mesh, name, components) for mesh, name, components, _ in self._read}
         self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
 
@@ -698,7 +716,7 @@ class Member:
                 if not mesh.provided:
                     head.array(self.coupling.geometries[mesh.name].points[self.visible[mesh.name]])
             parts.append(head.bytes())
-        parts.append(struct.pack("<Idd", flags, t, min(room, 1.7e308)))
+        parts.append(_STANDING.pack(flags, t, min(room, 1.7e308)))
         parts += [self._readable(mesh, components, found[mesh, name]) for mesh, name, components, _ in self._read]
         return b"".join(parts)
 
@@ -709,9 +727,9 @@ class Member:
     def current(self, mesh: str, name: str, components: int) -> Samples:
         """What a participant can read of some data: samples on its own mesh."""
         found = self.reading.get((mesh, name))
-        if components < 0:
-            components = self.coupling.configuration.components(name, mesh)
         if found is None:
+            if components < 0:
+                components = self.coupling.configuration.components(name, mesh)
             samples: Samples = [(self.time, np.zeros(len(self.coupling.geometries[mesh].points) * components))]
         else:
             side, key, field = found
@@ -724,8 +742,11 @@ class Member:
         if mesh in self.visible:
             rows = self.visible[mesh]
             samples = [(t, v.reshape(-1, components)[rows].ravel()) for t, v in samples]
-        times = struct.pack(f"<I{len(samples)}d", len(samples), *(t for t, _ in samples))
-        return times + b"".join(np.ascontiguousarray(v, dtype="<f8").tobytes() for _, v in samples)
+        if len(samples) == 1:
+            t, values = samples[0]
+            return _ONE_SAMPLE.pack(1, t) + little_endian(values)
+        times = struct.pack(f"<I{len(samples)}d", len(samples), *[t for t, _ in samples])
+        return times + b"".join([little_endian(values) for _, values in samples])
 
     def _map(self, content: Unpacker) -> None:
         self.coupling.answers.append((self.name, c.MAPPED, self.mapped(content)))

@@ -206,7 +206,7 @@ class Participant:
     def read_data(self, mesh_name: str, data_name: str, vertex_ids: Any, relative_read_time: float) -> Any:
         """Values at points: (N,) for scalars, (N, D) for vectors."""
         values = self._inner.read(mesh_name, data_name, float(relative_read_time), vertex_ids)
-        return values[:, 0] if self._inner.data(mesh_name, data_name).components == 1 else values
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def write_gradient_data(self, mesh_name: str, data_name: str, vertex_ids: Any, gradients: Any) -> None:
         """Write gradients at points."""
