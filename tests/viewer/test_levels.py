@@ -99,3 +99,23 @@ def test_a_difference_needs_no_common_grid(masses):
     np.testing.assert_allclose(window.slots.low.ravel(), expected, atol=1e-14)
     with pytest.raises(cs.SetupError, match=r"'coarse' has no 'corrections'"):
         Difference(one, other, next(s.id for s in one.signals.all if s.name == "corrections"))
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 5_000])
+def test_times_of_a_long_run_are_found_without_keeping_them_all(monkeypatch, count):
+    """Of long runs every 64th time is kept: rows of windows and times of rows are those of the whole column."""
+    from cosolve.viewer import times
+
+    t = np.cumsum(np.random.default_rng(3).integers(0, 3, count)).astype(float)  # with equal times, as at events
+    monkeypatch.setattr(times, "_BLOCK", 640)
+    whole = times.Times(lambda first, last: t[first:last], count)
+    monkeypatch.setattr(times, "_SHORT", 0)
+    reads = []
+    sparse = times.Times(lambda first, last: reads.append(last - first) or t[first:last], count)
+    for t0, t1 in [(-1.0, t[-1] + 1), (t[0], t[0]), (t[-1], t[-1] + 5), (t[count // 3], t[count // 2]), (7.5, 7.6)]:
+        assert sparse.between(t0, t1) == whole.between(t0, t1)
+    for rows in [np.arange(count), np.arange(0, count, 64), np.unique(np.linspace(0, count - 1, 50).astype(int))]:
+        assert (sparse.at(rows) == t[rows]).all()
+    reads.clear()
+    sparse.between(t[0], t[-1])
+    assert sum(reads) <= 128

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.errors import SetupError
+from cosolve.errors import CosolveError, SetupError
 from cosolve.result import Result
 from cosolve.result.file_columns import FileColumns
 from cosolve.viewer.drawing import coupling
@@ -19,6 +20,7 @@ from cosolve.viewer.frames import Window, plain_dict
 from cosolve.viewer.levels import Levels, Slots, scaled
 from cosolve.viewer.scene import scene
 from cosolve.viewer.signals import STEPS, Signals, factors
+from cosolve.viewer.times import Times, picked
 
 _NARROW = 64  # columns that are reduced together: reading one of them from a file reads them all
 _BLOCK = 1 << 21  # numbers that are read at a time
@@ -35,27 +37,29 @@ class Verdict:
     details: list[str]
 
 
-def verdict(result: Result, t: Vector | None = None) -> Verdict:
-    """How a run went, in a line; `t` where the times are at hand, which a long file would have to be read for.
+def verdict(result: Result, end: float | None = None) -> Verdict:
+    """How a run went, in a line; `end` is the time of its last point, where that is known already.
 
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
     >>> verdict(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1)).headline
     'Finished: reached t = 1.'
     """
-    stats, t = result.stats, result.t if t is None else t
-    end = f"t = {t[-1]:.6g}" if len(t) else "no macro point"
+    stats = result.stats
+    if end is None and len(result.t):
+        end = float(result.t[-1])
+    reached = "no macro point" if end is None else f"t = {end:.6g}"
     notes = [s for s in (stats.loop, stats.doubt, stats.still, stats.startup, stats.serial, stats.inexact) if s]
     if not result.finished:
-        return Verdict("bad", f"Stopped early: the last good point is {end}.", [str(result.error), *notes])
+        return Verdict("bad", f"Stopped early: the last good point is {reached}.", [str(result.error), *notes])
     if stats.growth or stats.correction:
         what = "the values blew up" if stats.growth else "corrections did not do their work"
         said = [s for s in (stats.growth, stats.correction) if s]
-        return Verdict("bad", f"Reached {end}, but {what}.", said + notes)
+        return Verdict("bad", f"Reached {reached}, but {what}.", said + notes)
     if result.ended:
-        return Verdict("good", f"Ended early: reached {end}.", [result.ended, *notes])
+        return Verdict("good", f"Ended early: reached {reached}.", [result.ended, *notes])
     level = "doubtful" if stats.loop or stats.doubt or stats.unconverged or stats.over_tolerance else "good"
-    return Verdict(level, f"Finished: reached {end}.", notes)
+    return Verdict(level, f"Finished: reached {reached}.", notes)
 
 
 class Exhibit:
@@ -72,13 +76,29 @@ class Exhibit:
         self.result, self.label = result, label
         self.signals = Signals(result.channels, result.subsystems)
         self._columns = result._columns()
-        self.t: Vector = np.asarray(result.t)
+        self.t = Times(lambda first, last: self._times(first, last), self._count())
         self._levels: dict[object, Levels] = {}
         self._building = Lock()  # requests come in threads
 
+    def _count(self) -> int:
+        return self._columns.rows if isinstance(self._columns, FileColumns) else len(self._columns["t"])
+
+    def _times(self, first: int, last: int) -> Vector:
+        columns = self._columns
+        if isinstance(columns, FileColumns):
+            return columns.read("t", slice(first, last))
+        return np.asarray(columns["t"][first:last])
+
+    def prepare(self) -> None:
+        """Read what the first picture of a long file needs; somebody else may open the page in the meantime."""
+        outputs = [signal.id for signal in self.signals.all if signal.group == "outputs"]
+        with suppress(CosolveError, OSError):  # then the page says so when it asks
+            self.window(outputs[:1], self.t[0], self.t.last, _FEWEST)
+
     def about(self) -> dict[str, Any]:
         """Everything but the numbers over time."""
-        result, found = self.result, verdict(self.result, self.t)
+        span = (self.t[0], self.t.last) if len(self.t) else None
+        result, found = self.result, verdict(self.result, span[1] if span else None)
         stats = result.stats
         known = {k: v for k, v in result.meta.items() if k not in ("graph", "system")}
         bar = result.error_bar
@@ -87,7 +107,7 @@ class Exhibit:
                 "label": self.label,
                 "live": False,
                 "rows": len(self.t),
-                "span": [self.t[0], self.t[-1]] if len(self.t) else [0.0, 1.0],
+                "span": span or (0.0, 1.0),
                 "signals": self.signals.listed(),
                 "subsystems": result.subsystems,
                 "verdict": {"level": found.level, "headline": found.headline, "details": found.details},
@@ -103,7 +123,7 @@ class Exhibit:
 
     def window(self, addresses: Sequence[int], t0: float, t1: float, most: int) -> Window:
         """Some signals from `t0` to `t1` in at most so many slots, with one point more on either side."""
-        first, last = rows_between(self.t, t0, t1)
+        first, last = self.t.between(t0, t1)
         return shown(self.t, self._slots(addresses, first, last, slots_allowed(most)), last)
 
     def sample(self, addresses: Sequence[int], most: int) -> Window:
@@ -114,16 +134,11 @@ class Exhibit:
         names = list(dict.fromkeys(place[0] for place in places))
         rows = {name: self._rows(name, wanted) for name in names}
         values = np.column_stack([rows[name][:, k] * factor + offset for name, k, factor, offset in places])
-        return Window(self.t[wanted], Slots(wanted, values, values), count)
+        return Window(self.t.at(wanted), Slots(wanted, values, values), count)
 
     def _rows(self, column: str, wanted: npt.NDArray[np.int64]) -> Matrix:
         """Single rows of a column, which may be long."""
-        parts, block = [], max(1, _BLOCK // self.width(column))
-        for at in range(0, len(self.t), block):
-            inside = wanted[(wanted >= at) & (wanted < at + block)]
-            if len(inside):
-                parts.append(self.read(column, int(inside[0]), int(inside[-1]) + 1)[inside - inside[0]])
-        return np.vstack(parts)
+        return picked(lambda first, last: self.read(column, first, last), wanted, max(1, _BLOCK // self.width(column)))
 
     def _slots(self, addresses: Sequence[int], first: int, last: int, most: int) -> Slots:
         places = [self.signals.place(address) for address in addresses]
@@ -209,17 +224,17 @@ class Difference:
     def _read(self, first: int, last: int) -> Matrix:
         one, other = self._one, self._other
         values = one.values(self._address, first, last)
-        t = one.t[first:last]
+        t = one.t.part(first, last)
         if not len(t):
             return values[:, np.newaxis]
-        a, b = rows_between(other.t, t[0], t[-1])
-        there = np.interp(t, other.t[a:b], other.values(self._same, a, b), left=np.nan, right=np.nan)
+        a, b = other.t.between(t[0], t[-1])
+        there = np.interp(t, other.t.part(a, b), other.values(self._same, a, b), left=np.nan, right=np.nan)
         return (values - there)[:, np.newaxis]
 
     def window(self, t0: float, t1: float, most: int) -> Window:
         """From `t0` to `t1` in at most so many slots; nothing where one of the two has no points."""
         t = self._one.t
-        first, last = rows_between(t, t0, t1)
+        first, last = t.between(t0, t1)
         return shown(t, self._levels.window(first, last, slots_allowed(most)), last)
 
 
@@ -228,18 +243,11 @@ def slots_allowed(most: int) -> int:
     return min(max(most, _FEWEST), _MOST)
 
 
-def rows_between(t: Vector, t0: float, t1: float) -> tuple[int, int]:
-    """The rows of a window, with one more on either side."""
-    first = int(np.searchsorted(t, t0, side="left")) - 1
-    last = int(np.searchsorted(t, t1, side="right")) + 1
-    return max(0, min(first, len(t) - 1)), min(len(t), last)
-
-
-def shown(t: Vector, slots: Slots, last: int) -> Window:
+def shown(t: Times, slots: Slots, last: int) -> Window:
     """A window with the times at which its slots begin, and that of its last row as the end of the last slot."""
     if slots.raw or not len(slots.first):
-        return Window(t[slots.first], slots, len(t))
-    times = np.append(t[slots.first], t[min(last, len(t)) - 1])
+        return Window(t.at(slots.first), slots, len(t))
+    times = np.append(t.at(slots.first), t[min(last, len(t)) - 1])
     low, high = (np.vstack([part, part[-1:]]) for part in (slots.low, slots.high))
     return Window(times, Slots(np.append(slots.first, last - 1), low, high), len(t))
 

@@ -13,6 +13,9 @@ from cosolve.viewer.frames import Window
 if TYPE_CHECKING:
     from cosolve.viewer.live import Live
 
+_LONG, _TOO_LONG = 1_000_000, 50_000_000  # rows of results that are read ahead, in a second or two
+_AHEAD = 2
+
 
 class Exhibition:
     """What is on show; `problem` is a sentence for a page that has nothing else.
@@ -34,6 +37,12 @@ class Exhibition:
         self._system, self._problem, self._title = system, problem, title
         self._differences: dict[tuple[int, int, int], Difference] = {}
         self._lock = Lock()
+
+    def prepare(self) -> None:
+        """Read ahead what takes time, while the browser loads the page."""
+        for exhibit in self.exhibits[:_AHEAD]:
+            if _LONG < len(exhibit.t) < _TOO_LONG:
+                exhibit.prepare()
 
     def about(self) -> dict[str, Any]:
         """Everything but the numbers over time."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.viewer.exhibit import rows_between, slots_allowed
+from cosolve.viewer.exhibit import slots_allowed
 from cosolve.viewer.frames import Window
 from cosolve.viewer.levels import Slots, scaled
 from cosolve.viewer.signals import STEPS, Signals, factors
@@ -129,7 +129,9 @@ class Growing:
         columns = [self._at[column] + k for column, k, *_ in places]
         with self._lock:
             t, same = self._t[: self._count], self._high is self._low
-            first, last = rows_between(t, t0, t1) if self._count else (0, 0)
+            first = max(0, int(np.searchsorted(t, t0, side="left")) - 1)
+            last = min(len(t), int(np.searchsorted(t, t1, side="right")) + 1)
+            first = max(0, min(first, last - 1))
             size = 1 << max(0, int(np.ceil(np.log2(max(1, last - first) / max(1, most - 1)))))
             begin = first // size * size
             low, high = self._low[begin:last, columns], self._high[begin:last, columns]

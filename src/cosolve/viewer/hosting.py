@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
 import sys
 import threading
@@ -31,6 +32,7 @@ class Host:
             target=server.run, kwargs={"sockets": [listening]}, name="cosolve viewer", daemon=True
         )
         self._thread.start()
+        atexit.register(self.close)  # before threads are frozen, perhaps in the middle of a file
 
     def wait(self) -> None:
         """Until the server ends, or Ctrl-C."""
@@ -39,6 +41,7 @@ class Host:
 
     def close(self) -> None:
         """End the server."""
+        atexit.unregister(self.close)
         self._server.should_exit = True
         self._thread.join(5.0)
 
@@ -74,6 +77,8 @@ def serve(
     if host in ("0.0.0.0", "::"):
         shown = socket.gethostname()
     running = Host(uvicorn.Server(config), listening, f"http://{shown}:{port}/{token}/")
+    # no daemon: a thread that is frozen while it reads HDF5 would hold the end of the program up without end
+    threading.Thread(target=exhibition.prepare, name="cosolve viewer reads ahead").start()
     if told is not None:
         told(f"view    {running.address}")
     if open_browser:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -53,6 +54,7 @@ class Levels:
     def __init__(self, read: Read, rows: int, width: int) -> None:
         self._read, self.rows, self.width = read, rows, width
         self._levels: list[tuple[int, Matrix, Matrix]] | None = None  # rows in a slot, lowest, highest
+        self._building = Lock()  # whoever comes second waits for the first
 
     def window(self, first: int, last: int, most: int) -> Slots:
         """Rows `first` to `last` (not included) in at most so many slots."""
@@ -80,15 +82,16 @@ class Levels:
         )
 
     def _built(self) -> list[tuple[int, Matrix, Matrix]]:
-        if self._levels is None:
-            low, high = self._first_level()
-            levels = [(_SLOT, low, high)]
-            while len(levels[-1][1]) > _FEW:
-                size, low, high = levels[-1]
-                starts = np.arange(0, len(low), _RATIO)
-                levels.append((_RATIO * size, np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)))
-            self._levels = levels
-        return self._levels
+        with self._building:
+            if self._levels is None:
+                low, high = self._first_level()
+                levels = [(_SLOT, low, high)]
+                while len(levels[-1][1]) > _FEW:
+                    size, low, high = levels[-1]
+                    starts = np.arange(0, len(low), _RATIO)
+                    levels.append((_RATIO * size, np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)))
+                self._levels = levels
+            return self._levels
 
     def _first_level(self) -> tuple[Matrix, Matrix]:
         slots = -(-self.rows // _SLOT)

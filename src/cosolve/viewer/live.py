@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cosolve.engine.chunk import Chunk
 from cosolve.errors import CosolveError, SetupError
-from cosolve.result import Result
-from cosolve.run.watching import WatchedRun
 from cosolve.viewer.drawing import coupling
 from cosolve.viewer.exhibit import Exhibit
 from cosolve.viewer.frames import Window, plain_dict
@@ -24,6 +21,9 @@ from cosolve.viewer.growing import Growing
 from cosolve.viewer.signals import STEPS, Signals
 
 if TYPE_CHECKING:
+    from cosolve.engine.chunk import Chunk
+    from cosolve.result import Result
+    from cosolve.run.watching import WatchedRun
     from cosolve.viewer.hosting import Host
 
 _NOBODY = 5.0  # seconds after which a paused run goes on when the last watcher has left (a page may be loading anew)
