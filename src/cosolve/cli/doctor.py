@@ -28,6 +28,7 @@ EXTRAS: Mapping[str, str] = {
     "jax": "subsystems are written in JAX, with derivatives for nothing",
     "fem": "the Thomson coil and the turbine blade of the examples are computed as fields",
     "ngsolve": "flows and solids are computed by finite elements (Turek-Hron, the cylinder in a flow)",
+    "kratos": "solvers of Kratos Multiphysics take part in a coupling: cs.Kratos",
     "mpi": "subsystems lie on the ranks of an MPI job: mpiexec -n 4 cosolve run system.toml",
     "network": "subsystems run on other machines, encrypted: cs.Remote and cosolve serve",
     "view": "results, systems and running simulations are shown in the browser: cosolve view, cosolve run --live",

@@ -54,7 +54,8 @@ class FoamFile:
         n, kind = int(head.group(1)), self._label if whole else self._scalar
         if self.binary:
             end = head.end() + n * columns * kind.itemsize
-            values = np.frombuffer(self.data[head.end() : end], kind)
+            held = self.data[head.end() : end]
+            values = np.frombuffer(held[: len(held) // kind.itemsize * kind.itemsize], kind)
         else:
             end = self.data.find(b"\n)" if columns > 1 else b")", head.end())
             end = len(self.data) if end < 0 else end
