@@ -28,6 +28,7 @@ PEERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cosolve_restart": ("", ()),
     "cosolve_processes": ("", ()),
     "cosolve_ranks": ("", ()),
+    "cosolve_participants": ("", ()),
     "cosolve_precision": ("", ()),
     "scipy_restart": ("", ()),
     "fmpy_loop": ("fmpy", ("fmpy",)),

@@ -133,7 +133,7 @@ def _requests(path):
     one, ones = np.ones((1, 1)), np.ones(3)
     for call in range(1, 30):  # LOAD builds the server's own subsystem whatever it holds; see below
         yield m.write_request(call)
-        yield m.write_request(call, handle=-(2**62), coefficients=np.ones((7, 5)), extra=ones, free=(1, -1, 2**62))
+        yield m.write_request(call, handle=-(2**62), coefficients=np.ones((7, 5)), extra=ones, notes=(1, -1, 2**62))
         yield m.write_request(call, times=(np.nan, np.inf, -np.inf, np.nan), coefficients=one, extra=np.ones(1))
         yield m.write_request(call, content=contents[0])
     for content in contents:

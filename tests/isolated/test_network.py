@@ -93,7 +93,7 @@ def test_another_version_is_named_on_both_sides(tmp_path, monkeypatch):
         assert key == "from the environment"
         expected = (
             r"Remote: the server at .* has cosolve 9\.9\.9, which speaks protocol 7; this is cosolve "
-            rf"{cs.__version__} with protocol 1: install the same version"
+            rf"{cs.__version__} with protocol {network.PROTOCOL}: install the same version"
         )
         with pytest.raises(cs.SetupError, match=expected):
             cs.Remote(address)

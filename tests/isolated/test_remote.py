@@ -11,6 +11,9 @@ from tests.isolated.servers import served
 from tests.processes import children, ends, until
 
 import cosolve as cs
+from cosolve.process import message as m
+from cosolve.process.content import Content
+from cosolve.process.offered import OfferedServer
 from cosolve.signal import Polynomial
 from cosolve.subsystem import Ports
 
@@ -52,11 +55,14 @@ def test_every_call_of_the_contract_travels():
         assert np.array_equal(far.feedthrough(), inner.feedthrough())
         assert far.feedthrough().dtype == inner.feedthrough().dtype
         assert np.array_equal(far.jacobian(0.0, 1e-4, u, weight), inner.jacobian(0.0, 1e-4, u, weight))
+        asked, exchange = [], far._exchange
+        far._exchange = lambda request, timeout: asked.append(1) or exchange(request, timeout)
         state = far.save()
         first = far.advance(0.0, 1e-4, u)
         assert np.array_equal(first, inner.advance(0.0, 1e-4, u))
         far.restore(state)
         assert np.array_equal(far.advance(0.0, 1e-4, u), first)
+        assert len(asked) == 2  # saving and going back travel with the crossings
         assert np.array_equal(far.get_state(), inner.get_state())
         portable = far.portable_state()
         far.set_state(np.array([3.0, 4.0]))
@@ -240,6 +246,33 @@ def test_a_hang_is_ended_by_the_timeout():
             cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=0), step=0.1)
         assert len(caught.value.result.t) == 6
         assert until(lambda: not children(server.pid))
+
+
+def test_what_saving_raises_over_there_is_raised_by_the_call_that_carries_it():
+    """Before the crossing, which is then left out; the state that could not be saved is not there either."""
+
+    class Stiff(cs.Subsystem):
+        inputs, outputs, steps = ["u"], ["y"], 0
+
+        def advance(self, t0, t1, u):
+            self.steps += 1
+            return [1.0]
+
+        def save(self):
+            raise RuntimeError("the disk is full")
+
+        def restore(self, state):
+            raise AssertionError("there is no such state")
+
+    server = OfferedServer("")
+    server.subsystem, server.outputs = Stiff(), Ports(["y"])
+    crossing = {"times": (0.0, 0.1, 0.0, 0.1), "coefficients": np.ones((1, 1))}
+    for what, trouble in ((m.KEEP, "the disk is full"), (m.GO_BACK, "7")):
+        request = m.write_request(m.ADVANCE, notes=[m.write_note(7, what)], **crossing)
+        answer = m.read_answer(memoryview(b"".join(server.answer(memoryview(b"".join(request))))))
+        assert answer.form == m.FAILURE
+        assert trouble in str(Content().unpack_error(answer.value))
+    assert server.subsystem.steps == 0
 
 
 def test_a_state_of_an_earlier_connection_is_refused():

@@ -25,6 +25,9 @@ NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from c
 COST = 22  # to a rank of an MPI job
 _BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
 
+# notes: what is to be done with a state before a call
+FORGET, KEEP, GO_BACK = range(3)
+
 # what an answer holds
 NOTHING, VECTOR, MATRIX, OBJECT, FAILURE = range(5)
 
@@ -58,7 +61,7 @@ class Format(Protocol):
 
 
 class Request(NamedTuple):
-    """One call: its times, an input signal or a matrix, a further vector, and handles of states to forget."""
+    """One call: its times, an input signal or a matrix, a further vector, and notes of what is to be done before."""
 
     call: int
     handle: int
@@ -68,7 +71,7 @@ class Request(NamedTuple):
     u_H: float
     coefficients: Matrix
     extra: Vector
-    free: tuple[int, ...]
+    notes: tuple[int, ...]
     content: memoryview
 
 
@@ -88,7 +91,7 @@ def write_request(
     times: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0),
     coefficients: Matrix | None = None,
     extra: Vector | None = None,
-    free: Sequence[int] = (),
+    notes: Sequence[int] = (),
     content: bytes = b"",
 ) -> Parts:
     """The bytes of a request, in one piece or (long arrays as they lie in memory) several.
@@ -109,8 +112,25 @@ def write_request(
     if extra is not None:
         n_extra = extra.size
         arrays.append(extra)
-    head = _REQUEST.pack(call, len(free), handle, *times, rows, columns, n_extra, len(content))
-    return _parts(head, arrays, (struct.pack(f"<{len(free)}q", *free) if free else b"") + content)
+    head = _REQUEST.pack(call, len(notes), handle, *times, rows, columns, n_extra, len(content))
+    return _parts(head, arrays, (struct.pack(f"<{len(notes)}q", *notes) if notes else b"") + content)
+
+
+def write_note(handle: int, what: int) -> int:
+    """What is to be done with a state before the call that carries the note.
+
+    >>> read_note(write_note(12, KEEP)) == (12, KEEP)
+    True
+    """
+    return 4 * handle + what
+
+
+def read_note(note: int) -> tuple[int, int]:
+    """The handle, and what is to be done."""
+    handle, what = divmod(note, 4)
+    if what not in (FORGET, KEEP, GO_BACK):
+        raise Malformed(f"a note of the unknown kind {what}")
+    return handle, what
 
 
 def read_call(data: memoryview) -> int:
@@ -120,9 +140,9 @@ def read_call(data: memoryview) -> int:
 
 def read_request(data: memoryview) -> Request:
     """The request in `data`; its arrays are copies of their own."""
-    call, n_free, handle, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
+    call, n_notes, handle, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
     at = _REQUEST.size
-    _refuse_other_size(data, at + 8 * (rows * columns + n_extra + n_free) + n_content)
+    _refuse_other_size(data, at + 8 * (rows * columns + n_extra + n_notes) + n_content)
     coefficients = _array(data, at, rows * columns)
     at += 8 * rows * columns
     if call & _BY_COLUMNS:
@@ -132,9 +152,9 @@ def read_request(data: memoryview) -> Request:
         coefficients = coefficients.reshape(rows, columns)
     extra = _array(data, at, n_extra)
     at += 8 * n_extra
-    free = struct.unpack_from(f"<{n_free}q", data, at) if n_free else ()
-    at += 8 * n_free
-    return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, free, data[at:])
+    notes = struct.unpack_from(f"<{n_notes}q", data, at) if n_notes else ()
+    at += 8 * n_notes
+    return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, notes, data[at:])
 
 
 def write_crossing(t0: float, t1: float, u: InputSignal) -> Parts:
@@ -159,8 +179,8 @@ def read_crossing(data: memoryview) -> tuple[float, float, Polynomial] | None:
     >>> t0, t1, u.H, u.coefficients
     (0.5, 0.6, 0.1, array([[1., 2.]]))
     """
-    call, n_free, _, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
-    if call != ADVANCE or n_free or n_extra or n_content or not columns:
+    call, n_notes, _, t0, t1, u_t0, u_H, rows, columns, n_extra, n_content = _head(_REQUEST, data)
+    if call != ADVANCE or n_notes or n_extra or n_content or not columns:
         return None
     _refuse_other_size(data, _REQUEST.size + 8 * rows * columns)
     return t0, t1, Polynomial(u_t0, u_H, np.ndarray((rows, columns), _DOUBLE, data, _REQUEST.size).copy())

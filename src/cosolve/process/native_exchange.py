@@ -189,7 +189,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
         os.unlink(path)
     if isinstance(answer.value, str):
         return answer.value
-    near.state = SavedState(answer.handle, apart._holder(), apart._forget)
+    near.state = SavedState(answer.handle, apart._holder(), apart._notes)
     about: dict[str, Any] = answer.value
     native = Native(raising_address(x.cross), near.data, enter=near.enter, leave=near.leave, explain=near.explain)
     native.begin, native.any_step, native.keep = raising_address(x.begin), about["any step"], (near,)

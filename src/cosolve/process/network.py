@@ -26,7 +26,7 @@ from cosolve.process.channel import Disconnected, TimedOut
 from cosolve.process.data import Malformed, library, pack, unpack
 from cosolve.version import VERSION
 
-PROTOCOL = 1  # rises when messages change; the greeting itself never does
+PROTOCOL = 2  # rises when messages change; the greeting itself never does
 HEARTBEAT, SILENCE = 1.0, 8.0  # seconds between signs of life, and until a side without them is gone
 CONNECTING = 8.0  # seconds until somebody has answered
 LARGEST = 2**30  # bytes of a message
@@ -435,21 +435,20 @@ class Listener:
 
     def events(self) -> Iterator[Came]:
         """New connections and whole messages; violations end the connection."""
-        link, none_yet, at_once = self._link, self._zmq.Again, self._at_once
-        while True:
-            try:
-                peer = link.recv(at_once)
-            except none_yet:
-                return
-            frame = link.recv(at_once, copy=False)
-            piece, alone = frame.bytes, not frame.more
-            while frame.more:
-                frame = link.recv(at_once, copy=False)
+        link, zmq, at_once = self._link, self._zmq, self._at_once
+        events, more, come = zmq.EVENTS, zmq.RCVMORE, zmq.POLLIN
+        while link.getsockopt(events) & come:
+            peer = link.recv(at_once)
             known = self._peers.get(peer)
             if known is None:
-                if alone and self._welcomed(peer, piece, frame.get(self._zmq.SRCFD)):
+                self._stranger(peer)
+                if peer in self._peers:
                     yield Came(peer, None)
                 continue
+            piece = link.recv(at_once)
+            alone = not link.getsockopt(more)
+            while link.getsockopt(more):
+                link.recv(at_once)
             head = piece[:_HEAD] if alone else b""
             if head == DATA and not known.long:
                 yield Came(peer, piece[_HEAD:])
@@ -460,6 +459,15 @@ class Listener:
                     yield Came(peer, whole)
             else:
                 self.drop(peer, "this is no message of cosolve")
+
+    def _stranger(self, peer: bytes) -> None:
+        """The first words of somebody, and over which file they came, which only a whole frame tells."""
+        frame = self._link.recv(self._at_once, copy=False)
+        piece, alone = frame.bytes, not frame.more
+        while frame.more:
+            frame = self._link.recv(self._at_once, copy=False)
+        if alone:
+            self._welcomed(peer, piece, frame.get(self._zmq.SRCFD))
 
     def _welcomed(self, peer: bytes, hello: bytes, file: int) -> bool:
         if hello[:_HEAD] != HELLO or peer in self._dropped:

@@ -24,13 +24,17 @@ from cosolve.subsystem.port import Port
 class Proxy(Subsystem):
     """Forwards the whole contract. Who inherits says how to load, how to call, and which process holds the states.
 
-    `contents` is how the contents of rare calls travel.
+    `contents` is how the contents of rare calls travel. Where a message is dear, saving and going back are noted and
+    travel with the next call (`_by_note`), which then raises what they raise.
     """
+
+    _by_note = False
 
     def __init__(self, contents: m.Format) -> None:
         self._contents = contents
         self._lock = RLock()
-        self._forget: deque[int] = deque()  # states that nobody holds any more, told with the next call
+        self._notes: deque[int] = deque()  # what is to be done with states, told with the next call
+        self._states = 0  # how many were saved by a note
         self._known: dict[str, Any] | None = None
 
     def remedy(self, capability: str) -> str:
@@ -55,7 +59,7 @@ class Proxy(Subsystem):
 
     def _begin_anew(self) -> None:
         """Another process holds the states from here on; those of the old one tell nobody that they are let go."""
-        self._known, self._forget = None, deque()
+        self._known, self._notes = None, deque()
 
     def _about(self) -> dict[str, Any]:
         """What the subsystem is; waits until it is loaded."""
@@ -69,8 +73,14 @@ class Proxy(Subsystem):
         self._about()
         packed = b"" if content is None else self._contents.pack(content)
         with self._lock:
-            free = [self._forget.popleft() for _ in range(len(self._forget))]
-            return self._read(self._call_far(m.write_request(call, free=free, content=packed, **what)))
+            return self._read(self._call_far(m.write_request(call, notes=self._noted(), content=packed, **what)))
+
+    def _noted(self) -> list[int]:
+        """The notes that the next message has to carry."""
+        return [self._notes.popleft() for _ in range(len(self._notes))]
+
+    def _refuse_closed(self) -> None:
+        """Raise where a note would never be sent."""
 
     def _read(self, data: memoryview) -> m.Answer:
         """The answer; raises what was raised over there."""
@@ -131,7 +141,7 @@ class Proxy(Subsystem):
         return self._ask(m.START, times=(t0, 0.0, 0.0, 0.0)).value
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
-        if self._known is None or self._forget:
+        if self._known is None or self._notes:
             return self._cross(m.ADVANCE, t0, t1, u).value
         with self._lock:
             data = self._call_far(m.write_crossing(t0, t1, u))
@@ -174,12 +184,23 @@ class Proxy(Subsystem):
         return self._ask(m.OUTPUT, times=(t, 0.0, 0.0, 0.0), extra=np.asarray(u, dtype=np.float64)).value
 
     def _save(self) -> SavedState:
-        return SavedState(self._ask(m.SAVE).handle, self._holder(), self._forget)
+        if not self._by_note:
+            return SavedState(self._ask(m.SAVE).handle, self._holder(), self._notes)
+        with self._lock:
+            self._refuse_closed()
+            self._states += 1
+            self._notes.append(m.write_note(self._states, m.KEEP))
+            return SavedState(self._states, self._holder(), self._notes)
 
     def _restore(self, state: SavedState) -> None:
         if state.holder != self._holder():
             raise SubsystemError("the saved state went with the process that held it; start a new run")
-        self._ask(m.RESTORE, handle=state.handle)
+        if not self._by_note:
+            self._ask(m.RESTORE, handle=state.handle)
+            return
+        with self._lock:
+            self._refuse_closed()
+            self._notes.append(m.write_note(state.handle, m.GO_BACK))
 
     def _get_state(self) -> Vector:
         x: Vector = self._ask(m.GET_STATE).value
@@ -218,13 +239,13 @@ _FORWARDED: dict[str, Callable[..., Any]] = {
 class SavedState:
     """A state that lies in the process of its subsystem; forgotten there when this object goes away."""
 
-    __slots__ = ("_forget", "handle", "holder")
+    __slots__ = ("_notes", "handle", "holder")
 
-    def __init__(self, handle: int, holder: int, forget: deque[int]) -> None:
-        self.handle, self.holder, self._forget = handle, holder, forget
+    def __init__(self, handle: int, holder: int, notes: deque[int]) -> None:
+        self.handle, self.holder, self._notes = handle, holder, notes
 
     def __del__(self) -> None:
-        self._forget.append(self.handle)
+        self._notes.append(m.write_note(self.handle, m.FORGET))
 
 
 @contextmanager

@@ -211,11 +211,11 @@ class OnRank(Proxy):
         """Begin to cross the step; the next `advance` with the same arguments waits for it."""
         self._about()
         with self._lock:
-            free = [self._forget.popleft() for _ in range(len(self._forget))]
+            notes = self._noted()
             times = (t0, t1, u.t0, u.H)
             self._send(
-                m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, free=free)
-                if free
+                m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, notes=notes)
+                if notes
                 else m.write_crossing(t0, t1, u)
             )
             self._posted = (*times, u.coefficients.tobytes())

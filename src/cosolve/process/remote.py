@@ -37,6 +37,8 @@ class Remote(Proxy):
     cosolve.errors.SetupError: Remote: an address is 'host:port', not 'localhost:5555:1'
     """
 
+    _by_note = True
+
     def __init__(self, address: str, *, key: str | None = None, timeout: float | None = None, name: str = "") -> None:
         host, _, port = str(address).rpartition(":")
         bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host  # as IPv6 is written
@@ -97,8 +99,8 @@ class Remote(Proxy):
         return self._exchange(request, self._timeout)
 
     def _exchange(self, request: m.Parts, timeout: float | None) -> memoryview:
-        if self._channel is None:
-            raise SubsystemError(f"the connection to {self._where} is closed; start a new run")
+        self._refuse_closed()
+        assert self._channel is not None
         try:
             self._channel.send(request)
             return self._channel.receive(timeout)
@@ -119,6 +121,10 @@ class Remote(Proxy):
         except BaseException:  # Ctrl-C: the answer to this request would be taken for that to the next
             self.close()
             raise
+
+    def _refuse_closed(self) -> None:
+        if self._channel is None:
+            raise SubsystemError(f"the connection to {self._where} is closed; start a new run")
 
     def _unreadable(self, error: Malformed) -> SubsystemError:
         self.close()

@@ -39,11 +39,21 @@ class Server:
             if crossing is not None:
                 return m.write_vector(self.outputs.pack(self.subsystem.advance(*crossing)))
             r = m.read_request(data)
-            for handle in r.free:
-                self.states.pop(handle, None)
+            for note in r.notes:
+                self._carry_out(note)
             return self._answer(r)
         except Exception as error:
             return m.write_answer(m.FAILURE, self.contents.pack_error(error))
+
+    def _carry_out(self, note: int) -> None:
+        """What the run wanted done before this call (`message.py`)."""
+        handle, what = m.read_note(note)
+        if what == m.FORGET:
+            self.states.pop(handle, None)
+        elif what == m.KEEP:
+            self.states[handle] = self.subsystem.save()
+        else:
+            self.subsystem.restore(self.states[handle])
 
     def load(self, content: Any) -> Subsystem:
         """Build the subsystem that is asked for."""
