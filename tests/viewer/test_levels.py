@@ -1,5 +1,7 @@
 """Pictures of long series: no peak is lost, at any zoom, in files, in memory and while a run goes on."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -75,9 +77,8 @@ def test_a_run_of_any_length_fits_and_keeps_its_peaks(chunk):
     rest = dict.fromkeys((*STEPS, "seconds", "calls"), 0.0)
     for at in range(0, 12_000, chunk):
         part = values[at : at + chunk]
-        growing.put(
-            rest | {"t": at + np.arange(float(len(part))), "y": part[:, np.newaxis], "z": np.zeros((len(part), 0))}
-        )
+        columns = {"t": at + np.arange(float(len(part))), "y": part[:, np.newaxis], "z": np.zeros((len(part), 0))}
+        growing.put(SimpleNamespace(**rest, **columns))
         growing.take_in()
         assert growing._count <= 64
     window = growing.window([0], 0.0, 12_000.0, 1000)
@@ -119,3 +120,16 @@ def test_times_of_a_long_run_are_found_without_keeping_them_all(monkeypatch, cou
     reads.clear()
     sparse.between(t[0], t[-1])
     assert sum(reads) <= 128
+
+
+def test_where_nobody_looks_steps_do_not_pile_up():
+    """A run of many single steps whose page was closed: what waits to be looked at stays bounded."""
+    growing = Growing(Signals({"a.x": Channel("y", (0,), True)}, ["a"]), (1, 0, 1), most_rows=64)
+    rest = dict.fromkeys((*STEPS, "seconds", "calls"), 0.0) | {"y": np.ones((1, 1)), "z": np.zeros((1, 0))}
+    for k in range(20_000):
+        growing.put(SimpleNamespace(t=np.array([float(k)]), **rest))
+        if k % 1000 == 0 and growing._helper is not None:
+            growing._helper.join(10.0)
+            assert len(growing._waiting) <= 4097 + 1000
+    growing.take_in()
+    assert growing.rows == 20_000

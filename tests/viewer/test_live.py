@@ -31,7 +31,7 @@ class Ordered(Quiet):
         self.wanted, self.allowed = list(orders), []
 
     def allow(self, run):
-        while self.wanted and self.wanted[0][0] <= self._now[1]:
+        while self.wanted and self.wanted[0][0] <= self._steps:
             self.order(self.wanted.pop(0)[1])
         self.allowed.append(super().allow(run))
         return self.allowed[-1]

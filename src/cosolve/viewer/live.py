@@ -6,9 +6,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Condition
 from time import perf_counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from cosolve.viewer.signals import STEPS, Signals
 
 if TYPE_CHECKING:
     from cosolve.engine.chunk import Chunk
+    from cosolve.interface.channels import Selection
     from cosolve.result import Result
     from cosolve.run.watching import WatchedRun
     from cosolve.viewer.hosting import Host
@@ -77,7 +80,8 @@ class Live:
         self._run: WatchedRun | None = None
         self._paused, self._steps_allowed, self._stopping = self._begins_paused, 0, False
         self._news: deque[str] = deque(maxlen=20)
-        self._now: tuple[float, int, int, float] = (0.0, 0, 0, float("nan"))  # t, steps, corrections, residual
+        self._t, self._steps = 0.0, 0
+        self._last: Chunk | None = None
         self._tunable: list[dict[str, Any]] = []
         self._began, self._ended = perf_counter(), ""
 
@@ -91,12 +95,15 @@ class Live:
         self._run, self._tunable = run, run.tunable()
         y, z = run.point()
         signals = Signals(run.selection.channels, run.names)
-        growing = Growing(signals, (len(y), len(z), len(run.names)))
+        parts = len(run.names)
+        chosen = partial(_recorded, run.selection)
+        growing = Growing(signals, (len(y), len(z), parts), chosen=None if run.selection.everything else chosen)
+        growing.bounded = run.file is not None
         first: dict[str, Any] = dict.fromkeys(_CHUNK, np.nan)
         first |= {"t": np.array([run.t]), "y": y[np.newaxis], "z": z[np.newaxis]}
-        growing.put(first)
+        growing.put(SimpleNamespace(**first))
         self.growing = growing
-        self._now = run.t, 0, 0, float("nan")
+        self._t, self._steps, self._last = run.t, 0, None
         self.serve()
 
     def allow(self, run: WatchedRun) -> int:
@@ -122,16 +129,10 @@ class Live:
 
     def see(self, chunk: Chunk) -> None:
         """Steps that were taken."""
-        growing, run = self.growing, self._run
-        assert growing is not None
-        assert run is not None
-        columns = {name: getattr(chunk, name) for name in _CHUNK}
-        if not run.selection.everything:
-            columns |= {"y": run.selection.y(chunk.y.T).T, "z": run.selection.z(chunk.z.T).T}
-        growing.put(columns)
-        iterations = chunk.iterations if np.ndim(chunk.iterations) == 0 else chunk.iterations[-1]  # type: ignore[index]
-        residual = chunk.residual if np.ndim(chunk.residual) == 0 else chunk.residual[-1]  # type: ignore[index]
-        self._now = float(chunk.t[-1]), self._now[1] + len(chunk), int(iterations), float(residual)
+        assert self.growing is not None
+        self.growing.put(chunk)
+        self._steps += len(chunk.t)
+        self._last = chunk
 
     def end(self, result: Result) -> None:
         """The run is over."""
@@ -169,7 +170,7 @@ class Live:
     def _state_path(self, run: WatchedRun) -> Path:
         stem = run.file.stem if run.file is not None else "run"
         folder = run.file.parent if run.file is not None else self._states
-        return folder / f"{stem}-{self._now[1]}.state"
+        return folder / f"{stem}-{self._steps}.state"
 
     # -- the thread of the server --------------------------------------------------------------------------
 
@@ -198,9 +199,10 @@ class Live:
 
     def state(self) -> dict[str, Any]:
         """Where the run stands, for the pages."""
-        t, steps, iterations, residual = self._now
-        run = self._run
-        found: dict[str, Any] = {"t": t, "steps": steps, "iterations": iterations, "residual": residual}
+        run, last = self._run, self._last
+        found: dict[str, Any] = {"t": self._t, "steps": self._steps, "iterations": 0, "residual": np.nan}
+        if last is not None:
+            found |= {"t": last.t[-1], "iterations": _end(last.iterations), "residual": _end(last.residual)}
         found |= {"running": run is not None, "paused": self._paused and run is not None, "watchers": self._watchers}
         found |= {"ended": self._ended, "news": list(self._news), "tunable": self._tunable}
         if run is not None:
@@ -284,6 +286,20 @@ class Live:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _recorded(selection: Selection, chunk: Any) -> Any:
+    """What is recorded of a chunk; the first point comes chosen."""
+    if isinstance(chunk, SimpleNamespace):
+        return chunk
+    found = {name: getattr(chunk, name) for name in _CHUNK}
+    found |= {"y": selection.y(chunk.y.T).T, "z": selection.z(chunk.z.T).T}
+    return SimpleNamespace(**found)
+
+
+def _end(values: Any) -> Any:
+    """The last of some numbers, or the one that all of them are."""
+    return np.asarray(values).reshape(-1)[-1]
 
 
 def _number(value: object) -> float:

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from cosolve.errors import CosolveError
 from cosolve.viewer.exhibition import Exhibition
 
-_EVERY = 0.15  # seconds between two states of a run
+_EVERY = 0.25  # seconds between two states of a run: more often is not seen, and costs the run
 _MOST_SIGNALS = 12_000  # in one picture: fields have many places
 _LONGEST_ORDER = 2000  # characters
 _FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "scene.js": "text/javascript"}
