@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cosolve.cli.screen import progress
 from cosolve.errors import SetupError
 
 app = typer.Typer(no_args_is_help=True, help="Couple solvers adapted to preCICE 3.")
@@ -33,7 +34,10 @@ def run(
     ] = None,
     step: Annotated[float | None, typer.Option("--step", help="With --method: the macro step.")] = None,
     t_end: Annotated[float | None, typer.Option("--t-end", help="With --method: the end time.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --method: result file (.h5).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Result file of all participants (.h5).")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="One log of what all programs print, each line with its name.")
+    ] = None,
     save_state: Annotated[
         Path | None, typer.Option("--save-state", help="Keep the state of the coupling here, after every window.")
     ] = None,
@@ -61,26 +65,30 @@ def run(
     commands = named_commands(participants or [])
     if method is not None and (save_state is not None or resume is not None):
         raise SetupError("--save-state and --resume belong to the schemes of the file, not to --method")
-    given = {"--step": step, "--t-end": t_end, "--out": out}
+    given = {"--step": step, "--t-end": t_end}
     if method is None and any(value is not None for value in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
     try:
         if method is not None:
-            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet, listen, key)
+            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet, listen, key, log)
             return
-        coupling = run_configuration(
-            file,
-            commands,
-            patience=patience,
-            logs=logs,
-            tcp=tcp,
-            state=save_state,
-            state_every=state_every,
-            resume=resume,
-            listen=listen,
-            key=key,
-        )
+        with progress(quiet, "waiting for participants") as bar:
+            coupling = run_configuration(
+                file,
+                commands,
+                patience=patience,
+                logs=logs,
+                tcp=tcp,
+                state=save_state,
+                state_every=state_every,
+                resume=resume,
+                listen=listen,
+                key=key,
+                out=out,
+                log=log,
+                told=None if bar is None else bar.say,
+            )
     except Asked:
         typer.echo("cosolve: ended by SIGTERM, and so were the participants", err=True)
         raise typer.Exit(143) from None
@@ -89,6 +97,8 @@ def run(
             counts = member.recorder.counts
             taken = f", {sum(counts)} iterations" if counts else ""
             typer.echo(f"{name}: t = {member.time:.9g}, {max(side.window for side in member.sides) - 1} windows{taken}")
+        if out is not None:
+            typer.echo(f"result  {out}")
 
 
 def by_method(
@@ -104,6 +114,7 @@ def by_method(
     quiet: bool,
     listen: str | None,
     key: str | None,
+    log: Path | None,
 ) -> None:
     """The participants as subsystems of a coupling method."""
     from cosolve.method.named import as_method
@@ -116,7 +127,7 @@ def by_method(
     with (
         sigterm_raises(),
         Participants(
-            file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp, listen=listen, key=key
+            file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp, listen=listen, key=key, log=log
         ) as all_,
     ):
         H, end = step or all_.window, t_end or all_.end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from time import perf_counter
@@ -71,6 +71,10 @@ class Meter:
         """So much of the run is done."""
         self._bar.update(self._task, completed=fraction, about=self._about())
 
+    def say(self, fraction: float, about: str) -> None:
+        """So much of the run is done, and this is to be said beside it."""
+        self._bar.update(self._task, completed=fraction, about=about)
+
     def _about(self) -> str:
         if self._books is None:
             return ""
@@ -99,7 +103,7 @@ def live_line(steps: int, new: int, seconds: float, corrections: int, residual: 
 
 
 @contextmanager
-def progress(hidden: bool, what: str = "starting") -> Iterator[Callable[[float], None] | None]:
+def progress(hidden: bool, what: str = "starting") -> Iterator[Meter | None]:
     """A progress bar on a terminal, nothing elsewhere; `what` stands there until something can be counted."""
     if hidden or not sys.stderr.isatty():
         yield None

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from cosolve.errors import SetupError
+from cosolve.participants.one_log import OneLog
 from cosolve.process.ending import kill_group
 from cosolve.process.launch import ended, last_words
 
@@ -50,7 +51,7 @@ class Programs:
     """The programs of participants, by name; `commands` are command lines.
 
     `folder` is where their output is kept, one `NAME.log` each, or `files` says where; without them only the last lines
-    are told, where one fails.
+    are told, where one fails. `log` takes the lines of all.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Programs:
         environment: Mapping[str, str],
         folder: Path | None = None,
         files: Mapping[str, Path] | None = None,
+        log: OneLog | None = None,
     ) -> None:
+        self._one_log = log
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._logs: dict[str, IO[bytes]] = {}
         self._told: set[str] = set()
@@ -70,6 +73,8 @@ class Programs:
             for name, command in commands.items():
                 with signals_later():  # or a program might be started that nobody knows
                     self._start(name, command, environment, None if files is None else files[name])
+            if log is not None:
+                log.follow(self._logs)
         except BaseException:
             self.end(0.0)
             raise
@@ -99,6 +104,8 @@ class Programs:
     def trouble(self, name: str | None = None) -> str:
         """A sentence when a program has ended badly: the one called `name`, which is gone, or any."""
         if name is None:
+            if self._one_log is not None:
+                self._one_log.collect()
             for other, process in self.processes.items():
                 code = process.poll()
                 if code is not None and other not in self._told:
@@ -136,5 +143,7 @@ class Programs:
             kill_group(process)
             with suppress(OSError):
                 os.killpg(process.pid, 9)  # what it started and left
+        if self._one_log is not None:
+            self._one_log.close()
         for log in self._logs.values():
             log.close()

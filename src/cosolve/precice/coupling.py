@@ -12,7 +12,8 @@ import struct
 from collections import deque
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from cosolve.precice.fields import Field, Geometry, JustInTime, geometry, mapped
 from cosolve.precice.records import Recorder
 from cosolve.precice.restart import Keeper, put_back, restored_state
 
+if TYPE_CHECKING:
+    from cosolve.precice.common_result import CommonResult
+
 _NEARLY = 1e-9  # fraction of a window by which two times may differ and still be the same
 _INFINITE = float("inf")
 _STANDING, _ONE_SAMPLE = struct.Struct("<Idd"), struct.Struct("<Id")
@@ -40,7 +44,8 @@ class Coupling:
     """Everything between the participants of a configuration; knows records, not sockets.
 
     `deliver` takes a record of a participant; `answers` holds what is to be sent, as (participant, kind, content).
-    `state` is a file that holds the state after every so many windows, `resume` one to go on from.
+    `state` is a file that holds the state after every so many windows, `resume` one to go on from; `common` takes what
+    all have written and read.
     """
 
     def __init__(
@@ -51,13 +56,14 @@ class Coupling:
         state: Path | None = None,
         every: int = 1,
         resume: Path | None = None,
+        common: CommonResult | None = None,
     ) -> None:
         self.configuration = configuration
         self.answers: deque[tuple[str, int, bytes]] = deque()
         self.schemes = [Scheme(tag, configuration) for tag in configuration.schemes]
         self.members = {name: Member(self, tag) for name, tag in configuration.participants.items()}
         self.geometries: dict[str, Geometry] = {}
-        self.record = record
+        self.record, self.common = record, common
         self._waiting: list[tuple[Wait, Any]] = []
         self._inboxes = {id(member.inbox) for member in self.members.values()}
         self.keeper = None if state is None else Keeper(self, state, every)
@@ -331,6 +337,7 @@ class Member:
         self.reading: dict[Key, tuple[Side, Key, Field | None]] = {}
         self.visible: dict[str, Any] = {}  # numbers of the points of a received mesh that lie in the region
         self.in_time: dict[tuple[str, str], JustInTime] = {}
+        self.crossings, self.computing, self._answered = 0, 0.0, 0.0  # since the last row of a common result
 
     def origin(self, exchange: Exchange) -> str:
         """The mesh on which this participant writes what it sends."""
@@ -525,6 +532,8 @@ class Member:
                 side.store(payload["data"], past=True)
         if self.coupling.restored is not None:
             put_back(self, self.coupling.restored)
+        if self.coupling.common is not None:
+            self.coupling.common.began(self, first)
         for side in self.sides:
             if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
@@ -570,9 +579,12 @@ class Member:
         return t, {(mesh, name): self._sample(content, mesh, n, flags) for mesh, name, n, flags in self._written}
 
     def _advance(self, content: Unpacker) -> Wait:
+        self.crossings += 1
+        self.computing += perf_counter() - self._answered
         leg = self.time
         last = 0.0
         count = content.whole()
+        raw: dict[Key, Any] = {}
         for k in range(count):
             last, raw = self.sample(content)
             raw = self.recorder.acted(raw, reading=False)
@@ -625,6 +637,8 @@ class Member:
         keeper = self.coupling.keeper
         if keeper is not None:
             keeper.note(self)
+        if ended and self.coupling.common is not None:
+            self.coupling.common.window(self, raw, ended)
         for side in ended:
             if side.scheme.serial and self.name == side.scheme.decider and side.ongoing:
                 yield from self._receive_window(side)
@@ -703,6 +717,7 @@ class Member:
             flags |= c.MUST_SAVE
         found = {(mesh, name): self.current(mesh, name, components) for mesh, name, components, _ in self._read}
         self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
+        self._answered = perf_counter()
 
     def state(self, flags: int, t: float, room: float, found: dict[Key, Samples], first: bool) -> bytes:
         """The record that tells a participant where it stands and what it can read there."""

@@ -12,6 +12,8 @@ from cosolve.errors import CosolveError, SetupError
 from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Couples, Door, Hub
 from cosolve.participants.launching import Programs
+from cosolve.participants.one_log import OneLog
+from cosolve.precice.common_result import CommonResult
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.coupling import Coupling
 from cosolve.process.ending import sigterm_raises
@@ -52,20 +54,33 @@ def run_configuration(
     resume: Path | None = None,
     listen: str | None = None,
     key: str | None = None,
+    out: Path | None = None,
+    log: Path | None = None,
+    told: Callable[[float, str], None] | None = None,
 ) -> Coupling:
     """Couple programs as a configuration file says; those without a command are started by somebody else.
 
     `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
     from; participants restore themselves. `listen` ("host:port") is where participants on other machines come in, if
-    they have the `key`.
+    they have the `key`. `out` is a result file (.h5) of all participants, `log` one log of what their programs print,
+    and `told(fraction, words)` hears how far they are.
     """
     configuration = read_configuration(path)
     refuse_strangers(commands, configuration)
     for remark in configuration.remarks:
         sys.stderr.write(f"cosolve: {configuration.file}, {remark}\n")
-    coupling = Coupling(configuration, state=state, every=state_every, resume=resume)
+    common = None if out is None and told is None else CommonResult(out, told)
+    coupling = Coupling(configuration, state=state, every=state_every, resume=resume, common=common)
     note = Path(f"{os.path.abspath(path)}.hub")
-    serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=note, listen=listen, key=key)
+    error: str | None = None
+    try:
+        serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=note, listen=listen, key=key, log=log)
+    except BaseException as failure:
+        error = str(failure) or f"ended by {type(failure).__name__}"
+        raise
+    finally:
+        if common is not None:
+            common.finish(error)
     return coupling
 
 
@@ -79,11 +94,13 @@ def serve(
     note: Path,
     listen: str | None = None,
     key: str | None = None,
+    log: Path | None = None,
 ) -> None:
     """Start the programs, be their hub, and end with all of them."""
     door = Door(tcp)
     programs: Programs | None = None
     gate: Gateway | None = None
+    one_log: OneLog | None = None
     why = ""
     try:
         with sigterm_raises():
@@ -91,7 +108,8 @@ def serve(
             gate = gateway(door, listen, key, os.getcwd(), absent)
             if set(commands) < set(coupling.names):
                 door.leave_note(note)
-            programs = Programs(commands, environment(door), logs)
+            one_log = None if log is None else OneLog(log)
+            programs = Programs(commands, environment(door), logs, log=one_log)
             Hub(coupling, door, patience=patience, watch=watching(programs, gate)).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:
@@ -99,6 +117,8 @@ def serve(
                     raise CosolveError(f"{how}{programs.words(name)}")
     except BaseException as error:
         why = str(error) or f"the hub was ended ({type(error).__name__})"
+        if one_log is not None:
+            one_log.say(why)
         raise
     finally:
         door.close()

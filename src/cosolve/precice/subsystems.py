@@ -23,7 +23,9 @@ from cosolve.participants.client import Unpacker
 from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Door, Hub
 from cosolve.participants.launching import Programs
+from cosolve.participants.one_log import OneLog
 from cosolve.participants.subsystem import ParticipantSubsystem
+from cosolve.precice.common_result import port_name
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member
@@ -43,6 +45,7 @@ class Participants:
     to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once.
     A program runs once, so that one `Participants` is good for one run. It can go back to the start of one macro step,
     not further. `listen` ("host:port") is where those on other machines come in, if they have the `key`.
+    `logs` is a folder for what the programs print, one file each, `log` one file for all.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Participants:
         rollback: bool = True,
         patience: float = 60.0,
         logs: str | Path | None = None,
+        log: str | Path | None = None,
         tcp: bool = False,
         listen: str | None = None,
         key: str | None = None,
@@ -69,7 +73,9 @@ class Participants:
             self._gate = gateway(self._door, listen, key, os.getcwd(), absent)
             if set(commands) < set(self.configuration.participants):
                 self._door.leave_note(Path(f"{os.path.abspath(file)}.hub"))
-            self._programs = Programs(commands, environment(self._door), None if logs is None else Path(logs))
+            one = None if log is None else OneLog(Path(log))
+            folder = None if logs is None else Path(logs)
+            self._programs = Programs(commands, environment(self._door), folder, log=one)
             self._gather(rollback, patience)
         except BaseException as error:
             self.close(str(error) or type(error).__name__)
@@ -223,15 +229,6 @@ class MemberSpeech:
     def mapped(self, content: bytes) -> bytes:
         """A mapping on the spot."""
         return self.member.mapped(Unpacker(content))
-
-
-def port_name(entries: Sequence[tuple[str, str, int]], mesh: str, name: str) -> str:
-    """The name of data; with that of the mesh where they are on several.
-
-    >>> port_name([("M", "T", 1), ("N", "F", 2)], "M", "T"), port_name([("M", "T", 1), ("N", "T", 1)], "M", "T")
-    ('T', 'M.T')
-    """
-    return name if sum(other == name for _, other, _ in entries) == 1 else f"{mesh}.{name}"
 
 
 def joined(coupling: Coupling, subsystems: Mapping[str, ParticipantSubsystem]) -> System:
