@@ -73,9 +73,8 @@ def run(bench: Bench) -> list[Section]:
         "loop calls back (`native = cs.Subsystem.by_callback`), as the C++ core of HELICS serves Python federates, or "
         "which the readable engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from "
         "another one: TCP, both sides authenticated, every message encrypted. *Programs that own their loops* are two "
-        "Python programs written for preCICE 3 and a hub between them, three processes. With fewer free cores than processes "
-        "every crossing waits for the scheduler, "
-        "whoever does it.",
+        "Python programs written for preCICE 3 and a hub between them, three processes. With fewer free cores than "
+        "processes every crossing waits for the scheduler, whoever does it.",
         "",
         *table(["", "per step", "range", "x HELICS", "answer agrees"], rows),
     ]
