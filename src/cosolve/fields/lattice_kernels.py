@@ -45,8 +45,8 @@ def collided(  # noqa: D103
     odd: float,
 ) -> tuple[float, float, float, float, float, float, float, float, float]:
     # Populations after collision. Pairs of opposite directions relax with `even` in their mean and with `odd` in their
-    # half difference; the acceleration (ax, ay) acts by the terms of Guo et al. (2002). The sponge moves the density of the equilibrium
-    # towards one.
+    # half difference (Ginzburg et al. (2008)); the acceleration (ax, ay) acts by the terms of Guo et al. (2002). The
+    # sponge moves the density of the equilibrium towards one.
     d57, d68 = f5 - f7, f6 - f8
     rho = f0 + ((f1 + f3) + (f2 + f4)) + ((f5 + f7) + (f6 + f8))
     by_rho = 1.0 / rho
