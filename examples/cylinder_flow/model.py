@@ -7,8 +7,8 @@ oscillator (Sicklinger (2014), 5.2):
     structure  lift, psi -> u, v  m u'' + d u' + k u = lift + k psi, trapezoidal rule
     signal     u -> psi           PID with the error e = -u, switched on at `on_at`
 
-At the interface are values at the end of the macro step, and straight lines inside it. The first amplitude may be given:
-the transient of the cylinder takes 2 m / d = 17 s, that of the flow only some periods.
+At the interface are values at the end of the macro step, and straight lines inside it. The first amplitude may be
+given: the transient of the cylinder takes 2 m / d = 17 s, that of the flow only some periods.
 """
 
 from __future__ import annotations
@@ -58,12 +58,9 @@ def fixed(how: Discretisation, p: Cylinder, Re: float = 100.0) -> cs.System:
     """A cylinder that is held, after one push to and fro that wakes the wake: it would take long to fall asymmetric."""
     water = flow(p, Re)
     system = cs.System({"fluid": how.fluid(water)})
-    T = 6.0 * water.unit_time
-
-    def push(t: float) -> float:
-        return 0.25 * water.velocity * float(np.sin(2.0 * np.pi * t / T)) if t < T else 0.0
-
-    system.set("fluid.v", push)
+    n = round(6.0 * water.unit_time / how.h)
+    push = 0.25 * water.velocity * np.sin(2.0 * np.pi * np.arange(n + 1) / n)
+    system.set("fluid.v", cs.Table(how.h * np.arange(n + 1), push))
     return system
 
 

@@ -71,7 +71,7 @@ class CrossFlow:
 
 
 class CylinderFlow(FieldSubsystem):
-    """What the solvers for a cylinder in a cross flow have in common; `step` is the length of a solver's own step, s.
+    """What the solvers for a cylinder in a cross flow have in common; `h` is the length of a solver's own step, s.
 
     Input `v`, the transverse velocity of the cylinder (m/s); outputs `lift` (with `v`) and `drag` (with the flow), N.
     A solver says how to be put at its start, and how to cross one macro step with velocities at the ends of its steps.
@@ -82,7 +82,7 @@ class CylinderFlow(FieldSubsystem):
     def __init__(self, flow: CrossFlow, step: float) -> None:
         if not isinstance(flow, CrossFlow):
             raise SetupError(f"{type(self).__name__}: the flow is given as a CrossFlow, not as {flow!r}")
-        self.flow, self.step = flow, positive(type(self).__name__, "step", step)
+        self.flow, self.h = flow, positive(type(self).__name__, "step", step)
         self.inputs = (Port("v", unit="m/s", nominal=flow.velocity),)
         self.outputs = tuple(Port(name, unit="N", nominal=flow.unit_force) for name in ("lift", "drag"))
         self._v = self._y = 0.0
@@ -131,10 +131,10 @@ class CylinderFlow(FieldSubsystem):
         if not (np.isfinite(lift) and np.isfinite(drag)):
             raise SubsystemError(
                 f"the flow has no finite force on the cylinder at t = {t1:.9g}: its solver has become unstable; take a "
-                f"smaller step than {self.step:g} s"
+                f"smaller step than {self.h:g} s"
             )
         before = np.concatenate([[self._v], v[:-1]])
-        self._y += 0.5 * self.step * float((before + v).sum())
+        self._y += 0.5 * self.h * float((before + v).sum())
         self._v = float(v[-1])
         self._force = np.array([lift, drag])
         return self._force.copy()
@@ -148,11 +148,11 @@ class CylinderFlow(FieldSubsystem):
 
     def _velocities(self, u: InputSignal) -> Vector:
         """At the ends of the steps inside the macro step."""
-        n = round(u.H / self.step)
-        if n < 1 or abs(u.H / self.step - n) > _WHOLE:
+        n = round(u.H / self.h)
+        if n < 1 or abs(u.H / self.h - n) > _WHOLE:
             raise SetupError(
-                f"{type(self).__name__}: a macro step of {u.H:.9g} s is no whole number of steps of {self.step:.9g} s; "
-                f"{max(n, 1) * self.step:.9g} s would do"
+                f"{type(self).__name__}: a macro step of {u.H:.9g} s is no whole number of steps of {self.h:.9g} s; "
+                f"{max(n, 1) * self.h:.9g} s would do"
             )
         s = np.arange(1, n + 1) / n
         if u.degree == 0:

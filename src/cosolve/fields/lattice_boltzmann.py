@@ -1,23 +1,24 @@
 """A cylinder in a cross flow by the lattice-Boltzmann method: nothing to install, and fast on one core.
 
 D2Q9 with two relaxation times (the product of their distances to one half is 3/16), walls where they are by linear
-interpolation (Bouzidi, Firdaouss and Lallemand (2001)), forces by exchange of momentum, double precision. Along the
+interpolation (Bouzidi et al. (2001)), forces by exchange of momentum, double precision. Along the
 flow sound is taken out over three diameters at the inlet and the outlet by a sponge, which moves the density of the
 equilibrium towards one and makes the fluid viscous; without it standing waves spoil the lift.
 
-The frame moves with the cylinder: the whole fluid is accelerated against it, and the inflow turns. A cylinder that moved
-over the lattice would cover and uncover nodes, whose populations must be invented, and each of these is a blow in the
-force; here the links between fluid and wall are the same for a run. With periodic sides a uniform acceleration is the
-change of frame exactly. Sides without friction would move with the cylinder, so they are for one that is held.
+The frame moves with the cylinder: the whole fluid is accelerated against it, and the inflow turns. A cylinder that
+moved over the lattice would cover and uncover nodes, whose populations must be invented, and each of these is a blow in
+the force; here the links between fluid and wall are the same for a run. With periodic sides a uniform acceleration is
+the change of frame exactly. Sides without friction would move with the cylinder, so they are for one that is held.
 
-Inside, lengths are in nodes and times in steps; `f` holds the populations after collision. Their velocity is that half a
-step later, and so is the force that they exert in the next exchange: as the frame's velocity at `t` is set there,
+Inside, lengths are in nodes and times in steps; `f` holds the populations after collision. Their velocity is that half
+a step later, and so is the force that they exert in the next exchange: as the frame's velocity at `t` is set there,
 both stand for `t`.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -81,7 +82,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             if positive(owner, name, length) < least:
                 raise SetupError(f"{owner}: {name} must be at least {least:g} diameters, not {length:g}")
         self._dx = flow.diameter / self.cells
-        self.lattice_velocity = flow.velocity * self.step / self._dx
+        self.lattice_velocity = flow.velocity * self.h / self._dx
         self.shape = round((upstream + downstream) * self.cells), round(width * self.cells)
         self._centre = upstream * self.cells, 0.5 * self.shape[1]
         self._refuse_stiff()
@@ -94,7 +95,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
     @property
     def tau(self) -> float:
         """Relaxation time of the stress in steps."""
-        return 0.5 + 3.0 * self.flow.viscosity * self.step / self._dx**2
+        return 0.5 + 3.0 * self.flow.viscosity * self.h / self._dx**2
 
     # -- what a solver defines -------------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             raise SubsystemError(
                 "the cylinder moves, but its lattice has slip sides, which would move with it; take sides='periodic'"
             )
-        w = np.concatenate([[self._v], v]) * self.step / self._dx
+        w = np.concatenate([[self._v], v]) * self.h / self._dx
         acceleration = np.zeros((len(v), 2))
         acceleration[:, 1] = w[:-1] - w[1:]
         self._take_steps(-w[:-1], acceleration)
@@ -132,12 +133,12 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             self._g = self._f.copy()
 
     def snapshot(self) -> FieldSnapshot:
-        """Velocity (m/s, of the frame at rest), pressure (Pa) and vorticity (1/s) at the nodes, squares between them."""
+        """Velocity (m/s, of the frame at rest), pressure (Pa) and vorticity (1/s) at the nodes, with cells between."""
         assert self._body is not None
         (nx, ny), flow = self.shape, self.flow
         density, ux, uy = (np.empty(self.shape) for _ in range(3))
         _kernels().moments(self._f, density, ux, uy)
-        speed = self._dx / self.step
+        speed = self._dx / self.h
         velocity = np.stack([ux * speed, uy * speed + self._v], axis=-1)
         pressure = (density - 1.0) / 3.0 * flow.density * speed**2
         inside = tuple((self._body.inside - 1).T)
@@ -176,7 +177,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             raise SetupError(
                 f"{type(self).__name__}: the relaxation time {self.tau:.4f} is too near 1/2 to be stable (at least "
                 f"{_LEAST_TAU} is asked for): with Re = {self.flow.Re:.3g} take more than {self.cells} cells per "
-                f"diameter, or a longer step than {self.step:g} s"
+                f"diameter, or a longer step than {self.h:g} s"
             )
 
     def _refuse_fast(self, v: float, when: str) -> None:
@@ -185,11 +186,11 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             raise (SubsystemError if when else SetupError)(
                 f"{type(self).__name__}: the flow moves {fastest:.3g} nodes per step{when}, a lattice Mach number of "
                 f"{fastest * 3.0**0.5:.2g}, where {_FASTEST} nodes per step are the most; take a step of "
-                f"{0.08 / fastest * self.step:.2g} s"
+                f"{0.08 / fastest * self.h:.2g} s"
             )
 
     def _on_lattice(self, v: float) -> float:
-        return v * self.step / self._dx
+        return v * self.h / self._dx
 
     def _take_steps(self, velocities: Vector, accelerations: Matrix) -> None:
         assert self._body is not None
@@ -224,7 +225,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
             kernels.sent_back(self._f, body.links, body.shares, walls, force)
             parts = [
                 self._pool.submit(kernels.pulled_and_collided, self._f, self._g, first, last, columns, ax, ay)
-                for first, last in zip(ends[:-1], ends[1:], strict=True)
+                for first, last in pairwise(ends)
             ]
             for one in parts:
                 one.result()
@@ -236,7 +237,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
         assert self._body is not None
         body, force = self._body, np.zeros(2)
         _kernels().sent_back(self._f, body.links, body.shares, np.zeros((len(body.shares), 2)), force)
-        unit = self.flow.density * self._dx**3 / self.step**2 * self.flow.span
+        unit = self.flow.density * self._dx**3 / self.h**2 * self.flow.span
         return unit * float(force[1]), unit * float(force[0])
 
 
@@ -260,9 +261,8 @@ def disc_links(
     (5, [1, 2, 4], 0.75)
     """
     kernels = _kernels()
-    low = [int(np.floor(c - radius)) - 1 for c in centre]
-    high = [int(np.ceil(c + radius)) + 3 for c in centre]
-    x, y = (grid.ravel() for grid in np.meshgrid(*(np.arange(a, b) for a, b in zip(low, high, strict=True)), indexing="ij"))
+    around = [np.arange(int(np.floor(c - radius)) - 1, int(np.ceil(c + radius)) + 3) for c in centre]
+    x, y = (grid.ravel() for grid in np.meshgrid(*around, indexing="ij"))
     rx, ry = x - 0.5 - centre[0], y - 0.5 - centre[1]
     outside = rx**2 + ry**2 > radius**2
     links, shares = [], []

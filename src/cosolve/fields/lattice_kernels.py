@@ -2,8 +2,8 @@
 
 D2Q9 with two relaxation times. Arrays are `f[direction, x, y]` with a rim of one node around the lattice, and hold the
 populations after collision. A step fills the rim, writes what walls send back into the nodes behind them (a slot of a
-node inside the body belongs to one link only, so no other storage is needed), then pulls, collides and writes to a second
-array. Nodes inside the body are set to rest afterwards: what happens there reaches nobody, but must stay finite.
+node inside the body belongs to one link only, so no other storage is needed), then pulls, collides and writes to a
+second array. Nodes inside the body are set to rest afterwards: what happens there reaches nobody, but must stay finite.
 
 Rows are independent of each other and the force is summed link by link in a fixed order, so the bits are the same
 whoever computes which rows. There is no fast-math here: sums stay in the order they are written in.
@@ -45,8 +45,8 @@ def collided(  # noqa: D103
     odd: float,
 ) -> tuple[float, float, float, float, float, float, float, float, float]:
     # Populations after collision. Pairs of opposite directions relax with `even` in their mean and with `odd` in their
-    # half difference; the acceleration (ax, ay) acts by Guo's terms. The sponge moves the density of the equilibrium
-    # towards one.
+    # half difference (Ginzburg et al. (2008)); the acceleration (ax, ay) acts by the terms of Guo et al. (2002). The
+    # sponge moves the density of the equilibrium towards one.
     d57, d68 = f5 - f7, f6 - f8
     rho = f0 + ((f1 + f3) + (f2 + f4)) + ((f5 + f7) + (f6 + f8))
     by_rho = 1.0 / rho
@@ -77,9 +77,7 @@ def collided(  # noqa: D103
 
 
 @compiled
-def pulled_and_collided(
-    f: Any, g: Any, first: int, last: int, columns: Any, ax: float, ay: float
-) -> None:
+def pulled_and_collided(f: Any, g: Any, first: int, last: int, columns: Any, ax: float, ay: float) -> None:
     """The columns `first` to `last - 1` of `g` from the rimmed `f`; each has its sponge and its two rates."""
     ny = f.shape[2] - 2
     for x in range(first, last):
@@ -146,7 +144,7 @@ def rim_filled(f: Any, along: int, sides: int, ux: float, uy: float) -> None:
 
 @compiled
 def sent_back(f: Any, links: Any, shares: Vector, walls: Any, force: Vector) -> None:
-    """What a wall sends back along its links (Bouzidi, Firdaouss and Lallemand (2001), linear), and the force on it.
+    """What a wall sends back along its links (Bouzidi et al. (2001), linear), and the force on it.
 
     A link is (direction towards the wall, x, y) of a node of the fluid; `shares` is where the wall cuts it, `walls` is
     how fast the wall moves there. The force is the momentum that goes into the wall and does not come back.
@@ -191,7 +189,7 @@ def lattice_steps(
     inside: Any,
     force: Vector,
 ) -> None:
-    """As many steps as there are `velocities` (of the flow across, at the inlet, when each begins), `f` and `g` in turn.
+    """As many steps as there are `velocities` (of the flow across the inlet when each begins), `f` and `g` in turn.
 
     `force` is that on the body in the last step.
     """
