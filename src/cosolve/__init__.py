@@ -16,7 +16,8 @@ models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, Sta
 fields      FieldSubsystem (bring your own solver), LatticeBoltzmannCylinder, FiniteElementCylinder (in a CrossFlow),
             OpenFoam, CalculiX, Kratos
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
-            dual_mortar, barycentric, nearest_neighbour, radial_basis, field_to_loads, loads_to_field, read_mesh)
+            dual_mortar, barycentric, nearest_neighbour, radial_basis, partition_of_unity, field_to_loads,
+            loads_to_field, read_mesh), mapping_quality, draw_mapping
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");
             step=Adaptive(...); constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch

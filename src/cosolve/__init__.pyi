@@ -148,8 +148,10 @@ from .mapping import (
     field_to_loads as field_to_loads,
     loads_to_field as loads_to_field,
     elastic_part as elastic_part,
+    mapping_quality as mapping_quality,
     mortar as mortar,
     nearest_neighbour as nearest_neighbour,
+    partition_of_unity as partition_of_unity,
     radial_basis as radial_basis,
     read_mesh as read_mesh,
     rigid_part as rigid_part,
@@ -232,6 +234,9 @@ from .report.animation import (
 from .report.field_pictures import (
     draw_field as draw_field,
     write_field_gif as write_field_gif,
+)
+from .report.mapping_pictures import (
+    draw_mapping as draw_mapping,
 )
 from .result import (
     ErrorBar as ErrorBar,

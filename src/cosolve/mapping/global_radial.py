@@ -5,8 +5,8 @@ polynomial is either fitted first by least squares, with radial functions for wh
 
     L = P Q^+ + A C^-1 (I - Q Q^+),      C_ij = phi(|x_i - x_j|),  A_ij = phi(|y_i - x_j|),  Q, P = (1, x) at x and y,
 
-or part of the interpolation (`"on"`), or left out (`"off"`). Meant for up to some thousand points; `radial_basis` is
-local and has no such limit.
+or part of the interpolation (`"on"`), or left out (`"off"`). Meant for up to some thousand points; `partition_of_unity`
+does the same in clusters and has no such limit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ GlobalBasis = Literal[
     "wendland_c4", "wendland_c6", "wendland_c8", "compact_thin_plate",
 ]  # fmt: skip
 
-_LARGEST = 7000  # points of the source: 400 MB
+#: Points of the source that a dense matrix (400 MB) is made of at most.
+LARGEST = 7000
 _COMPACT: dict[str, Callable[[Matrix], Matrix]] = {
     "wendland_c0": lambda r: (1 - r) ** 2,
     "wendland_c2": lambda r: (1 - r) ** 4 * (4 * r + 1),
@@ -68,9 +69,10 @@ def global_radial_basis(
     check_pair("global_radial_basis", source, target)
     if polynomial not in get_args(Polynomial):
         raise SetupError(f"global_radial_basis: polynomial is 'separate', 'on' or 'off', not {polynomial!r}")
-    if source.n_points > _LARGEST:
+    if source.n_points > LARGEST:
         raise SetupError(
-            f"global_radial_basis: {source.name} has {source.n_points} points, more than {_LARGEST}; use radial_basis"
+            f"global_radial_basis: {source.name} has {source.n_points} points, more than {LARGEST}; use "
+            "partition_of_unity or radial_basis"
         )
     phi = radial_function(basis, support, shape)
     chosen = list(range(source.points.shape[1])) if axes is None else list(axes)

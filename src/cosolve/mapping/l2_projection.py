@@ -9,7 +9,7 @@ Mortar: Bernardi et al. (1994); dual: Wohlmuth (2000); docs/architecture/mapping
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,9 @@ from cosolve.errors import SetupError
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Index, Mesh
 from cosolve.mapping.mesh_checks import check_cells, check_limit, check_pair
+from cosolve.mapping.neighbours import ORIENTATIONS, Normals
 from cosolve.mapping.tree import cell_tree
 
-Normals = Literal["any", "same", "opposite"]
-
-_ORIENTATIONS = {"any": 0, "same": 1, "opposite": -1}
 #: A cell covered this many times is seen by two layers of the source.
 _FOLDED = 1.05
 #: A target point whose row sums to less than this has no meaningful value.
@@ -107,8 +105,8 @@ def _integrate(where: str, source: Mesh, target: Mesh, normals: str, max_distanc
     check_limit(where, max_distance)
     if source.dimension != target.dimension:
         raise SetupError(f"{where}: one mesh is made of lines and the other of surface cells; both must be of one kind")
-    if normals not in _ORIENTATIONS:
-        raise SetupError(f"{where}: normals is one of {', '.join(_ORIENTATIONS)}, not {normals!r}")
+    if normals not in ORIENTATIONS:
+        raise SetupError(f"{where}: normals is one of {', '.join(ORIENTATIONS)}, not {normals!r}")
     lonely = np.flatnonzero(np.bincount(target.cells[target.cells >= 0], minlength=target.n_points) == 0)
     if len(lonely):
         raise SetupError(
@@ -131,7 +129,7 @@ def _integrate(where: str, source: Mesh, target: Mesh, normals: str, max_distanc
             target.corners,
             target.directions,
             reach_a,
-            _ORIENTATIONS[normals],
+            ORIENTATIONS[normals],
         )
     )
     if not len(result.a):

@@ -118,13 +118,13 @@ class Mesh:
     @cached_property
     def directions(self) -> Matrix:
         """Unit normals of surface cells (right-hand rule), unit tangents of lines: shape (cells, 3)."""
-        unit: Matrix = self._vectors / np.linalg.norm(self._vectors, axis=1, keepdims=True)
+        unit: Matrix = self._vectors / _lengths(self._vectors)[:, np.newaxis]
         return unit
 
     @cached_property
     def sizes(self) -> Vector:
         """Length of each line; area of each surface cell (of a warped one: seen along its normal)."""
-        length: Vector = np.linalg.norm(self._vectors, axis=1)
+        length = _lengths(self._vectors)
         return length if self.dimension == 1 else length / 2
 
     @cached_property
@@ -134,13 +134,14 @@ class Mesh:
         largest = np.zeros(self.n_cells)
         for i in range(self.cells.shape[1]):
             for j in range(i):
-                largest = np.maximum(largest, np.linalg.norm(boxes[:, i] - boxes[:, j], axis=1))
+                largest = np.maximum(largest, _lengths(boxes[:, i] - boxes[:, j]))
         return largest
 
     @cached_property
     def corner_points(self) -> npt.NDArray[np.float64]:
         """Corners of all cells, shape (cells, corners, 3); the missing corner of a triangle repeats its first one."""
-        return self.spatial[np.where(self.cells < 0, self.cells[:, :1], self.cells)]
+        mixed = self.corners[:1] != self.cells.shape[1]  # triangles come first
+        return self.spatial[np.where(self.cells < 0, self.cells[:, :1], self.cells) if mixed else self.cells]
 
     @cached_property
     def _vectors(self) -> Matrix:
@@ -149,8 +150,8 @@ class Mesh:
         if self.dimension == 1:
             return x[:, 1] - x[:, 0]
         if x.shape[1] == 3:
-            return np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
-        return np.cross(x[:, 2] - x[:, 0], x[:, 3] - x[:, 1])  # diagonals; a triangle repeats its first corner
+            return _cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+        return _cross(x[:, 2] - x[:, 0], x[:, 3] - x[:, 1])  # diagonals; a triangle repeats its first corner
 
     def _refuse_degenerate(self) -> None:
         """Cells without extent, and quadrilaterals that are not convex, by name."""
@@ -196,6 +197,21 @@ class Mesh:
             if count:
                 parts.append(f"{count} {one if count == 1 else many}")
         return f"{self.name}: {', '.join(parts)}"
+
+
+def _lengths(vectors: Matrix) -> Vector:
+    """Lengths of rows of three; several times as fast as `np.linalg.norm`, with the same bits."""
+    x, y, z = vectors.T
+    length: Vector = np.sqrt(x * x + y * y + z * z)
+    return length
+
+
+def _cross(a: Matrix, b: Matrix) -> Matrix:
+    """Cross products of rows of three; several times as fast as `np.cross`, with the same bits."""
+    (a0, a1, a2), (b0, b1, b2) = a.T, b.T
+    product = np.empty(a.shape)
+    product[:, 0], product[:, 1], product[:, 2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    return product
 
 
 def _checked_points(points: npt.ArrayLike, name: str) -> Matrix:

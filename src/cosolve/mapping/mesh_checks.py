@@ -8,7 +8,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import positive
 from cosolve.errors import SetupError
 from cosolve.mapping.mesh import Mesh
-from cosolve.mapping.neighbours import nearest_points
+from cosolve.mapping.neighbours import ORIENTATIONS, nearest_points
 
 
 def check_pair(where: str, source: Mesh, target: Mesh) -> None:
@@ -38,6 +38,24 @@ def check_limit(where: str, max_distance: float | None) -> None:
     """Refuse a distance that is none."""
     if max_distance is not None:
         positive(where, "max_distance", max_distance, " or None")
+
+
+def check_normals(where: str, target: Mesh, normals: str) -> None:
+    """Refuse an orientation that is none, and one that points alone cannot have."""
+    if normals not in ORIENTATIONS:
+        raise SetupError(f"{where}: normals is one of {', '.join(ORIENTATIONS)}, not {normals!r}")
+    if normals != "any" and not target.n_cells:
+        raise SetupError(f"{where}: {target.name} has no cells, so that its points face nowhere; leave normals='any'")
+
+
+def check_faced(where: str, source: Mesh, target: Mesh, distances: Vector, normals: str) -> None:
+    """Refuse target points that no cell of the source faces."""
+    alone = np.flatnonzero(np.isinf(distances))
+    if len(alone):
+        raise SetupError(
+            f"{where}: no cell of {source.name} has the {normals} orientation as those at point {alone[0]} of "
+            f"{target.name} ({len(alone)} such points); is one of the meshes turned inside out? normals='any' takes all"
+        )
 
 
 def check_distances(

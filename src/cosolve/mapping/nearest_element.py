@@ -10,16 +10,34 @@ from scipy.sparse import csr_array
 
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
-from cosolve.mapping.mesh_checks import check_cells, check_distances, check_limit, check_pair
-from cosolve.mapping.neighbours import nearest_cells
+from cosolve.mapping.mesh_checks import (
+    check_cells,
+    check_distances,
+    check_faced,
+    check_limit,
+    check_normals,
+    check_pair,
+)
+from cosolve.mapping.neighbours import Normals, nearest_cells
 
 
-def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> FieldMapping:
+def barycentric(
+    source: Mesh,
+    target: Mesh,
+    *,
+    normals: Normals = "any",
+    max_distance: float | None = None,
+    workers: int | None = None,
+) -> FieldMapping:
     """`L_ij = N_j(p_i)` with the shape functions of the source at its point `p_i` nearest to the target point `i`.
 
     The source needs cells, the target points only. Constants are kept always, linear fields where the target points
     lie on the source. Beyond the edge of the source the value at the edge is taken; nothing is extrapolated. A target
     point further than `max_distance` from the source is refused; without it, meshes that lie apart altogether are.
+
+    `normals` says which source cells a target point may see: `"same"` or `"opposite"` orientation as one of its own
+    cells tells the two sides of a thin body apart; `"any"` suits meshes that are not oriented. `workers` threads search
+    for the nearest elements (default: one per core), with the same bits for any number.
 
     >>> square = Mesh([[0, 0], [1, 0], [1, 1], [0, 1]], quadrilaterals=[[0, 1, 2, 3]])
     >>> barycentric(square, Mesh([[0.25, 0.5]])).operator().toarray()
@@ -28,7 +46,9 @@ def barycentric(source: Mesh, target: Mesh, *, max_distance: float | None = None
     check_pair("barycentric", source, target)
     check_cells("barycentric", source)
     check_limit("barycentric", max_distance)
-    cells, weights, distances = nearest_cells(source, target)
+    check_normals("barycentric", target, normals)
+    cells, weights, distances = nearest_cells(source, target, normals, workers)
+    check_faced("barycentric", source, target, distances, normals)
     check_distances("barycentric", source, target, distances, max_distance, float(source.diameters.max()))
     columns = source.cells[cells]
     used = (columns >= 0) & (weights != 0)

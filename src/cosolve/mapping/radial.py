@@ -25,8 +25,16 @@ from cosolve.basics.checks import whole
 from cosolve.errors import SetupError
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
-from cosolve.mapping.mesh_checks import check_distances, check_limit, check_pair, element_size
-from cosolve.mapping.neighbours import nearest_cells, nearest_points
+from cosolve.mapping.mesh_checks import (
+    check_distances,
+    check_faced,
+    check_limit,
+    check_normals,
+    check_pair,
+    element_size,
+)
+from cosolve.mapping.neighbours import Normals, nearest_cells, nearest_points
+from cosolve.mapping.threads import in_threads
 
 Basis = Literal["cubic", "thin_plate", "wendland"]
 
@@ -41,14 +49,17 @@ def radial_basis(
     *,
     basis: Basis = "cubic",
     neighbours: int | None = None,
+    normals: Normals = "any",
     max_distance: float | None = None,
+    workers: int | None = None,
 ) -> FieldMapping:
     """Local radial basis interpolation; needs points only, so it maps between clouds as well as between meshes.
 
     `basis` is `"cubic"` (`r^3`), `"thin_plate"` (`r^2 log r`) or `"wendland"` (C2, compact: `(1 - r)^4 (4 r + 1)` with
     twice the radius of the neighbourhood as support). `neighbours` asks for so many nearest source points per target
     point instead of those of the surrounding cells (the default in a cloud: 16, on a line 6). A target point further
-    than `max_distance` from the source is refused; without it, meshes that lie apart altogether are.
+    than `max_distance` from the source is refused; without it, meshes that lie apart altogether are. `normals` and
+    `workers` are those of `barycentric`.
 
     >>> x = np.linspace(0, 1, 11)
     >>> mapping = radial_basis(Mesh.line(x), Mesh.line([0.03, 0.52, 0.97]))
@@ -62,17 +73,29 @@ def radial_basis(
     if basis not in _BASES:
         raise SetupError(f"radial_basis: basis is one of {', '.join(_BASES)}, not {basis!r}")
     if neighbours is None and source.n_cells:
-        cells, _, distances = nearest_cells(source, target)
+        check_normals("radial_basis", target, normals)
+        cells, _, distances = nearest_cells(source, target, normals, workers)
+        check_faced("radial_basis", source, target, distances, normals)
         around = _patches(source)[cells]
         starts, columns = around.indptr.astype(np.int64), around.indices.astype(np.int64)
     else:
         wanted = (6 if source.points.shape[1] == 1 else 16) if neighbours is None else neighbours
         k = min(whole("radial_basis", "neighbours", wanted, 2), source.n_points)
-        each, found = nearest_points(source, target, k)
+        each, found = nearest_points(source, target, k, workers)
         distances, columns, starts = each[:, 0], found.ravel(), np.arange(0, found.size + 1, k)
     check_distances("radial_basis", source, target, distances, max_distance, element_size(source))
-    weights, failed = local_weights(source.spatial, target.spatial, starts, columns, _BASES.index(basis))
-    if failed >= 0:
+    weights, failures = np.empty(len(columns)), list[int]()
+
+    def solve(first: int, last: int) -> None:
+        part = starts[first : last + 1]
+        some, failed = local_weights(source.spatial, target.spatial[first:last], part, columns, _BASES.index(basis))
+        weights[part[0] : part[-1]] = some
+        if failed >= 0:
+            failures.append(first + failed)
+
+    in_threads(solve, target.n_points, workers)
+    if failures:
+        failed = min(failures)
         raise SetupError(
             f"radial_basis: the {starts[failed + 1] - starts[failed]} points of {source.name} around point {failed} of "
             f"{target.name} give a singular system; two of them coincide, or there are too few (raise neighbours)"

@@ -11,8 +11,9 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
 from cosolve.mapping import FieldMapping, Mesh
-from cosolve.mapping.global_radial import global_radial_basis
+from cosolve.mapping.global_radial import LARGEST, global_radial_basis
 from cosolve.mapping.nearest_gradient import NearestGradient, ScaledToIntegral, point_shares
+from cosolve.mapping.partition import partition_of_unity
 from cosolve.mapping.projection import linear_in_tetrahedra, nearest_projection, tetrahedron_shares
 from cosolve.precice.config import Configuration, MappingTag
 
@@ -151,15 +152,21 @@ def _operator(tag: MappingTag, source: Geometry, target: Geometry) -> FieldMappi
             return linear_in_tetrahedra(source.mesh(), source.cells["tetrahedron"], target.mesh())
         return nearest_projection(source.celled(), target.mesh())
     alive = [axis for axis in range(source.points.shape[1]) if not tag.options[f"{'xyz'[axis]}-dead"]]
-    return global_radial_basis(
-        source.mesh(),
-        target.mesh(),
-        basis=_BASES[tag.basis],  # type: ignore[arg-type]
-        support=tag.basis_options.get("support-radius"),
-        shape=tag.basis_options.get("shape-parameter"),
-        polynomial=tag.options["polynomial"],
-        axes=alive,
-    )
+    given: dict[str, Any] = {
+        "basis": _BASES[tag.basis],
+        "support": tag.basis_options.get("support-radius"),
+        "shape": tag.basis_options.get("shape-parameter"),
+        "polynomial": tag.options["polynomial"],
+        "axes": alive,
+    }
+    clusters = tag.kind == "rbf-pum-direct"
+    if not clusters and (tag.kind != "rbf" or len(source.points) <= LARGEST):
+        return global_radial_basis(source.mesh(), target.mesh(), **given)
+    if clusters:
+        given |= {"per_cluster": max(5, tag.options["vertices-per-cluster"])}
+        given |= {"overlap": tag.options["relative-overlap"]}
+    apart = float(np.ptp(np.concatenate([source.points, target.points]), axis=0).sum()) or 1.0  # any distance will do
+    return partition_of_unity(source.mesh(), target.mesh(), **given, max_distance=apart)
 
 
 class JustInTime:

@@ -7,6 +7,7 @@ Gauss-Newton on the distance and, when that leaves the cell, on the edges. The t
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.jit import compiled
@@ -101,53 +102,97 @@ def _box_distance(low: Vector, high: Vector, p: Vector) -> float:
 
 
 @compiled
+def _faces(direction: Vector, directions: Matrix, first: int, last: int, orientation: int) -> bool:
+    """True where a cell points the way of any of those that meet in the target point (or against it, for -1)."""
+    for k in range(first, last):
+        facing = 0.0
+        for d in range(3):
+            facing += direction[d] * directions[k, d]
+        if orientation * facing > 0.0:
+            return True
+    return False
+
+
+@compiled
+def _try_cell(corner: Matrix, count: int, p: Vector, weights: Vector) -> float:
+    """Weights of the point of a cell closest to `p`, and the square of its distance."""
+    for i in range(4):
+        weights[i] = 0.0
+    if count == 2:
+        share = _on_segment(corner[0], corner[1], p)
+        weights[0], weights[1] = 1.0 - share, share
+    elif count == 3:
+        _on_triangle(corner, p, weights)
+    else:
+        _on_quadrilateral(corner, p, weights)
+    distance = 0.0
+    for d in range(3):
+        gap = -p[d]
+        for i in range(count):
+            gap += weights[i] * corner[i, d]
+        distance += gap * gap
+    return distance
+
+
+@compiled
 def closest_cells(
-    low: Matrix, high: Matrix, order: Index, x: Matrix, cells: Index, corners: Index, targets: Matrix
-) -> tuple[Index, Matrix, Vector]:
-    """For each target point: the nearest cell, the weights of its corners there, and the distance."""
-    n, width, leaves = len(targets), cells.shape[1], len(low) // 2
-    found, weights, distances = np.zeros(n, np.int64), np.zeros((n, width)), np.empty(n)
-    stack, corner, trial = np.empty(128, np.int64), np.empty((4, 3)), np.zeros(4)
-    for k in range(n):
+    low: Matrix,
+    high: Matrix,
+    order: Index,
+    boxes: npt.NDArray[np.float64],
+    corners: Index,
+    targets: Matrix,
+    sequence: Index,
+    orientation: int,
+    directions: Matrix,
+    starts: Index,
+    around: Matrix,
+    found: Index,
+    weights: Matrix,
+    distances: Vector,
+) -> None:
+    """For the target points of `sequence`: the nearest cell, the weights of its corners there, and the distance.
+
+    `boxes` holds the corners of the cells in the order of the tree. With an `orientation` other than 0 only cells count
+    whose direction agrees (or, for -1, disagrees) with one of `around[starts[k] : starts[k + 1]]`; a target point that
+    no cell faces has the distance infinity. The cell of the point before says how far the search has to go: a target
+    is best followed by one beside it. It is a bound only, so that what is found does not depend on the sequence.
+    """
+    width, leaves, last = weights.shape[1], len(low) // 2, -1
+    stack, near, trial = np.empty(128, np.int64), np.empty(128), np.zeros(4)
+    for k in sequence:
         p, best, top = targets[k], np.inf, 1
-        stack[0] = 1
+        if last >= 0 and (
+            orientation == 0 or _faces(directions[order[last]], around, starts[k], starts[k + 1], orientation)
+        ):
+            best = _try_cell(boxes[last], corners[order[last]], p, trial) * (1.0 + 1e-9) + 1e-300
+        stack[0], near[0] = 1, 0.0
+        distances[k], seen = np.inf, last
         while top:
             top -= 1
             node = stack[top]
-            if _box_distance(low[node], high[node], p) >= best:
+            if near[top] >= best:
                 continue
             if node < leaves:
                 left, right = 2 * node, 2 * node + 1
-                if _box_distance(low[left], high[left], p) < _box_distance(low[right], high[right], p):
-                    left, right = right, left
-                stack[top], stack[top + 1] = left, right  # the nearer one is taken first
-                top += 2
+                to_left, to_right = _box_distance(low[left], high[left], p), _box_distance(low[right], high[right], p)
+                if to_left < to_right:
+                    left, right, to_left, to_right = right, left, to_right, to_left
+                if to_left < best:
+                    stack[top], near[top] = left, to_left
+                    top += 1
+                if to_right < best:  # the nearer one is taken first
+                    stack[top], near[top] = right, to_right
+                    top += 1
                 continue
             for position in range((node - leaves) * LEAF, min((node - leaves + 1) * LEAF, len(order))):
                 cell = order[position]
-                count = corners[cell]
-                for i in range(count):
-                    for d in range(3):
-                        corner[i, d] = x[cells[cell, i], d]
-                for i in range(4):
-                    trial[i] = 0.0
-                if count == 2:
-                    share = _on_segment(corner[0], corner[1], p)
-                    trial[0], trial[1] = 1.0 - share, share
-                elif count == 3:
-                    _on_triangle(corner, p, trial)
-                else:
-                    _on_quadrilateral(corner, p, trial)
-                distance = 0.0
-                for d in range(3):
-                    gap = -p[d]
-                    for i in range(count):
-                        gap += trial[i] * corner[i, d]
-                    distance += gap * gap
+                if orientation and not _faces(directions[cell], around, starts[k], starts[k + 1], orientation):
+                    continue
+                distance = _try_cell(boxes[position], corners[cell], p, trial)
                 if distance < best:
-                    best = distance
-                    found[k] = cell
+                    best, seen = distance, position
+                    found[k], distances[k] = cell, np.sqrt(distance)
                     for i in range(width):
                         weights[k, i] = trial[i]
-        distances[k] = np.sqrt(best)
-    return found, weights, distances
+        last = seen

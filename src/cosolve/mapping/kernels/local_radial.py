@@ -102,11 +102,11 @@ def _project(y: Matrix, k: int, functions: Matrix, gradients: Matrix, rank: int)
 
 @compiled
 def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Index, basis: int) -> tuple[Vector, int]:
-    """Weights of the source points `columns[starts[t] : starts[t + 1]]` for each target point `t`.
+    """Weights of the source points `columns[starts[t] : starts[t + 1]]` for each target point `t`, one after the other.
 
     And the first target whose system is singular, or -1.
     """
-    weights, most = np.empty(len(columns)), 0
+    weights, most = np.empty(starts[-1] - starts[0]), 0
     for t in range(len(targets)):
         most = max(most, starts[t + 1] - starts[t])
     y, functions, gradients = np.empty((most + 1, 3)), np.empty((3, most + 1)), np.empty((3, 3))
@@ -149,5 +149,5 @@ def local_weights(sources: Matrix, targets: Matrix, starts: Index, columns: Inde
             return weights, t
         _substitute(a, order, m, b, x)
         for j in range(k):
-            weights[first + j] = x[j]
+            weights[first - starts[0] + j] = x[j]
     return weights, -1
