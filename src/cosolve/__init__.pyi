@@ -65,6 +65,8 @@ from .errors import (
 from .fields import (
     FieldSnapshot as FieldSnapshot,
     FieldSubsystem as FieldSubsystem,
+    NgsFlow as NgsFlow,
+    NgsSolid as NgsSolid,
 )
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,

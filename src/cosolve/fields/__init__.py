@@ -5,5 +5,7 @@ snapshot to look at. Every solver is one file of its own beside it, and so is ev
 """
 
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
+from cosolve.fields.ngsolve_flow import NgsFlow
+from cosolve.fields.ngsolve_solid import NgsSolid
 
-__all__ = ["FieldSnapshot", "FieldSubsystem"]
+__all__ = ["FieldSnapshot", "FieldSubsystem", "NgsFlow", "NgsSolid"]
