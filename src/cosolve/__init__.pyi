@@ -87,6 +87,12 @@ from .fields.adapters.kratos import (
 from .fields.adapters.openfoam import (
     OpenFoam as OpenFoam,
 )
+from .fields.ngsolve_flow import (
+    NgsFlow as NgsFlow,
+)
+from .fields.ngsolve_solid import (
+    NgsSolid as NgsSolid,
+)
 from .fmu.co_simulation import (
     CoSimulationFmu as CoSimulationFmu,
 )

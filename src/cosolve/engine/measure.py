@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,7 +24,10 @@ class Measure:
     """The books of a run: `size` holds the largest magnitude of every coupling variable, at least its nominal value.
 
     `plain` marks rows that are measured against 1, `least` holds the sizes at which absolute tolerances take over.
+    `fields` holds the first entries of vector ports that are measured as one (see `Implicit`), and where they end.
     """
+
+    fields: Sequence[tuple[int, int]] = ()  # also of states in files that were written before there were any
 
     def __init__(self, plan: Plan, script: Script) -> None:
         self.size = plan.z_nominal.copy()
@@ -33,6 +36,9 @@ class Measure:
         for block in plan.blocks:
             if block.implicit:
                 self.plain[block.rows] = True
+        if script.norm == "fields":
+            parts = [part for part, scalar in plan.z_ports.values() if not scalar]
+            self.fields = [(p.start, p.stop) for p in parts if p.stop > p.start + 1 and not self.plain[p].any()]
         self._start = 1.0
 
     @property
@@ -51,6 +57,8 @@ class Measure:
     def rows(self, z: Vector) -> Vector:
         """What a residual of each row at `z` is measured against."""
         size = np.maximum(self.size, np.minimum(np.abs(z), GROWTH * self._start))
+        for first, end in self.fields:
+            size[first:end] = min(_root_mean_square(z[first:end]), GROWTH * self._start)
         return np.maximum(np.where(self.plain, 1.0, size), self.least)
 
     def unit(self, z: Vector, r: Vector) -> Vector:
@@ -58,12 +66,25 @@ class Measure:
         return np.where(self.plain, 1.0, np.maximum(self.size, np.maximum(np.abs(z), np.abs(z - r))))
 
     def norm(self, r: Vector, z: Vector) -> float:
-        """The largest residual, each row in its own unit."""
-        return float((np.abs(r) / self.rows(z)).max(initial=0.0))
+        """The largest residual, each row in its own unit; fields count with the root of their mean square."""
+        if not self.fields:
+            return float((np.abs(r) / self.rows(z)).max(initial=0.0))
+        # what a field is asked to be is `z - r`: from rest, where there is nothing to measure against but that
+        size, missed = self.rows(z), np.abs(r)
+        for first, end in self.fields:
+            part = slice(first, end)
+            missed[part] = _root_mean_square(r[part])
+            size[part] = max(size[first], min(_root_mean_square(z[part] - r[part]), GROWTH * self._start))
+        missed[size == 0.0] = 0.0
+        return float((missed / np.where(size == 0.0, 1.0, size)).max(initial=0.0))
 
     def remember(self, z: Vector) -> None:
         """Let the sizes grow."""
         np.maximum(self.size, np.abs(z), out=self.size)
+
+
+def _root_mean_square(values: Vector) -> float:
+    return float(np.sqrt(values @ values / len(values)))
 
 
 def absolute_tolerances(plan: Plan, atol: float | Mapping[str, float]) -> Vector:

@@ -39,6 +39,9 @@ JacobianSource = Literal["auto", "difference"]
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
 Local = Literal["converged", "one_step", "output_equation"]
 
+#: Whether the entries of a vector port are measured one by one or together, see `Implicit`.
+Norm = Literal["entries", "fields"]
+
 
 @dataclass(frozen=True)
 class Script:
@@ -46,8 +49,8 @@ class Script:
 
     `guess` is the degree of the first guess, whose distance to the result is the free error estimate; `order` that of
     serial sweeps (`serial`: every crossing is one, and only what lags has a residual). `corrector` solves the interface
-    equations (None: there are none to solve), by Jacobians from `jacobian` with increments `increment`. `constraints`
-    and `local`: see `Implicit`. Residuals are measured against 1 where `absolute`, and never against less than
+    equations (None: there are none to solve), by Jacobians from `jacobian` with increments `increment`. `constraints`,
+    `local` and `norm`: see `Implicit`. Residuals are measured against 1 where `absolute`, and never against less than
     `atol / tol`.
     """
 
@@ -63,6 +66,7 @@ class Script:
     tol: float = 1.0
     atol: float | Mapping[str, float] = 0.0
     absolute: bool = False
+    norm: Norm = "entries"
 
 
 @dataclass(frozen=True)

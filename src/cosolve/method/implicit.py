@@ -10,7 +10,7 @@ from cosolve.basics.checks import choice, is_number, positive
 from cosolve.corrector import Corrector, Newton
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import JacobianSource, Local, Method, Script
+from cosolve.method.base import JacobianSource, Local, Method, Norm, Script
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
 from cosolve.method.explicit import serial_sweep
 from cosolve.method.order import checked_order, unknown_in_order
@@ -78,6 +78,10 @@ class Implicit(Method):
     correctors that need no Jacobian. `degree` is the polynomial between macro points (0 holds the end value, 1 is a
     ramp), `predictor` the degree of the first guess (default: the same).
 
+    `norm="fields"` measures vector ports as a whole: the Euclidean norm of their residual must be below `tol` times
+    that of their *present* values (and `atol` is a root mean square), as field solvers are usually coupled. Entries
+    that are nearly zero, at a clamped end, or values that were large once, then count for what they are.
+
     `local="one_step"` lets subsystems that can (field solvers) take one step of their own Newton iteration per
     interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
     (docs/theory.md, "Implicit"). `local="output_equation"` is the enhanced method as Sicklinger (2014) prints
@@ -102,6 +106,7 @@ class Implicit(Method):
     local: Local = "converged"
     predictor: int | None = None
     atol: float | Mapping[str, float] = 0.0
+    norm: Norm = "entries"
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     stops_at_events: ClassVar[bool] = True
@@ -123,6 +128,7 @@ class Implicit(Method):
             raise SetupError(f"Implicit: max_iterations must be at least 1, not {self.max_iterations!r}")
         refuse_no_treatment(self.name, self.constraints)
         choice("Implicit", "sweep", self.sweep, ("jacobi", "gauss-seidel"))
+        choice("Implicit", "norm", self.norm, ("entries", "fields"))
         choice("Implicit", "local", self.local, ("converged", "one_step", "output_equation"))
         if self.sweep == "gauss-seidel" and self.local != "converged":
             raise SetupError("Implicit: serial sweeps solve every subsystem fully; use sweep='jacobi' with this local")
@@ -166,4 +172,5 @@ class Implicit(Method):
             tol=self.tol,
             atol=self.atol,
             absolute=self.absolute,
+            norm=self.norm,
         )

@@ -112,6 +112,8 @@ def _method_obstacle(method: Method) -> str | None:
         return f"{method.name} is not compiled: {reads}"
     if corrector is not None and corrector.refresh == "run":
         return "Jacobians that are kept for a run belong to the readable engine"
+    if script.norm != "entries":
+        return "norms of whole fields belong to the readable engine"
     return None if script.local == "converged" else "approximate crossings belong to the readable engine"
 
 
