@@ -34,7 +34,7 @@ def view(
         bool, typer.Option("--browser/--no-browser", help="Open the browser, or only print the address.")
     ] = True,
 ) -> None:
-    """Look at results in the browser, several side by side with their difference, at a system before it runs, or at a sweep.
+    """Look at results in the browser, several side by side with their difference, at a system or at a sweep.
 
     The page comes from this computer and is for it alone, unless --host says otherwise; Ctrl-C ends it.
     """

@@ -1,7 +1,8 @@
 """The small web application behind the page: a token in every address, foreign pages turned away, no code executed.
 
 Below `/TOKEN/` there are the page with its script and style, `about` (JSON), `series` (numbers, see `frames.py`), for
-a sweep `map` and `cell` (JSON) and, for a run that goes on, the web socket `live`: the state of the run a few times a second, and orders to it.
+a sweep `map` and `cell` (JSON) and, for a run that goes on, the web socket `live`: the state of the run a few times a
+second, and orders to it.
 """
 
 from __future__ import annotations

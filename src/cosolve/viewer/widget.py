@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from cosolve.errors import CosolveError, SetupError
-from cosolve.interface import System
 from cosolve.method.named import MethodLike
-from cosolve.result import Result
 from cosolve.viewer.embedded import bundle
 from cosolve.viewer.exhibition import Exhibition
 from cosolve.viewer.sweep_map import places
