@@ -9,7 +9,9 @@ export class Facts {
   }
 
   show() {
-    this.element.replaceChildren(...this.viewer.about.results.map((result) => this.card(result)));
+    const { results, sweep } = this.viewer.about;
+    const cards = sweep ? [this.card({ label: sweep.title, meta: sweep.facts })] : results.map((result) => this.card(result));
+    this.element.replaceChildren(...cards);
   }
 
   hide() {}

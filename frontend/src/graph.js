@@ -1,6 +1,8 @@
 // The coupling graph: boxes and wires where cosolve has placed them, coloured by effort, to be clicked.
 import { el, number, seconds, svg } from "./dom.js";
 
+const DECADES = 6; // of residuals that colours tell apart
+
 /** `chosen(what)` is called with { box } or { wire } (their numbers). `shade` gives 0 ... 1 for a box, or null. */
 export class Graph {
   constructor(coupling, chosen) {
@@ -79,6 +81,27 @@ export class Graph {
     this.boxes?.forEach((box, k) => box.classList.toggle("selected", what.box === k));
   }
 
+  /** Colour wires by numbers of their edges, which may go over powers of ten: the largest is the warmest. */
+  tint(shares) {
+    const known = (shares ?? []).filter((share) => share > 0).map((share) => Math.log10(share));
+    const most = Math.max(...known);
+    const least = Math.max(Math.min(...known), most - DECADES);
+    this.wires?.forEach((wire, k) => {
+      const inside = this.coupling.drawing.wires[k].edges.map((edge) => shares?.[edge] ?? null).filter((share) => share !== null);
+      const share = inside.length ? Math.max(...inside) : null;
+      const heat = share === null ? null : share > 0 && most > least ? Math.max(0, (Math.log10(share) - least) / (most - least)) : share > 0 ? 1 : 0;
+      const colour = heat === null ? "" : `color-mix(in oklab, var(--hot) ${Math.round(100 * heat)}%, var(--cold))`;
+      const line = wire.querySelector(".wire");
+      line.style.stroke = colour;
+      line.style.strokeWidth = heat === null ? "" : String(1.8 + 3 * heat);
+      for (const tip of wire.querySelectorAll(".head")) tip.style.fill = colour;
+      const title = this.coupling.drawing.wires[k].title;
+      const said = share === null ? title : `${title}: residual ${percent(share)} of its range`;
+      wire.querySelector("title").textContent = said;
+      wire.setAttribute("aria-label", said);
+    });
+  }
+
   /** Colour boxes by a share of effort; `say(k)` is shown when the pointer rests on one. */
   shade(shares, say) {
     this.boxes?.forEach((box, k) => {
@@ -119,6 +142,11 @@ function head(tip, before) {
 
 function short(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** A share for people. */
+export function percent(share) {
+  return `${number(100 * share, 2)} %`;
 }
 
 /** What the boxes can be coloured by: { name, shares, say } for the totals of a run. */

@@ -15,7 +15,7 @@ class Kernel {
       this.waiting.delete(answer.id);
       if (!asked) return;
       if (answer.problem) asked.reject(new Error(answer.problem));
-      else if (answer.about) asked.resolve(answer.about);
+      else if (answer.found) asked.resolve(answer.found);
       else {
         const { buffer, byteOffset, byteLength } = buffers[0];
         asked.resolve(decode(buffer.slice(byteOffset, byteOffset + byteLength)));
@@ -33,6 +33,18 @@ class Kernel {
 
   about() {
     return this.ask({ ask: "about" });
+  }
+
+  map(quantity, x, y, at) {
+    return this.ask({ ask: "map", quantity, x, y, at });
+  }
+
+  cell(at) {
+    return this.ask({ ask: "cell", at });
+  }
+
+  sample(result, ids, n) {
+    return this.ask({ ask: "sample", result, ids, n });
   }
 
   series(result, ids, t0, t1, n) {

@@ -58,11 +58,8 @@ export class Server {
     this.together = new Together((key, ids) => this.read(`series?${key}&ids=${ids.join(",")}`));
   }
 
-  async about() {
-    const answer = await fetch(`${this.base}about`);
-    const found = await answer.json();
-    if (!answer.ok) throw new Error(found.problem ?? "the server gave no answer");
-    return found;
+  about() {
+    return this.ask("about");
   }
 
   async read(address) {
@@ -80,6 +77,23 @@ export class Server {
 
   difference(result, minus, id, t0, t1, n) {
     return this.read(`series?r=${result}&minus=${minus}&ids=${id}&t0=${t0}&t1=${t1}&n=${n}`);
+  }
+
+  async ask(address) {
+    const answer = await fetch(this.base + address);
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.problem ?? "the server gave no answer");
+    return found;
+  }
+
+  /** A quantity of a sweep over two parameters, at places of the other dimensions. */
+  map(quantity, x, y, at) {
+    return this.ask(`map?${new URLSearchParams({ quantity, x, y, at: JSON.stringify(at) })}`);
+  }
+
+  /** One run of a sweep. */
+  cell(at) {
+    return this.ask(`cell?${new URLSearchParams({ at: JSON.stringify(at) })}`);
   }
 
   /** So many rows of signals, as they are: positions that belong together. */

@@ -7,6 +7,7 @@ import { el, memory } from "./dom.js";
 import { Facts, verdict } from "./facts.js";
 import { Signals } from "./signals.js";
 import { Steps } from "./steps.js";
+import { Sweep } from "./sweep.js";
 import { TimeSpan } from "./timespan.js";
 
 const HELP = [
@@ -77,7 +78,7 @@ export class Viewer {
 
   heading() {
     const { results, title, system } = this.about;
-    if (!results.length) return system?.title ?? title;
+    if (!results.length) return system?.title ?? this.about.sweep?.title ?? title;
     return results.map((result) => result.label).join("  ·  ");
   }
 
@@ -93,6 +94,10 @@ export class Viewer {
     if (about.system) {
       add("System", () => new Coupling(this, about.system.coupling, -1));
       add("Advice and stability", () => new Before(about.system));
+    }
+    if (about.sweep) {
+      add("Map", () => new Sweep(this, about.sweep));
+      add("About", () => new Facts(this));
     }
     if (some) {
       add("Signals", () => new Signals(this));

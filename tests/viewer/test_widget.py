@@ -19,7 +19,7 @@ def test_the_same_bundle(result):
 def test_questions_and_answers(result):
     exhibition = Exhibition([Exhibit(result, "one"), Exhibit(result, "two")])
     reply, numbers = answer(exhibition, {"id": 7, "ask": "about"})
-    assert (reply["id"], len(reply["about"]["results"]), numbers) == (7, 2, [])
+    assert (reply["id"], len(reply["found"]["results"]), numbers) == (7, 2, [])
     asked = {"id": 8, "ask": "series", "result": 0, "ids": [0], "t0": 0, "t1": 2, "n": 1000}
     reply, (frame,) = answer(exhibition, asked)
     assert reply == {"id": 8}

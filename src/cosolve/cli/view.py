@@ -1,4 +1,4 @@
-"""`cosolve view`: results side by side, or a system before it runs, in the browser."""
+"""`cosolve view`: results side by side, a system before it runs, or maps of a sweep, in the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _RESULTS = (".h5", ".hdf5")
 def view(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Result files (.h5), or one system file (TOML, SSP, FMU)."),
+        typer.Argument(
+            metavar="FILE...", help="Result files (.h5), one system file (TOML, SSP, FMU), or a sweep (.nc)."
+        ),
     ],
     method: MethodOption = None,
     degree: DegreeOption = None,
@@ -32,7 +34,7 @@ def view(
         bool, typer.Option("--browser/--no-browser", help="Open the browser, or only print the address.")
     ] = True,
 ) -> None:
-    """Look at results in the browser, several side by side with their difference, or at a system before it runs.
+    """Look at results in the browser, several side by side with their difference, at a system or at a sweep.
 
     The page comes from this computer and is for it alone, unless --host says otherwise; Ctrl-C ends it.
     """
@@ -53,8 +55,10 @@ def _told(line: str) -> None:
 
 def _shown(files: list[Path], method: str | None, degree: int | None, step: float | None) -> Exhibition:
     from cosolve.viewer.exhibition import Exhibition
-    from cosolve.viewer.viewing import exhibits
+    from cosolve.viewer.viewing import NETCDF, exhibition_of, exhibits
 
+    if any(file.suffix.lower() in NETCDF for file in files):
+        return exhibition_of(tuple(files), None, None)
     described = [file for file in files if file.suffix.lower() not in _RESULTS]
     if not described:
         return Exhibition(exhibits(tuple(files)))

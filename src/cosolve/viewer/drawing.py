@@ -20,6 +20,7 @@ def coupling(graph: Mapping[str, Any] | None, signals: Signals | None) -> dict[s
             "sources": edge["sources"],
             "targets": edge["targets"],
             "signals": [] if signals is None else _signals_of(edge, signals),
+            "residuals": [] if signals is None else _residuals_of(edge, signals),
         }
         for edge in graph["edges"]
     ]
@@ -36,3 +37,17 @@ def _signals_of(edge: Mapping[str, Any], signals: Signals) -> list[int]:
     names = [*carried, *edge["sources"], *edge["targets"]]
     found = [signals.by_name[name].id for name in dict.fromkeys(names) if name in signals.by_name]
     return found[:12]
+
+
+def _residuals_of(edge: Mapping[str, Any], signals: Signals) -> list[dict[str, int]]:
+    """Of an edge's coupling variables: the addresses of their values and of what each step had to correct in them."""
+    if edge["kind"] in ("constant", "driven"):
+        return []
+    carried = [name.strip() for name in str(edge["label"]).split(",")]
+    found = {}
+    for name in [*carried, *edge["targets"]]:
+        one = signals.by_name.get(name)
+        if one is not None and one.column == "z" and one.part in signals.residuals:
+            residual = signals.residuals[one.part]
+            found[residual.id] = {"value": one.id, "residual": residual.id, "size": len(one.part)}
+    return list(found.values())[:12]

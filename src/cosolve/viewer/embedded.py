@@ -10,6 +10,7 @@ from typing import Any
 
 from cosolve.result import Result
 from cosolve.viewer.exhibit import Exhibit
+from cosolve.viewer.signals import RESIDUAL
 
 _SLOTS = 1200
 _MOST_NUMBERS = 40  # signals, elements of vectors included: what a report of one file can carry
@@ -33,13 +34,13 @@ def embedded(result: Result, label: str) -> str:
     )
     for signal in order:
         size = min(signal["size"], _MOST_NUMBERS - len(held))
-        if size > 0 and signal["group"] != "calls":
+        if size > 0 and signal["group"] not in ("calls", RESIDUAL):
             held += range(signal["id"], signal["id"] + size)
             signals.append({**signal, "size": size})
     window = exhibit.window(held, -1e300, 1e300, _SLOTS)
     about |= {"signals": sorted(signals, key=lambda s: s["id"]), "system": "", "meta": {}}
     data = {
-        "about": {"title": label, "problem": "", "results": [about], "system": None, "live": False},
+        "about": {"title": label, "problem": "", "results": [about], "system": None, "sweep": None, "live": False},
         "frames": [{"ids": held, "data": b64encode(window.frame()).decode("ascii")}],
     }
     return (

@@ -18,8 +18,9 @@ from cosolve.result.file_columns import FileColumns
 from cosolve.viewer.drawing import coupling
 from cosolve.viewer.frames import Window, plain_dict
 from cosolve.viewer.levels import Levels, Slots, scaled
+from cosolve.viewer.residuals import before_correction, degree
 from cosolve.viewer.scene import scene
-from cosolve.viewer.signals import STEPS, Signals, factors
+from cosolve.viewer.signals import RESIDUAL, STEPS, Signals, factors
 from cosolve.viewer.times import Times, picked
 
 _NARROW = 64  # columns that are reduced together: reading one of them from a file reads them all
@@ -74,8 +75,9 @@ class Exhibit:
 
     def __init__(self, result: Result, label: str) -> None:
         self.result, self.label = result, label
-        self.signals = Signals(result.channels, result.subsystems)
         self._columns = result._columns()
+        self.signals = Signals(result.channels, result.subsystems, residuals=True)
+        self._degree = degree(result.meta)
         self.t = Times(lambda first, last: self._times(first, last), self._count())
         self._levels: dict[object, Levels] = {}
         self._building = Lock()  # requests come in threads
@@ -173,6 +175,7 @@ class Exhibit:
     def width(self, column: str) -> int:
         """Numbers per row of a column; no coupling variables are one zero."""
         columns = self._columns
+        column = "z" if column == RESIDUAL else column
         if column in ("y", "z", "calls", "seconds"):
             wide = columns.width(column) if isinstance(columns, FileColumns) else columns[column].shape[1]
             return max(1, int(wide))
@@ -180,6 +183,8 @@ class Exhibit:
 
     def read(self, column: str, first: int, last: int) -> Matrix:
         """Some rows of a column, as floats."""
+        if column == RESIDUAL:
+            return self._residuals(first, last)
         columns = self._columns
         if isinstance(columns, FileColumns):
             values = columns.read(column, slice(first, last))
@@ -193,6 +198,13 @@ class Exhibit:
             values = values.astype(np.float64)
             values[0] = np.nan
         return np.asarray(values, np.float64)
+
+    def _residuals(self, first: int, last: int) -> Matrix:
+        before = max(0, first - self._degree - 1)
+        t, z, H = self.t.part(before, last), self.read("z", before, last), self.read("H", before, last)[:, 0]
+        found = before_correction(t, z, H, self._degree)
+        none = np.full((max(0, len(t) - len(found) - (first - before)), z.shape[1]), np.nan)
+        return np.vstack([none, found])
 
     def values(self, address: int, first: int, last: int) -> Vector:
         """Some rows of one signal."""

@@ -1,4 +1,4 @@
-"""Everything that one page shows: results, a run that goes on, or a system that has not run yet."""
+"""Everything that one page shows: results, a run that goes on, a sweep, or a system that has not run yet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cosolve.viewer.frames import Window
 
 if TYPE_CHECKING:
     from cosolve.viewer.live import Live
+    from cosolve.viewer.sweep_map import SweepMap
 
 _LONG, _TOO_LONG = 1_000_000, 50_000_000  # rows of results that are read ahead, in a second or two
 _AHEAD = 2
@@ -30,11 +31,12 @@ class Exhibition:
         *,
         live: Live | None = None,
         system: dict[str, Any] | None = None,
+        sweep: SweepMap | None = None,
         problem: str = "",
         title: str = "cosolve",
     ) -> None:
         self.exhibits, self.live = list(exhibits), live
-        self._system, self._problem, self._title = system, problem, title
+        self._system, self._sweep, self._problem, self._title = system, sweep, problem, title
         self._differences: dict[tuple[int, int, int], Difference] = {}
         self._lock = Lock()
 
@@ -52,8 +54,16 @@ class Exhibition:
             "problem": self._problem,
             "results": [one.about() for one in shown],
             "system": self._system,
+            "sweep": None if self._sweep is None else self._sweep.about(),
             "live": self.live is not None,
         }
+
+    @property
+    def the_sweep(self) -> SweepMap:
+        """The sweep that is on show."""
+        if self._sweep is None:
+            raise SetupError("no sweep is shown here")
+        return self._sweep
 
     def window(self, result: int, addresses: list[int], t0: float, t1: float, most: int) -> Window:
         """Signals of one of the results."""

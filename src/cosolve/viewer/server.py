@@ -1,7 +1,8 @@
 """The small web application behind the page: a token in every address, foreign pages turned away, no code executed.
 
-Below `/TOKEN/` there are the page with its script and style, `about` (JSON), `series` (numbers, see `frames.py`) and,
-for a run that goes on, the web socket `live`: the state of the run a few times a second, and orders to it.
+Below `/TOKEN/` there are the page with its script and style, `about` (JSON), `series` (numbers, see `frames.py`), for
+a sweep `map` and `cell` (JSON) and, for a run that goes on, the web socket `live`: the state of the run a few times a
+second, and orders to it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from cosolve.errors import CosolveError
 from cosolve.viewer.exhibition import Exhibition
+from cosolve.viewer.sweep_map import places
 
 _EVERY = 0.25  # seconds between two states of a run: more often is not seen, and costs the run
 _MOST_SIGNALS = 12_000  # in one picture: fields have many places
@@ -58,6 +60,8 @@ def application(exhibition: Exhibition, token: str, hosts: frozenset[str] | None
             Route("/", _page),
             Route("/about", _about),
             Route("/series", _series),
+            Route("/map", _map),
+            Route("/cell", _cell),
             Route("/{name}", _file),
             WebSocketRoute("/live", _live),
         ]
@@ -153,6 +157,26 @@ def _series(request: Request) -> Response:
     except (CosolveError, OSError) as error:
         return _problem(error)
     return Response(window.frame(), media_type="application/octet-stream")
+
+
+def _map(request: Request) -> Response:
+    """A quantity of a sweep over `x` and `y`, at places `at` (JSON) of the other dimensions."""
+    query = request.query_params
+    try:
+        found = request.app.state.exhibition.the_sweep.map(
+            query.get("quantity", ""), query.get("x", ""), query.get("y", ""), places(query.get("at", "{}"))
+        )
+    except (CosolveError, OSError) as error:
+        return _problem(error)
+    return JSONResponse(found)
+
+
+def _cell(request: Request) -> Response:
+    """One run of a sweep."""
+    try:
+        return JSONResponse(request.app.state.exhibition.the_sweep.cell(places(request.query_params.get("at", "{}"))))
+    except (CosolveError, OSError) as error:
+        return _problem(error)
 
 
 def _problem(error: Exception) -> Response:

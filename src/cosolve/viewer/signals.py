@@ -26,6 +26,9 @@ STEPS = {
     "rejected": "rejected attempts",
 }
 
+#: The column of what each step had to correct (`residuals.py`), which is computed from others, and its group.
+RESIDUAL = "residuals"
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -50,7 +53,7 @@ class Signals:
     ('a.x', 2, 1)
     """
 
-    def __init__(self, channels: Mapping[str, Channel], subsystems: Sequence[str]) -> None:
+    def __init__(self, channels: Mapping[str, Channel], subsystems: Sequence[str], *, residuals: bool = False) -> None:
         self.all: list[Signal] = []
         self._next = 0
         for name, c in channels.items():
@@ -61,8 +64,16 @@ class Signals:
             self._add(name, "seconds", "seconds", (k,), unit="s")
         for k, name in enumerate(subsystems):
             self._add(name, "calls", "calls", (k,))
+        if residuals:  # one for each coupling variable, whatever it feeds; its own name is the best one
+            coupled = [signal for signal in self.all if signal.column == "z"]
+            known: set[tuple[int, ...]] = set()
+            for one in sorted(coupled, key=lambda signal: signal.group != "coupling"):
+                if one.part not in known:
+                    known.add(one.part)
+                    self._add(one.name, RESIDUAL, RESIDUAL, one.part, one.scalar)
         self._starts = [signal.id for signal in self.all]
-        self.by_name = {signal.name: signal for signal in self.all if signal.group not in ("steps", "seconds", "calls")}
+        self.by_name = {signal.name: signal for signal in self.all if signal.group in ("outputs", "coupling", "inputs")}
+        self.residuals = {signal.part: signal for signal in self.all if signal.group == RESIDUAL}
 
     def _add(self, name: str, group: str, column: str, part: tuple[int, ...], *rest: Any, **more: Any) -> None:
         self.all.append(Signal(self._next, name, group, column, part, *rest, **more))

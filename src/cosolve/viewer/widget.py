@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from cosolve.errors import CosolveError, SetupError
-from cosolve.interface import System
 from cosolve.method.named import MethodLike
-from cosolve.result import Result
 from cosolve.viewer.embedded import bundle
 from cosolve.viewer.exhibition import Exhibition
-from cosolve.viewer.viewing import exhibition_of
+from cosolve.viewer.sweep_map import places
+from cosolve.viewer.viewing import Shown, exhibition_of
 
 
-def widget(*shown: Result | System | str | Path, method: MethodLike | None = None, step: float | None = None) -> Any:
-    """Results (or result files) side by side, or one system, as a widget: the last line of a notebook's cell.
+def widget(*shown: Shown, method: MethodLike | None = None, step: float | None = None) -> Any:
+    """Results (or result files) side by side, one system, or a sweep, as a widget: the last line of a notebook's cell.
 
     Needs anywidget: `pip install "cosolve[notebook]"`.
 
@@ -34,9 +32,16 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
     reply: dict[str, Any] = {"id": question.get("id") if isinstance(question, dict) else None}
     try:
         if question["ask"] == "about":
-            return reply | {"about": exhibition.about()}, []
-        ids, n = [int(k) for k in question["ids"]], int(question["n"])
-        t0, t1, result = float(question["t0"]), float(question["t1"]), int(question["result"])
+            return reply | {"found": exhibition.about()}, []
+        if question["ask"] == "map":
+            asked = (str(question[key]) for key in ("quantity", "x", "y"))
+            return reply | {"found": exhibition.the_sweep.map(*asked, places(question["at"]))}, []
+        if question["ask"] == "cell":
+            return reply | {"found": exhibition.the_sweep.cell(places(question["at"]))}, []
+        ids, n, result = [int(k) for k in question["ids"]], int(question["n"]), int(question["result"])
+        if question["ask"] == "sample":
+            return reply, [exhibition.sample(result, ids, n).frame()]
+        t0, t1 = float(question["t0"]), float(question["t1"])
         if question["ask"] == "difference":
             window = exhibition.difference(result, int(question["minus"]), ids[0], t0, t1, n)
         else:

@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:7c967ca8f59a6169f4403ac7d185c7f308a4fb96e1e062b6b454b43f45e95d64 */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:141f3e454bf3e789521ce5cf41c36a3605fef330773f4ba5100bace8e1bc1456 */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
