@@ -12,7 +12,7 @@ from campaigns.fuzz import AMOUNTS, TARGETS, verdict
 from campaigns.watched import verdicts
 from tests.campaigns.judges import judge
 
-from campaigns import concurrency, hostile, load, page, protocol
+from campaigns import concurrency, hostile, kills, load, page, protocol
 
 
 def test_the_faults_are_many_and_distinct():
@@ -102,3 +102,18 @@ def test_the_page_has_a_place_for_every_campaign():
     text = page.PAGE.read_text(encoding="utf-8")
     assert all(f"<!-- {name} -->" in text and f"<!-- /{name} -->" in text for name in NAMES)
     assert all((Path(page.__file__).parent / f"{name}.py").exists() or name in ("faults", "protocol") for name in NAMES)
+
+
+@pytest.mark.covers("PX-18")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells who started whom")
+def test_killed_participants_leave_nothing():
+    outcome = kills.run(quick=True)
+    assert outcome.good, outcome.notes
+
+
+def test_kills_are_the_same_for_a_seed_and_of_all_kinds():
+    found = kills.cases(100, compiled=True)
+    assert found == kills.cases(100, compiled=True) != kills.cases(100, compiled=True, seed=1)
+    assert {case.victim for case in found} == {"A", "B", "hub", "rank 0", "rank 1"}
+    assert {case.number for case in found} == set(kills.SIGNALS)
+    assert 0 < sum(case.window == 0 for case in found) < 50

@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.precice.test_processes import SOLVER
 from tests.precice.together import MEASURES, config, constant, iterations
 
 import cosolve as cs
@@ -16,6 +18,7 @@ from cosolve.errors import SubsystemError
 from cosolve.participants.hub import Door, Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
+from cosolve.precice.running import run_configuration
 
 PROGRAMS = Path(__file__).parent / "programs"
 S_CONST = config("serial-implicit", MEASURES + constant(0.5))
@@ -153,6 +156,23 @@ def test_memory_is_used_as_it_should_be(library, tmp_path):
     assert failure is None, ends
     assert [end[0] for end in ends] == [0, 0]
     np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-18")
+def test_the_launcher_couples_cpp_and_python_and_names_the_one_that_dies(library, tmp_path, monkeypatch):
+    program = compiled(library, "pair.cpp", tmp_path / "side")
+    (tmp_path / "config.xml").write_text(S_CONST)
+    (tmp_path / "solver.py").write_text(SOLVER)
+    monkeypatch.chdir(tmp_path)
+    commands = {"A": f"{program} A config.xml > a.txt", "B": f"{sys.executable} solver.py B none"}
+    coupling = run_configuration("config.xml", commands)
+    assert iterations(coupling, "B") == COUNTS
+    np.testing.assert_allclose(np.array((tmp_path / "a.txt").read_text().split(), float), Y, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(np.load(tmp_path / "B.npy"), X, rtol=0, atol=1e-10)
+    commands["B"] = f"{sys.executable} solver.py B killed"
+    with pytest.raises(SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words"):
+        run_configuration("config.xml", commands, logs=tmp_path / "logs")
+    assert "participant 'B' was ended (signal 9, SIGKILL)" in (tmp_path / "logs/A.log").read_text()
 
 
 @pytest.mark.covers("PX-18")

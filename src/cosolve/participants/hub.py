@@ -92,6 +92,11 @@ class Door:
 
     _note: Path | None = None
 
+    @property
+    def left(self) -> list[str]:
+        """What is there until the door is closed."""
+        return [str(path) for path in (self._folder, self._note) if path is not None]
+
     def close(self) -> None:
         """Nobody comes in any more."""
         self.socket.close()

@@ -13,12 +13,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from cosolve.errors import SetupError
+from cosolve.participants.guard import Guard
 from cosolve.participants.one_log import OneLog
 from cosolve.process.ending import kill_group
 from cosolve.process.launch import ended, last_words
@@ -51,7 +52,8 @@ class Programs:
     """The programs of participants, by name; `commands` are command lines.
 
     `folder` is where their output is kept, one `NAME.log` each, or `files` says where; without them only the last lines
-    are told, where one fails. `log` takes the lines of all.
+    are told, where one fails. `log` takes the lines of all. If this process is killed, the programs end, and the
+    files `left` go.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Programs:
         folder: Path | None = None,
         files: Mapping[str, Path] | None = None,
         log: OneLog | None = None,
+        left: Sequence[str] = (),
     ) -> None:
         self._one_log = log
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -69,6 +72,8 @@ class Programs:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             files = {name: folder / f"{name}.log" for name in commands}
+        with signals_later():
+            self._guard = Guard(left)
         try:
             for name, command in commands.items():
                 with signals_later():  # or a program might be started that nobody knows
@@ -98,6 +103,7 @@ class Programs:
                 env={**os.environ, **environment},
                 **group,  # type: ignore[call-overload]
             )
+            self._guard.add(self.processes[name].pid)
         except OSError as error:
             raise SetupError(f"'{name}' cannot be started ({error.strerror}): {command}") from None
 
@@ -143,6 +149,7 @@ class Programs:
             kill_group(process)
             with suppress(OSError):
                 os.killpg(process.pid, 9)  # what it started and left
+        self._guard.done()
         if self._one_log is not None:
             self._one_log.close()
         for log in self._logs.values():

@@ -128,7 +128,7 @@ class _Session:
         try:
             logs = None if of._log is None else {of.name: of._log}
             environment = {**of._environment, "COSOLVE_HUB": door.address}
-            programs = Programs({of.name: of.command}, environment, files=logs)
+            programs = Programs({of.name: of.command}, environment, files=logs, left=door.left)
             hub = Hub(meeting, door, patience=of.patience, watch=programs.trouble)
             hub.listen(lambda: meeting.done)
         except BaseException:

@@ -83,7 +83,8 @@ class Relay:
             self.door.socket.setblocking(False)
             if note is not None:
                 self.door.leave_note(note)
-            self._programs = Programs(commands, {"COSOLVE_HUB": self.door.address, **(environment or {})}, logs)
+            told = {"COSOLVE_HUB": self.door.address, **(environment or {})}
+            self._programs = Programs(commands, told, logs, left=self.door.left)
         except BaseException:
             if hasattr(self, "door"):
                 self.door.close()

@@ -109,7 +109,7 @@ def serve(
             if set(commands) < set(coupling.names):
                 door.leave_note(note)
             one_log = None if log is None else OneLog(log)
-            programs = Programs(commands, environment(door), logs, log=one_log)
+            programs = Programs(commands, environment(door), logs, log=one_log, left=door.left)
             Hub(coupling, door, patience=patience, watch=watching(programs, gate)).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:

@@ -75,7 +75,7 @@ class Participants:
                 self._door.leave_note(Path(f"{os.path.abspath(file)}.hub"))
             one = None if log is None else OneLog(Path(log))
             folder = None if logs is None else Path(logs)
-            self._programs = Programs(commands, environment(self._door), folder, log=one)
+            self._programs = Programs(commands, environment(self._door), folder, log=one, left=self._door.left)
             self._gather(rollback, patience)
         except BaseException as error:
             self.close(str(error) or type(error).__name__)

@@ -1,0 +1,232 @@
+"""Participants that are killed at random moments: a signal to one of them, to a rank or to the hub, and what is left.
+
+Each case is a run of the command (`cosolve precice run`) with programs in C++ and Python, one of them sometimes as two
+ranks. After the signal every process must be gone within seconds, with the name of who died and how in what the command
+says; no socket, no file of shared memory and no temporary file may be left, and the result must hold what was before.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from tests.isolated.leftovers import leftovers, stay
+from tests.precice.together import config
+from tests.processes import children, environment, until
+
+import cosolve as cs
+from campaigns.page import Outcome
+
+SEED = 20261116
+WINDOWS = 400
+LIMIT = 60.0  # seconds on a machine with other work; what is measured is told
+PROGRAMS = Path(cs.__file__).parents[2] / "tests" / "precice" / "programs"
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
+
+SOLVER = """
+import sys, os
+import numpy as np
+import precice
+name, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+mesh, reads, writes = ("MA", "X", "Y") if name == "A" else ("MB", "Y", "X")
+own = np.arange(4)[4 * rank // size : 4 * (rank + 1) // size]
+p = precice.Participant(name, "config.xml", rank, size)
+ids = p.set_mesh_vertices(mesh, np.column_stack([own, 0 * own]))
+if p.requires_initial_data():
+    p.write_data(mesh, writes, ids, 0.1 * own)
+p.initialize()
+count = os.open(f"{name}-{rank}.windows", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while p.is_coupling_ongoing():
+    dt = p.get_max_time_step_size()
+    p.write_data(mesh, writes, ids, 0.5 * p.read_data(mesh, reads, ids, dt) + own)
+    p.advance(dt)
+    os.write(count, b".")
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Who gets which signal, once so many windows are complete; 0: as soon as it is there."""
+
+    victim: str  # "A", "B", "rank 0", "rank 1", "hub"
+    number: signal.Signals
+    window: int
+    ranks: int = 1
+    compiled: bool = False
+
+
+def cases(count: int, compiled: bool, seed: int = SEED) -> list[Case]:
+    """So many of them, the same for the same seed."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(count):
+        ranks = chance.choice((1, 1, 2))
+        victim = chance.choice(("A", "B", "hub") if ranks == 1 else ("rank 0", "rank 1", "B", "hub"))
+        early = chance.random() < 0.2
+        window = 0 if early else chance.randrange(1, WINDOWS - 50)
+        found.append(Case(victim, chance.choice(SIGNALS), window, ranks, compiled and ranks == 1))
+    return found
+
+
+def built(folder: Path) -> Path | None:
+    """The participant in C++, where there is a compiler."""
+    if shutil.which("c++") is None:
+        return None
+    library = cs.build_participant_library(folder / "library", precice=True) / "precice"
+    words = ["c++", "-O1", str(PROGRAMS / "pair.cpp"), "-o", str(folder / "side_a"), f"-I{library}/include"]
+    subprocess.run([*words, f"-L{library}/lib", "-lprecice", f"-Wl,-rpath,{library}/lib"], check=True, timeout=300)
+    return folder / "side_a"
+
+
+def marked(mark: str) -> list[int]:
+    """Processes with this word in their environment or command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def judged(case: Case, folder: Path, program: Path | None) -> tuple[str, str, float]:
+    """A verdict, words for it, and the seconds from the signal until nothing was left."""
+    mark = f"kill-{uuid4().hex}"
+    temporary = folder / mark  # guards have it in their command line
+    temporary.mkdir()
+    (folder / "config.xml").write_text(config("serial-explicit", end=f'<max-time-windows value="{WINDOWS}" />'))
+    (folder / "solver.py").write_text(SOLVER)
+    python = f"{sys.executable} solver.py"
+    a = f"{python} A 0 {case.ranks}"
+    if case.ranks > 1:
+        a = f"{a} & one=$!; {python} A 1 2 & wait $! && wait $one"
+    elif case.compiled and program is not None:
+        a = f"{program} A config.xml"
+    words = [sys.executable, "-m", "cosolve.cli", "precice", "run", "config.xml", "--out", "run.h5", "--logs", "logs"]
+    words += ["-p", f"A={a}", "-p", f"B={python} B 0 1"]
+    env = environment(TMPDIR=str(temporary), COSOLVE_MARK=mark)
+    before = leftovers()
+    with (folder / "said").open("w+") as said:
+        hub = subprocess.Popen(words, cwd=folder, env=env, stdout=said, stderr=said, process_group=0)
+        try:
+            return _judged(case, folder, hub, mark, temporary, before)
+        finally:
+            for pid in marked(mark):
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            hub.wait()
+
+
+def _judged(
+    case: Case, folder: Path, hub: subprocess.Popen[bytes], mark: str, temporary: Path, before: set[Path]
+) -> tuple[str, str, float]:
+    found: list[int] = []
+
+    def there() -> bool:
+        found[:] = _victims(case, hub)
+        counted = folder / "B-0.windows"
+        return hub.poll() is not None or bool(
+            found and (not case.window or (counted.exists() and counted.stat().st_size >= case.window))
+        )
+
+    if not until(there, LIMIT):
+        return "HANG", "the run did not come to the window", LIMIT
+    if hub.poll() is not None or not found:
+        return "late", "the run had ended before", 0.0
+    with suppress(ProcessLookupError):
+        os.kill(found[0], case.number)
+    began = time.monotonic()
+    if not until(lambda: hub.poll() is not None, LIMIT):
+        return "HANG", f"the hub goes on {LIMIT:g} s after the signal", LIMIT
+    code = hub.wait()
+    if not until(lambda: not marked(mark), LIMIT):
+        return "ORPHAN", ", ".join(Path(f"/proc/{pid}/cmdline").read_text() for pid in marked(mark)), LIMIT
+    seconds = time.monotonic() - began
+    left = [str(path) for path in temporary.iterdir()] + [str(path) for path in stay(before, 2.0)]
+    left += [name for name in ("config.xml.hub",) if (folder / name).exists()]
+    if left:
+        return "LEFT", ", ".join(left), seconds
+    return *_sentence(case, folder, code, found[0]), seconds
+
+
+def _victims(case: Case, hub: subprocess.Popen[bytes]) -> list[int]:
+    """The process that gets the signal."""
+    if case.victim == "hub":
+        return [hub.pid] if children(hub.pid) else []
+    what = {"A": "side_a\0A" if case.compiled else "solver.py\0A\0000", "B": "solver.py\0B\0"}.get(
+        case.victim, f"solver.py\0A\0{case.victim[-1]}"
+    )
+    found = []
+    for pid in children(hub.pid):
+        with suppress(OSError):
+            if what in Path(f"/proc/{pid}/cmdline").read_text():
+                found.append(pid)
+    return found
+
+
+def _sentence(case: Case, folder: Path, code: int, pid: int) -> tuple[str, str]:
+    """Whether names and reasons were told, and the result was kept."""
+    said = " ".join((folder / "said").read_text().split())
+    if case.victim == "hub":
+        killed = case.number == signal.SIGTERM or code == -case.number
+        words = "ended by SIGTERM" if case.number == signal.SIGTERM else ""
+        if not killed or words not in said:
+            return "POOR", f"the hub ended with {code}: {said}"
+        logs = "".join(path.read_text(errors="replace") for path in (folder / "logs").glob("*.log"))
+        if case.window and not re.search("the hub is gone|the hub was ended|no hub answers", logs):
+            return "POOR", f"no participant says why it ended: {logs}"
+    else:
+        name = "A" if case.victim.startswith("rank") else case.victim
+        rank = f"rank {case.victim[-1]} of participant 'A' \\(process {pid}\\) is gone"
+        whole = f"participant '{name}' .*signal {int(case.number)}, {case.number.name}"
+        if code == 0 or not re.search(rank if case.ranks > 1 and name == "A" and case.window else whole, said):
+            early = not case.window and code != 0 and f"participant '{name}' ended with exit code" in said
+            if not (early and case.ranks > 1):  # of a rank that never connected the shell above it tells
+                return "POOR", f"exit code {code}: {said}"
+    if case.window > 1:
+        result = cs.load_result(folder / "run.h5")
+        least = 1 if case.victim == "hub" and case.number != signal.SIGTERM else case.window - 1  # not yet on disk
+        if len(result) < least or (result.error or "") == "":
+            return "RESULT", f"{len(result)} rows of {case.window} windows, {result.error}"
+    return "sentence", ""
+
+
+def run(quick: bool = False, count: int = 0) -> Outcome:
+    """The campaign."""
+    wrong: list[str] = []
+    verdicts: dict[str, Counter[str]] = {}
+    longest: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as top:
+        program = None if quick else built(Path(top))
+        for k, case in enumerate(cases(count or (3 if quick else 100), program is not None)):
+            folder = Path(top, str(k))
+            folder.mkdir()
+            verdict, words, seconds = judged(case, folder, program)
+            kind = "a rank" if case.victim.startswith("rank") else "the hub" if case.victim == "hub" else "a program"
+            verdicts.setdefault(kind, Counter())[verdict] += 1
+            longest[kind] = max(longest.get(kind, 0.0), seconds)
+            if verdict not in ("sentence", "late"):
+                wrong.append(f"case {k}, {case}: {verdict}: {words}"[:2000])
+            shutil.rmtree(folder, ignore_errors=True)
+    bad = ("POOR", "HANG", "ORPHAN", "LEFT", "RESULT")
+    outcome = Outcome(["who is killed", "cases", "ended before", "ended with names and reason", *bad, "longest (s)"])
+    for kind in sorted(verdicts):
+        counts = verdicts[kind]
+        outcome.rows.append(
+            [kind, counts.total(), counts["late"], counts["sentence"], *(counts[what] for what in bad),
+             f"{longest[kind]:.1f}"]
+        )  # fmt: skip
+    outcome.notes = [f"seed {SEED}; signals {', '.join(number.name for number in SIGNALS)}", *wrong]
+    outcome.good = not wrong
+    return outcome
