@@ -77,7 +77,7 @@ def test_the_table_gives_the_published_values_beside_those_of_the_run() -> None:
 @pytest.mark.slow
 @pytest.mark.covers("FS-02")
 def test_the_flag_alone_swings_as_published(tmp_path: Path) -> None:
-    """An independent prototype is met over the first three seconds, as it was measured; later the motion beats a bit."""
+    """An independent prototype is met over the first three seconds, as it was measured; later the motion beats."""
     case = CASES["CSM3"]
     result = run_in_time(case, system(case), tmp_path / "run.h5", case.t_end, case.step)
     early = result.t <= 3.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import positive
@@ -39,6 +39,10 @@ State = tuple[Vector, Vector, Vector, Vector, float | None]
 
 #: Values now, and one step ago.
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+#: A correction that is larger than this part of the one before is made again with a new matrix.
+_SLOW = 0.1
 
 
 class NgsSolid(FieldSubsystem):
@@ -251,11 +255,13 @@ class NgsSolid(FieldSubsystem):
         return np.concatenate([self.surface.read(d), *(probe(d) for probe in self._probes)])
 
     def _solve(self, guess: Vector, load: Vector, inertia: float, t: float) -> Vector:
-        """`inertia M d + K(d) = load` by Newton from a guess."""
+        """`inertia M d + K(d) = load` from a guess, by Newton with one matrix as long as that is fast."""
         field = self._field.vec.FV().NumPy()
         free, residual = self._free, self._residual.FV().NumPy()
         d = guess.copy()
         d[~free] = 0.0
+        lu: SuperLU | None = None
+        last = np.inf
         scale = tiny = float(np.finfo(np.float64).tiny)
         for _ in range(self.most):
             field[:] = d
@@ -265,12 +271,16 @@ class NgsSolid(FieldSubsystem):
             if not np.isfinite(r).all():
                 raise NonFiniteError("its elastic forces are not finite; the loads are too large for one step")
             scale = max(scale, float(np.abs(load).max()), float(np.abs(inner).max()), tiny)
-            self._stiff.AssembleLinearization(self._field.vec)
-            matrix = self._free_part.of(self._stiff.mat)
-            matrix.data += inertia * self._mass_values
-            step = splu(matrix).solve(r)
+            step = None if lu is None else lu.solve(r)
+            if lu is None or step is None or float(np.abs(step).max(initial=0.0)) > _SLOW * last:
+                self._stiff.AssembleLinearization(self._field.vec)
+                matrix = self._free_part.of(self._stiff.mat)
+                matrix.data += inertia * self._mass_values
+                lu = splu(matrix)
+                step = lu.solve(r)
             d[free] -= step
-            size, whole_size = float(np.abs(step).max(initial=0.0)), float(np.abs(d).max())
+            last = size = float(np.abs(step).max(initial=0.0))
+            whole_size = float(np.abs(d).max())
             if size <= self.tol * whole_size + tiny or np.abs(r).max(initial=0.0) <= self._rounding:
                 if self.space.smallest_area_ratio(d.reshape(2, -1)) <= 0.0:
                     raise SubsystemError("a triangle of the solid is turned inside out; the loads are too large")
