@@ -11,8 +11,8 @@
 models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, OneStep,
             Pid, JaxOde, JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel),
             Isolated, Remote, FreeRunning, SelfDriven, OwnLoop and Participants (programs), IntegratedInputs,
-            weak_coupling, Nested (a System inside a System); parts of right-hand sides (contact, friction, circuits):
-            cs.elements
+            weak_coupling, Nested (a System inside a System); fields: FieldSubsystem, NgsFlow, NgsSolid; parts of
+            right-hand sides (contact, friction, circuits): cs.elements
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
             dual_mortar, barycentric, nearest_neighbour, radial_basis, field_to_loads, loads_to_field, read_mesh)
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");

@@ -456,7 +456,8 @@ class NgsFlow(FieldSubsystem):
         """The norms of velocity and pressure."""
         n = 2 * self._n
         with np.errstate(over="ignore"):  # of what diverges
-            return np.sqrt(np.array([x[:n] @ x[:n], x[n:] @ x[n:]]))
+            found: Vector = np.sqrt(np.array([x[:n] @ x[:n], x[n:] @ x[n:]]))
+        return found
 
     def _small(self, step: Vector, x: Vector, tol: float) -> bool:
         return bool((self._norms(step) <= tol * self._norms(x)).all())
