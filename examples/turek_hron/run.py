@@ -1,11 +1,14 @@
-"""The benchmark of Turek and Hron, one case per command: `python examples/turek_hron/run.py FSI3`.
+"""The benchmark of Turek and Hron: an elastic flag behind a cylinder in a channel, flow and solid coupled.
 
-Without a case: FSI3 from a stored point of its limit cycle, two periods, and the first picture within a minute. All
-results are streamed to a file in the output folder (`--out`); a run that was interrupted (Ctrl-C, a killed machine)
-goes on where it was when the same command is given again, and `--fresh` begins anew. The table at the end gives the
-published values next to those of the run.
+    python examples/turek_hron/run.py [CASE] [--from-cycle] [--fineness 1] [--t-end T] [--out DIR] [--fresh]
 
-Steady cases take seconds. On one core of two, with 2779 + 138 triangles: CSM3 a minute, FSI1 half a minute, CFD3 five
+Cases are CSM1 to CSM3 (the flag alone), CFD1 to CFD3 (a rigid flag) and FSI1 to FSI3. Without a case: FSI3 from a
+stored point of its limit cycle, two periods, and the first picture within two minutes. Results are streamed to a file
+in the output folder (`build/turek_hron` unless given); a run that was interrupted (Ctrl-C, a killed machine) goes on
+where it was when the same command is given again, and `--fresh` begins anew. The table at the end gives the published
+values next to those of the run.
+
+Steady cases take seconds. On one core, with 2779 + 138 triangles: CSM3 and FSI1 less than half a minute, CFD3 two
 minutes, FSI2 and FSI3 about a quarter of an hour each.
 """
 
