@@ -55,7 +55,15 @@ def run_steady(case: Case, fineness: float) -> Found:
 
 
 def run_in_time(
-    case: Case, joined: cs.System, file: Path, t_end: float, step: float, *, t_start: float = 0.0, fresh: bool = False
+    case: Case,
+    joined: cs.System,
+    file: Path,
+    t_end: float,
+    step: float,
+    *,
+    t_start: float = 0.0,
+    tol: float = 1e-4,
+    fresh: bool = False,
 ) -> cs.Result:
     """Simulate into a file, or go on with the run whose file is there."""
     if fresh:
@@ -68,7 +76,7 @@ def run_in_time(
         joined,
         t_start=t_start,
         t_end=t_end,
-        method=method(case),
+        method=method(case, tol=tol),
         step=step,
         save=file,
         record=[SIGNALS[name][0] for name in REFERENCE[case.name]],
@@ -153,6 +161,7 @@ def main() -> None:
     parser.add_argument("--from-cycle", action="store_true", help="FSI3 only: start in the limit cycle")
     parser.add_argument("--t-end", type=float, help="how long; default: until the motion has settled")
     parser.add_argument("--step", type=float, help="macro step in s")
+    parser.add_argument("--tol", type=float, default=1e-4, help="of the coupling, relative to the displacement")
     parser.add_argument("--fineness", type=float, default=1.0, help="2: triangles half as large")
     parser.add_argument("--out", type=Path, default=Path("build/turek_hron"))
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run")
@@ -181,6 +190,7 @@ def main() -> None:
             t_end,
             options.step or case.step,
             t_start=t_start,
+            tol=options.tol,
             fresh=options.fresh or options.case is None,
         )
     except KeyboardInterrupt:

@@ -60,6 +60,21 @@ def test_a_coupled_run_that_is_resumed_has_the_same_bits(coarse: cs.System, tmp_
     assert np.ptp(whole["solid.A_y"]) > 1e-4
 
 
+@pytest.mark.covers("FS-20")
+def test_a_flow_that_fails_ends_the_run_with_a_sentence_and_keeps_the_result(coarse: cs.System) -> None:
+    """The flag is bent until it meets the wall of the channel, and the mesh before."""
+    flow = coarse.subsystems["fluid"]
+    x = flow.meshes["displacement"].points[:, 0]
+    shape = np.column_stack([np.zeros_like(x), ((x - x.min()) / np.ptp(x)) ** 2]).ravel()
+    alone = cs.System({"fluid": flow})
+    alone.set("fluid.displacement", lambda t: 0.5 * t * shape)
+    with pytest.raises(cs.SubsystemError, match=r"'fluid'.*turns a triangle of the flow's mesh inside out") as caught:
+        cs.simulate(alone, t_end=0.5, method=cs.Jacobi(degree=0), step=0.05)
+    assert caught.value.subsystem == "fluid"
+    assert len(caught.value.result.t) >= 3
+    assert np.isfinite(caught.value.result["fluid.drag"]).all()
+
+
 def test_mean_amplitude_and_frequency_are_found_in_a_noisy_signal() -> None:
     t = np.linspace(0, 10, 4001)
     noise = 0.3 * np.random.default_rng(5).standard_normal(len(t))
