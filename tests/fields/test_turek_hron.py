@@ -44,14 +44,15 @@ def test_displacements_go_by_the_quadratic_trace_and_forces_by_its_transpose(coa
 
 
 @pytest.mark.covers("FS-09")
-def test_a_coupled_run_that_is_resumed_has_the_same_bits(coarse: cs.System, tmp_path: Path) -> None:
+def test_a_coupled_run_that_is_resumed_has_the_same_bits(tmp_path: Path) -> None:
     """In motion, from an (interpolated) point of the limit cycle; the second half is run by solvers of its own."""
-    limit_cycle.set_start(coarse.subsystems["fluid"], coarse.subsystems["solid"])
+    joined = system(CASE, 0.5)
+    limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"])
     run = {"t_start": 10.0, "t_end": 10.0 + 6 * CASE.step, "method": method(CASE), "step": CASE.step}
-    whole = cs.simulate(coarse, **run)
+    whole = cs.simulate(joined, **run)
     file = tmp_path / "run.h5"
     with pytest.raises(cs.SimulationError, match="max_steps"):
-        cs.simulate(coarse, **run, save=file, state_every=3, max_steps=3)
+        cs.simulate(joined, **run, save=file, state_every=3, max_steps=3)
     resumed = cs.resume(file, system(CASE, 0.5), max_steps=100)
     assert len(resumed.t) == len(whole.t) == 7
     for name in ("solid.A_x", "solid.A_y", "fluid.drag", "fluid.lift", "fluid.force", "solid.displacement"):
