@@ -54,7 +54,7 @@ CASES = {
         Case("CSM3", gravity=2.0, step=0.005, t_end=10.0),
         Case("CFD1", velocity=0.2),
         Case("CFD2", velocity=1.0),
-        Case("CFD3", velocity=2.0, step=0.005, t_end=10.0),
+        Case("CFD3", velocity=2.0, step=0.004, t_end=10.0),
         Case("FSI1", velocity=0.2, step=0.1, t_end=8.0),
         Case("FSI2", solid_density=1.0e4, velocity=1.0, step=0.005, t_end=16.0),
         Case("FSI3", shear_modulus=2.0e6, velocity=2.0, step=0.0025, t_end=10.0),
@@ -185,19 +185,25 @@ def method(case: Case, corrector: cs.Corrector | None = None, tol: float = 1e-4)
 
 
 def measured(times: np.ndarray, values: np.ndarray) -> tuple[float, float, float]:
-    """Mean and amplitude of the last period (half of largest and smallest), and frequency over the last second.
+    """Mean and amplitude of the last period (of largest and smallest value), and frequency over the last three seconds.
 
-    The frequency is that of upward crossings of the mean; a signal without four of them counts as steady.
+    The frequency is that of upward crossings of the mean, of a signal that has been well below it in between; what
+    changes by less than a percent counts as steady.
     """
-    recent = times >= times[-1] - 1.0
+    recent = times >= times[-1] - 3.0
     t, x = times[recent], values[recent]
-    mean = 0.5 * (x.max() + x.min())
-    up = np.flatnonzero((x[:-1] < mean) & (x[1:] >= mean))
-    if len(up) < 3 or x.max() - x.min() < 1e-6 * max(abs(mean), 1e-9):
+    mean, amplitude = 0.5 * (x.max() + x.min()), 0.5 * np.ptp(x)
+    if amplitude < 0.005 * abs(mean):
         return float(x[-1]), 0.0, 0.0
-    crossings = t[up] + (mean - x[up]) / (x[up + 1] - x[up]) * (t[up + 1] - t[up])
-    period = (crossings[-1] - crossings[0]) / (len(crossings) - 1)
-    last = t >= crossings[-2]
-    last &= t <= crossings[-1]
+    crossings, below = [], False
+    for k in range(len(x) - 1):
+        below |= x[k] < mean - 0.2 * amplitude
+        if below and x[k] < mean <= x[k + 1]:
+            crossings.append(t[k] + (mean - x[k]) / (x[k + 1] - x[k]) * (t[k + 1] - t[k]))
+            below = False
+    if len(crossings) < 2:
+        return float(x[-1]), 0.0, 0.0
+    last = (t >= crossings[-2]) & (t <= crossings[-1])
     high, low = x[last].max(), x[last].min()
-    return float(0.5 * (high + low)), float(0.5 * (high - low)), float(1.0 / period)
+    frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
+    return float(0.5 * (high + low)), float(0.5 * (high - low)), float(frequency)

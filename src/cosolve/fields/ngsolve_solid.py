@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import positive
@@ -41,8 +41,8 @@ State = tuple[Vector, Vector, Vector, Vector, float | None]
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-#: Corrections below this part of the displacement that do not shrink any more are rounding.
-_ROUNDING = 1e-6
+#: A correction that is larger than this part of the one before is made again with a new matrix.
+_SLOW = 0.1
 
 
 class NgsSolid(FieldSubsystem):
@@ -150,6 +150,10 @@ class NgsSolid(FieldSubsystem):
         self._free_part = FreePart(self._stiff.mat, self._free)
         same = FreePart(mass.mat, self._free).of(mass.mat)
         self._mass_values = same.data  # the same pattern: two components that meet in every entry
+        # elastic forces of tiny strains are rounded like those of the unit matrix in F
+        lengths = np.linalg.norm(np.diff(self.space.points[self.space.edges], axis=1), axis=2)
+        stiffest = float(np.abs(self._free_part.of(self._stiff.mat).data).max())
+        self._rounding = 64 * float(np.finfo(np.float64).eps) * stiffest * float(lengths.max())
         self._residual = self._field.vec.CreateVector()
 
     # -- the contract ------------------------------------------------------------------------------------------------
@@ -161,7 +165,7 @@ class NgsSolid(FieldSubsystem):
     def set_start(self, h: float, displacement: Pair, velocity: Pair) -> None:
         """Let runs start from this motion instead of rest: fields now, and a step of length `h` before.
 
-        Both are (n, 2) at `snapshot().points` at rest.
+        Both are (n, 2) at `points_at_rest`.
         """
         positive(type(self).__name__, "h", h)
         found = []
@@ -174,6 +178,14 @@ class NgsSolid(FieldSubsystem):
                 )
             found.append(self.space.coefficients(nodal.T).ravel() * self._free)
         self._first = (found[0], found[1], found[2], found[3], h)
+
+    def motion(self) -> dict[str, Any]:
+        """The fields now and one step before, as `set_start` takes them (of a solid that has crossed a step)."""
+        d, v, d_old, v_old, h = self._state
+        if h is None:
+            raise SetupError(f"{type(self).__name__}: there is no motion before the first step")
+        d, v, d_old, v_old = (self.space.nodal(field.reshape(2, -1)).T.copy() for field in (d, v, d_old, v_old))
+        return {"h": h, "displacement": (d, d_old), "velocity": (v, v_old)}
 
     def save(self) -> State:
         return self._state
@@ -217,6 +229,15 @@ class NgsSolid(FieldSubsystem):
         """
         return self.surface.mapping(target)
 
+    @property
+    def points_at_rest(self) -> Matrix:
+        """Where the points of snapshots are at rest, (n, 2): vertices, then middles of edges."""
+        return self.space.points
+
+    def at_surface(self, values: npt.ArrayLike) -> Vector:
+        """A field (n, 2) at all points as its port on the surface carries it."""
+        return np.asarray(values, dtype=np.float64)[self.surface.nodes].ravel()
+
     def snapshot(self) -> FieldSnapshot:
         """Points where they are now, with displacement and velocity."""
         d, v, *_ = self._state
@@ -234,11 +255,12 @@ class NgsSolid(FieldSubsystem):
         return np.concatenate([self.surface.read(d), *(probe(d) for probe in self._probes)])
 
     def _solve(self, guess: Vector, load: Vector, inertia: float, t: float) -> Vector:
-        """`inertia M d + K(d) = load` by Newton from a guess."""
+        """`inertia M d + K(d) = load` from a guess, by Newton with one matrix as long as that is fast."""
         field = self._field.vec.FV().NumPy()
         free, residual = self._free, self._residual.FV().NumPy()
         d = guess.copy()
         d[~free] = 0.0
+        lu: SuperLU | None = None
         last = np.inf
         scale = tiny = float(np.finfo(np.float64).tiny)
         for _ in range(self.most):
@@ -249,16 +271,17 @@ class NgsSolid(FieldSubsystem):
             if not np.isfinite(r).all():
                 raise NonFiniteError("its elastic forces are not finite; the loads are too large for one step")
             scale = max(scale, float(np.abs(load).max()), float(np.abs(inner).max()), tiny)
-            self._stiff.AssembleLinearization(self._field.vec)
-            matrix = self._free_part.of(self._stiff.mat)
-            matrix.data += inertia * self._mass_values
-            step = splu(matrix).solve(r)
+            step = None if lu is None else lu.solve(r)
+            if lu is None or step is None or float(np.abs(step).max(initial=0.0)) > _SLOW * last:
+                self._stiff.AssembleLinearization(self._field.vec)
+                matrix = self._free_part.of(self._stiff.mat)
+                matrix.data += inertia * self._mass_values
+                lu = splu(matrix)
+                step = lu.solve(r)
             d[free] -= step
-            size, whole_size = float(np.abs(step).max(initial=0.0)), float(np.abs(d).max())
-            # small, or as small as it gets: elastic forces of tiny strains are rounded like the unit matrix in F
-            stands = last / 4 < size <= _ROUNDING * whole_size
-            last = size
-            if size <= self.tol * whole_size + tiny or stands:
+            last = size = float(np.abs(step).max(initial=0.0))
+            whole_size = float(np.abs(d).max())
+            if size <= self.tol * whole_size + tiny or np.abs(r).max(initial=0.0) <= self._rounding:
                 if self.space.smallest_area_ratio(d.reshape(2, -1)) <= 0.0:
                     raise SubsystemError("a triangle of the solid is turned inside out; the loads are too large")
                 return d
