@@ -7,6 +7,7 @@ a strip of 5 mm x 0.25 m that stands on the wall. The two meshes do not match on
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ def write_case(folder: Path, *, fineness: int = 1) -> None:
     (folder / "fluid.mdpa").write_text(fluid_mesh(*((14, 16, 14, 12) if fineness == 0 else (28, 32, 28, 24))))
     (folder / "flap.mdpa").write_text(flap_mesh(2, 100))
     for name, content in {
-        "FluidMaterials": _material("FluidModelPart.Parts_Fluid", "Newtonian2DLaw", DENSITY=956.0, DYNAMIC_VISCOSITY=0.145),
+        "FluidMaterials": _material(
+            "FluidModelPart.Parts_Fluid", "Newtonian2DLaw", DENSITY=956.0, DYNAMIC_VISCOSITY=0.145
+        ),
         "FlapMaterials": _material(
             "Structure.Parts_Flap", "LinearElasticPlaneStress2DLaw",
             DENSITY=1500.0, YOUNG_MODULUS=2.3e6, POISSON_RATIO=0.45, THICKNESS=1.0,
@@ -83,8 +86,7 @@ def fluid_mesh(left: int, right: int, below: int, above: int) -> str:
         + [number[i, n_below] for i in flap]
         + [number[after, j] for j in range(n_below - 1, -1, -1)],
     }
-    sides["wall"] = []
-    conditions = {name: list(zip(nodes, nodes[1:], strict=False)) for name, nodes in sides.items()}
+    conditions = {name: list(pairwise(nodes)) for name, nodes in sides.items()}
     conditions["wall"] = conditions.pop("bottom") + conditions.pop("behind")
     sides["wall"] = sides.pop("bottom") + sides.pop("behind")
     return _mdpa(points, "Element2D3N", triangles, "LineCondition2D2N", conditions, sides, "Parts_Fluid")
@@ -95,9 +97,8 @@ def flap_mesh(across: int, high: int) -> str:
     xs, ys = np.linspace(LEFT, RIGHT, across + 1), np.linspace(0, TIP, high + 1)
     number = {(i, j): 1 + i * (high + 1) + j for i in range(across + 1) for j in range(high + 1)}
     points = [(float(x), float(y)) for x in xs for y in ys]
-    quads = [
-        (number[i, j], number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i in range(across) for j in range(high)
-    ]
+    around = ((0, 0), (1, 0), (1, 1), (0, 1))
+    quads = [tuple(number[i + a, j + b] for a, b in around) for i in range(across) for j in range(high)]
     wet = [number[0, j] for j in range(high + 1)] + [number[i, high] for i in range(1, across)]
     wet += [number[across, j] for j in range(high, -1, -1)]
     sides = {"bottom": [number[i, 0] for i in range(across + 1)], "interface": wet}
@@ -137,8 +138,9 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
 
     sides = ("inlet", "outlet", "top", "wall", "interface")
     fluid = "KratosMultiphysics.FluidDynamicsApplication"
-    tolerance = {f"{kind}_{what}_tolerance": 1e-7 for kind in ("relative", "absolute") for what in ("velocity", "pressure")}
-    iterative = {"solver_type": "amgcl", "tolerance": 1e-9, "max_iteration": 500, "scaling": True, "krylov_type": "gmres"}
+    kinds = [f"{kind}_{what}" for kind in ("relative", "absolute") for what in ("velocity", "pressure")]
+    tolerances = {f"{kind}_tolerance": 1e-7 for kind in kinds}
+    iterative = {"solver_type": "amgcl", "tolerance": 1e-9, "max_iteration": 500, "krylov_type": "gmres"}
     return {
         "problem_data": {
             "problem_name": "fluid", "parallel_type": "OpenMP", "echo_level": 0, "start_time": 0.0, "end_time": 25.0,
@@ -146,7 +148,9 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
         "solver_settings": {
             "solver_type": "ale_fluid",
             "ale_boundary_parts": ["interface"],
-            "mesh_motion_solver_settings": {"solver_type": "structural_similarity", "linear_solver_settings": {**iterative, "scaling": False}},
+            "mesh_motion_solver_settings": {
+                "solver_type": "structural_similarity", "linear_solver_settings": iterative,
+            },
             "fluid_solver_settings": {
                 "solver_type": "Monolithic",
                 "domain_size": 2,
@@ -157,8 +161,8 @@ def fluid_parameters(folder: Path) -> dict[str, Any]:
                 "compute_reactions": True,
                 "formulation": {"element_type": "qsvms", "use_orthogonal_subscales": False, "dynamic_tau": 1.0},
                 "maximum_iterations": 20,
-                **tolerance,
-                "linear_solver_settings": iterative,
+                **tolerances,
+                "linear_solver_settings": {**iterative, "scaling": True},
                 "volume_model_part_name": "FluidModelPart.Parts_Fluid",
                 "skin_parts": [f"FluidModelPart.{side}" for side in sides],
                 "no_skin_parts": [],

@@ -64,7 +64,7 @@ def main() -> None:
         assert isinstance(flap, cs.Kratos)
         k = int(np.argmin(np.linalg.norm(flap.meshes["displacement"].points - (LEFT, TIP), axis=1)))
         tip = result["flap.displacement"][:, 2 * k : 2 * k + 2]
-        print(f"IQN-ILS: {iterations(result):.2f} evaluations per step, tip {1e3 * tip[-1, 0]:.4f} mm at {result.t[-1]:g} s")
+        print(f"IQN-ILS: {iterations(result):.2f} evaluations per step, tip {1e3 * tip[-1, 0]:.4f} mm")
         draw(result, fluid.snapshot(), tip, given.out / "flap.png")
         for name, settings in OWN.items() if given.accelerators else ():
             try:

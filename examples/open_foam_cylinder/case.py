@@ -11,7 +11,9 @@ HALF = 6.0  # half height of the channel
 OUTLET = 18.0
 
 
-def write_case(folder: Path, *, reynolds: float = 100.0, around: int = 20, outwards: int = 30, step: float = 0.05) -> None:
+def write_case(
+    folder: Path, *, reynolds: float = 100.0, around: int = 20, outwards: int = 30, step: float = 0.05
+) -> None:
     """Write the case; `around` cells on a quarter of the cylinder, `outwards` from it to the sides."""
     files = {
         "system/blockMeshDict": _mesh(around, outwards),

@@ -25,7 +25,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 #: Notebooks run as notebooks, see test_notebooks.py.
 PYTHON = [p for p in PAGES if p.parent.name != "notebooks" and any(kind == "python" for kind, _ in blocks(p))]
 #: compile, or start processes, for many seconds
-LONG = ("howto-fmu.md", "howto-joints.md", "howto-participants.md", "howto-sweep.md")
+LONG = ("howto-field-solvers.md", "howto-fmu.md", "howto-joints.md", "howto-participants.md", "howto-sweep.md")
 
 
 @pytest.mark.parametrize("page", quick(PYTHON, *(p for p in PYTHON if p.name not in LONG)), ids=lambda p: p.name)

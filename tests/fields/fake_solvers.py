@@ -69,8 +69,9 @@ there.mkdir()
 (there / "pointDisplacement").write_text(motion.partition("\\n// end")[0] + "\\n// end\\n")
 (there / "pushed").write_text(repr(pushed))
 force = "nan" if mode == "nan" else f"{-10 * pushed:.17g}"
-head = "FoamFile { version 2.0; format ascii; class volVectorField; object force; }\\ninternalField uniform (0 0 0);\\n"
-text = head + "boundaryField\\n{\\n    wall\\n    {\\n        type calculated;\\n        value nonuniform List<vector>\\n1\\n(\\n"
+text = "FoamFile { version 2.0; format ascii; class volVectorField; object force; }\\ninternalField uniform (0 0 0);\\n"
+text += "boundaryField\\n{\\n    wall\\n    {\\n        type calculated;\\n"
+text += "        value nonuniform List<vector>\\n1\\n(\\n"
 text += f"(1 {force} 0)\\n)\\n;" + "\\n    }\\n}\\n"
 (there / "cosolve:force").write_text(text[:-25] if mode == "half" else text)
 """
@@ -109,7 +110,8 @@ def write_box(case: Path) -> Path:
         "constant/polyMesh/owner": "6\n(\n0\n0\n0\n0\n0\n0\n)\n",
         "constant/polyMesh/boundary": f"3\n(\n{boundary})\n",
         "system/controlDict": "application pimpleFoam;\ndeltaT 0.1; // steps\nwriteFormat ascii;\n",
-        "0/pointDisplacement": "internalField uniform (0 0 0);\nboundaryField\n{\n    wall { type fixedValue; value uniform (0 0 0); }\n}\n// end\n",
+        "0/pointDisplacement": "internalField uniform (0 0 0);\n"
+        "boundaryField\n{\n    wall { type fixedValue; value uniform (0 0 0); }\n}\n// end\n",
     }  # fmt: skip
     for name, text in files.items():
         path = case / name

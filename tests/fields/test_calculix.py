@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from examples.calculix_flag.deck import WET, write_deck
-from examples.calculix_flag.run import AT_REST, H, LOWEST, PERIOD, at_rest, swing, turning_point
+from examples.calculix_flag.run import AT_REST, LOWEST, PERIOD, H, at_rest, swing, turning_point
 
 import cosolve as cs
 from cosolve.fields.adapters.calculix_deck import read_deck

@@ -78,6 +78,7 @@ def test_the_flap_needs_few_iterations(tmp_path):
     system = flap_system(tmp_path)
     ours = run(system, cs.IqnIls(), 75)
     assert iterations(ours) <= 4.5
-    for settings in ({"type": "mvqn", "horizon": 50}, {"type": "iqnils", "timestep_horizon": 9, "iteration_horizon": 50}):
+    nine = {"type": "iqnils", "timestep_horizon": 9, "iteration_horizon": 50}
+    for settings in ({"type": "mvqn", "horizon": 50}, nine):
         theirs = run(system, OwnAccelerator(**settings), 75)
         assert iterations(ours) <= iterations(theirs)

@@ -29,7 +29,7 @@ def test_the_last_entry_wins_and_comments_do_not_count():
 
 def test_lists_are_read_as_text_and_binary(tmp_path):
     rows = np.array([[0.0, 1.5, -2.0], [1e-300, 2.0, 3.25]])
-    head = b"FoamFile { version 2.0; format %s; arch \"LSB;label=32;scalar=64\"; class x; object points; }\n"
+    head = b'FoamFile { version 2.0; format %s; arch "LSB;label=32;scalar=64"; class x; object points; }\n'
     plain = tmp_path / "plain"
     plain.write_bytes(head % b"ascii" + b"2\n(\n(0 1.5 -2)\n(1e-300 2 3.25)\n)\n")
     packed = tmp_path / "packed"
@@ -48,7 +48,8 @@ def test_lists_are_read_as_text_and_binary(tmp_path):
 def test_values_at_the_end_of_a_field_win_and_are_cut_off_again(tmp_path, format):
     path = tmp_path / "pointDisplacement"
     head = f"FoamFile {{ version 2.0; format {format}; class pointVectorField; object x; }}\n"
-    path.write_text(head + "internalField uniform (0 0 0);\nboundaryField\n{\n    wall { type fixedValue; value uniform (1 2 3); }\n}\n")
+    wall = "wall { type fixedValue; value uniform (1 2 3); }"
+    path.write_text(head + f"internalField uniform (0 0 0);\nboundaryField\n{{\n    {wall}\n}}\n")
     values = np.array([[0.1, 1 / 3, -7.0], [2e-17, 0.0, 1.0]])
     before = path.read_bytes()
     length = write_patch_values(path, "wall", values)

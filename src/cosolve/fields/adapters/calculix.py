@@ -26,7 +26,7 @@ from cosolve.fields.adapters.sides import SHAPES
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.signal.polynomial import InputSignal
 
-_REMEDY = "install CalculiX (Debian and Ubuntu: apt install calculix-ccx), or name it: CalculiX(..., program='/path/ccx')"
+_REMEDY = "install CalculiX (Debian and Ubuntu: apt install calculix-ccx), or name it by program='/path/to/ccx'"
 _JOB = "job"  # name of the files of ccx in the working folder
 
 
@@ -42,8 +42,8 @@ class CalculiX(FieldSubsystem):
     amplitudes count from the start of each macro step unless they say `TIME=TOTAL TIME`. Where the deck says `DIRECT`,
     its increment is shortened to a whole fraction of the macro step. CalculiX prints seven digits, which `noise` tells.
 
-    `nominal={"displacement": 1e-2}` says what is large, for tolerances. `timeout` is for one crossing, in seconds; `keep` names a folder for deck, log and results of the last crossing,
-    which are removed otherwise.
+    `nominal={"displacement": 1e-2}` says what is large, for tolerances. `timeout` is for one crossing, in seconds;
+    `keep` names a folder for deck, log and results of the last crossing, which are removed otherwise.
 
     ```python
     flag = cs.CalculiX("flag.inp", nodes="WET", timeout=60.0)
@@ -151,7 +151,7 @@ class CalculiX(FieldSubsystem):
     def _displacements(self, path: Path, time: float) -> npt.NDArray[np.float64]:
         """The last displacements of all nodes in a `.dat` file."""
         text = path.read_text(errors="replace") if path.exists() else ""
-        head, found, rest = text.rpartition(f"for set {ALL_NODES} and time")
+        _, found, rest = text.rpartition(f"for set {ALL_NODES} and time")
         if not found:
             raise SubsystemError(f"ccx ended well but wrote no displacements into {path.name}")
         try:

@@ -103,7 +103,7 @@ def read_deck(path: Path) -> Deck:
     cards = _cards(path)
     starts = [k for k, card in enumerate(cards) if card.keyword == "STEP"]
     if len(starts) != 1:
-        raise SetupError(f"{path.name} has {len(starts)} *STEP cards; a deck to couple has one, which every macro step repeats")
+        raise SetupError(f"{path.name} has {len(starts)} *STEP cards; a deck to couple has one, for every macro step")
     model, step = cards[: starts[0]], cards[starts[0] :]
     procedures = [card for card in step if card.keyword in ("DYNAMIC", "STATIC")]
     if len(procedures) != 1:
@@ -118,13 +118,14 @@ def read_deck(path: Path) -> Deck:
         for card in model:
             if card.keyword == "NODE":
                 for row in card.rows():
-                    nodes[int(row[0])] = tuple(float(v or 0) for v in (*row[1:4], 0, 0)[:3])
+                    nodes[int(row[0])] = tuple(float(v or "0") for v in (*row[1:4], "0", "0")[:3])
                     if "NSET" in card.options:
                         sets.setdefault(card.options["NSET"].upper(), []).append(int(row[0]))
             elif card.keyword == "ELEMENT":
                 kind = card.options.get("TYPE", "").upper()
                 if kind.rstrip("RI") not in _TYPES:
-                    raise SetupError(f"{path.name} has elements of type {kind}; CalculiX(...) knows {', '.join(_TYPES)}")
+                    known = ", ".join(_TYPES)
+                    raise SetupError(f"{path.name} has elements of type {kind}; CalculiX(...) knows {known}")
                 n, dimension = _TYPES[kind.rstrip("RI")]
                 dimensions.add(dimension)
                 numbers = [int(v) for row in card.rows() for v in row if v]

@@ -1,21 +1,19 @@
 """Kratos as a subsystem, in this process: variables on a model part go in, others come out.
 
 The user brings an `AnalysisStage` as Kratos' own scripts make one. A crossing is one turn of its solution loop, without
-output. A state is what the nodes hold in all steps of their buffers, where they are, and the clock; `prove_rollback`
-finds out before a run whether that is everything.
+output. A state is what the nodes hold in all steps of their buffers, where they are, and the clock. Whether that is
+everything shows when a run repeats its first step.
 """
 
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.fields.adapters.ports import field_ports
 from cosolve.fields.adapters.sides import SHAPES, outer_sides
@@ -38,8 +36,8 @@ class Kratos(FieldSubsystem):
     are those of the end of each. Sides of elements within the part become the cells of the mesh of all ports.
     `nominal` is what counts as large at a port, for tolerances.
 
-    Materials that remember are beyond what is saved: a run that repeats steps begins with two crossings that must
-    agree to the last bit, and refuses otherwise. Kratos runs in as many threads as `threads` says. Set
+    Elements and materials that remember are beyond what is saved: a run that repeats steps finds out in the first one,
+    and refuses. Kratos runs in as many threads as `threads` says. Set
     OMP_WAIT_POLICY=passive before Kratos is imported where that is more than one: waiting threads keep their cores.
 
     ```python
@@ -134,20 +132,6 @@ class Kratos(FieldSubsystem):
             self._set_clock(step, clock)
         self._stage.time = time
 
-    def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
-        """Cross the first step twice from the same state, with another crossing between; the bits must be the same."""
-        before = self.save()
-        found = []
-        for factor in (1.0, 1.001, 1.0):
-            found.append(np.array(self.advance(t0, t0 + H, lambda t, f=factor: f * np.asarray(u))))
-            self.restore(before)
-        if not np.array_equal(found[0], found[2]):
-            off = float(np.abs(found[0] - found[2]).max() / max(float(np.abs(found[0]).max()), 1e-300))
-            raise SubsystemError(
-                f"a step of Kratos that is repeated from the same nodal values differs by {off:.1g} (relative): elements "
-                "or materials of the model remember more than is saved; use a method without repeated steps"
-            )
-
     def snapshot(self) -> FieldSnapshot:
         """All nodes where they are now, with the vector and scalar variables that have a history."""
         labels = {node.Id: k for k, node in enumerate(self._root.Nodes)}
@@ -211,7 +195,7 @@ class Kratos(FieldSubsystem):
         return np.concatenate(found)
 
     def _watch_convergence(self) -> None:
-        """Note what the solver says of itself; of an ALE fluid its inner one, since mesh solvers say 0.0 for success."""
+        """Note what the solver says of itself; of an ALE fluid the inner one: mesh solvers say 0.0 for success."""
         outer = self._stage._GetSolver()
         solver = getattr(outer, "fluid_solver", outer)
         solve = solver.SolveSolutionStep

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cosolve.basics.checks import as_path, flag, positive
 from cosolve.errors import SetupError, SubsystemError
@@ -49,8 +48,10 @@ class OpenFoam(FieldSubsystem):
 
     `density` is for solvers with constant density, whose pressure is divided by it; None takes the field `rho`. The
     macro step is divided into whole steps no longer than `deltaT` of the case. The run begins at the latest time
-    directory of the case. Fields are written with all digits, or binary where the case says so. `nominal` is
-    what counts as large at a port, for tolerances. `timeout` is for one process, in seconds; `keep` names a folder for the working copy, which is removed otherwise.
+    directory of the case. Fields are written with all digits, or binary where the case says so.
+
+    `nominal` is what counts as large at a port, for tolerances. `timeout` is for one process, in seconds; `keep` names
+    a folder for the working copy, which is removed otherwise.
 
     ```python
     flow = cs.OpenFoam("cylinder", patch="cylinder", density=1000.0, rigid=True, timeout=60.0)
@@ -131,7 +132,7 @@ class OpenFoam(FieldSubsystem):
         self._state = name, self._folder.unpack(packed)
 
     def snapshot(self) -> FieldSnapshot:
-        """A plane case: its cells as they lie now, with pressure and velocity. A spatial one: the patch and its forces."""
+        """Plane cases: the cells as they lie now, with pressure and velocity. Others: the patch and its forces."""
         here = self._state[1].path
         moved = here / "polyMesh" / "points"
         points = read_points(moved) if _is_there(moved) else self._rest
@@ -145,7 +146,7 @@ class OpenFoam(FieldSubsystem):
             data = {"pressure": p[self._plane_owner[:n]], "velocity": U[self._plane_owner[:n], :2]}
         order = [k for corners in (3, 4) for k, face in enumerate(faces) if len(face) == corners]
         kinds = {"triangle": [f for f in faces if len(f) == 3], "quad": [f for f in faces if len(f) == 4]}
-        used, inverse = np.unique(np.concatenate([faces[k] for k in order]), return_inverse=True)
+        used = np.unique(np.concatenate([faces[k] for k in order]))
         number = np.zeros(len(points), dtype=np.int64)
         number[used] = np.arange(len(used))
         return FieldSnapshot(
@@ -214,9 +215,8 @@ functions
         return found
 
     def _outputs(self) -> Numbers:
-        if self._rigid:
-            return self._force.sum(axis=0)[: self._dim] / self._depth
-        return (self._share.T @ self._force[:, : self._dim] / self._depth).ravel()
+        plane: Numbers = self._force[:, : self._dim] / self._depth
+        return plane.sum(axis=0) if self._rigid else (self._share.T @ plane).ravel()
 
     # -- the mesh -----------------------------------------------------------------------------------------------------
 

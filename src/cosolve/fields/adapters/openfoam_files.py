@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 def entry(text: str, name: str) -> str | None:
     """The value of the last entry `name value;`, or None.
 
-    >>> entry("deltaT 0.1; // first\\ndeltaT 0.2;", "deltaT")
+    >>> entry("deltaT 0.1; /* first */ deltaT 0.2;", "deltaT")
     '0.2'
     """
     found = re.findall(rf"(?:^|[\s;{{}}]){name}\s+([^;{{}}]*);", _COMMENT.sub("", text))
@@ -70,12 +70,13 @@ class FoamFile:
 
     def field(self, part: bytes, columns: int, n: int) -> Numbers:
         """The values behind `part` (a regular expression that ends before `uniform` or `nonuniform`), for n places."""
-        found = re.compile(part + rb"\s+(nonuniform\s+List<\w+>|uniform\s+(\([^)]*\)|[^;]*);)").search(self.data, self.body)
+        value = rb"\s+(nonuniform\s+List<\w+>|uniform\s+(\([^)]*\)|[^;]*);)"
+        found = re.compile(part + value).search(self.data, self.body)
         if found is None:
             raise SubsystemError(f"OpenFOAM's file {self.name} is incomplete: a field is missing")
         if found.group(2) is not None:
-            value = np.array(found.group(2).strip(b"()").split(), dtype=float)
-            return np.tile(value, (n, 1)) if columns > 1 else np.full(n, value[0])
+            one = np.array(found.group(2).strip(b"()").split(), dtype=float)
+            return np.tile(one, (n, 1)) if columns > 1 else np.full(n, one[0])
         values, _ = self.numbers(found.end(), columns)
         if len(values) != n:
             raise SubsystemError(f"OpenFOAM's file {self.name} has {len(values)} values where {n} are expected")
@@ -120,15 +121,14 @@ def read_patches(path: Path) -> dict[str, tuple[str, int, int]]:
 
 def write_patch_values(path: Path, patch: str, values: Numbers) -> int:
     """Fix the values of a patch at the end of a field file; returns the length of the file before."""
-    file = FoamFile(path)
-    if path.suffix != ".gz" and not path.exists():
-        raise SetupError(f"{path.name}.gz is compressed; write the first fields of the case uncompressed")
-    if file.binary:
+    if not path.exists() and path.with_name(path.name + ".gz").exists():
+        raise SetupError(f"{path.name}.gz is compressed; unpack it in the first time directory of the case")
+    if FoamFile(path).binary:
         listed = b"(" + np.ascontiguousarray(values, dtype="<f8").tobytes() + b")"
     else:
         listed = b"(\n" + b"\n".join(b"(%.17g %.17g %.17g)" % tuple(row) for row in values.tolist()) + b"\n)"
-    head = f"\nboundaryField\n{{\n    {patch}\n    {{\n        type fixedValue;\n        value nonuniform List<vector> {len(values)}"
+    head = f"\nboundaryField\n{{\n    {patch}\n    {{\n        type fixedValue;\n        value nonuniform List<vector> "
     before = path.stat().st_size
     with path.open("ab") as out:
-        out.write(head.encode() + listed + b";\n    }\n}\n")
+        out.write(head.encode() + b"%d" % len(values) + listed + b";\n    }\n}\n")
     return before

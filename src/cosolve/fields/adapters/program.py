@@ -84,8 +84,8 @@ def run_program(
         except subprocess.TimeoutExpired:
             kill_group(process)
             raise SubsystemError(
-                f"{name} was not ready within {timeout:g} s and was ended{last_words(printed)}; raise timeout if a step "
-                "may take that long"
+                f"{name} was not ready within {timeout:g} s and was ended{last_words(printed)}; raise timeout if a "
+                "step may take that long"
             ) from None
         except BaseException:
             kill_group(process)

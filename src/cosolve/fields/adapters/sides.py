@@ -27,8 +27,9 @@ class Shape:
 def _mids(edges: str, first: int) -> dict[tuple[int, int], int]:
     """`01 12 20` with the first midside node: edge, in both directions, -> midside node."""
     found = {}
-    for k, (a, b) in enumerate(edges.split()):
-        found[int(a), int(b)] = found[int(b), int(a)] = first + k
+    for k, edge in enumerate(edges.split()):
+        a, b = int(edge[0]), int(edge[1])
+        found[a, b] = found[b, a] = first + k
     return found
 
 
