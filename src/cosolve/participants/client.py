@@ -678,9 +678,9 @@ class Participant:
         """The values `after` seconds from now, at most until the end of the window: shape (points, components)."""
         found = self.data(mesh, data)
         values = self._sampled(found, after)
-        if points is None or self._all_points(found.mesh, points):
-            return values
-        return values[self._numbers(found.mesh, points)]
+        if points is not None and not self._all_points(found.mesh, points):
+            values = values[self._numbers(found.mesh, points)]
+        return values
 
     def _sampled(self, found: DataOfParticipant, after: float) -> np.ndarray[Any, Any]:
         if not found.flags & READ:
