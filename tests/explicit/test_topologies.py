@@ -65,12 +65,14 @@ CLIENTS = [(0.5, 300.0, 0.4), (0.8, 700.0, 0.9), (1.3, 200.0, 0.2)]
 START = [[0.0, 1.0], [0.2, 0.0], [-0.1, -0.5]]
 
 
-def tree() -> cs.System:
+def client(k: int) -> cs.Linear:
+    """The client of this number, from 1 on."""
+    return cs.Linear(*client_matrices(*CLIENTS[k - 1]), x0=START[k - 1], inputs=["x", "v"], outputs=["f"])
+
+
+def tree(clients: dict[str, cs.Subsystem] | None = None) -> cs.System:
     """The centre and three separate clients."""
-    subsystems = {"centre": centre()}
-    for k, (parameters, x0) in enumerate(zip(CLIENTS, START, strict=True), start=1):
-        subsystems[f"client{k}"] = cs.Linear(*client_matrices(*parameters), x0=x0, inputs=["x", "v"], outputs=["f"])
-    system = cs.System(subsystems)
+    system = cs.System({"centre": centre(), **(clients or {f"client{k}": client(k) for k in (1, 2, 3)})})
     system.connect("centre.x", *(f"client{k}.x" for k in (1, 2, 3)))
     system.connect("centre.v", *(f"client{k}.v" for k in (1, 2, 3)))
     for k in (1, 2, 3):

@@ -46,6 +46,15 @@ class Plain(cs.Subsystem):
         return self.x
 
 
+class Listening(Plain):
+    """Asks for its input inside the step, at times that no power of two makes exact."""
+
+    def advance(self, t0, t1, u):
+        for s in np.linspace(0.03, 1.0, 20):
+            self.x = np.sin(40.0 * self.x + 1e3 * u(t0 + s * (t1 - t0))[0])  # the last bit counts
+        return self.x
+
+
 class Bad(Plain):
     """Does something bad in the step that begins at `when`."""
 
@@ -185,6 +194,12 @@ def two():
 
 def stepping_pendulum():
     return pendulum("dopri5")
+
+
+def following():
+    """Its input goes on with its rate, which needs degree 1 where inputs end in values of the end of the step."""
+    lag = cs.Ode(lambda t, x, u: u[:1] - x, lambda t, x, u: x, x0=[0.0], inputs=["s", "v"], outputs=["x"])
+    return cs.IntegratedInputs(lag, {"s": "v"})
 
 
 def free_pendulum():

@@ -156,3 +156,33 @@ def test_states_live_in_the_process_and_are_freed():
     apart.restore(states[0])
     del states
     assert apart.states() == 0
+
+
+def test_what_a_subsystem_needs_of_signals_is_known_from_afar():
+    """A method that holds inputs is refused for it here and there alike."""
+    apart = cs.Isolated(models.following, timeout=60.0)
+    assert apart.least_degree == models.following().least_degree == 1
+    assert cs.Isolated(models.Plain, timeout=60.0).least_degree == 0
+    refusals = []
+    for follower in (models.following(), apart):
+        drive = cs.Static(lambda t, u: [np.sin(t), np.cos(t)], inputs=[], outputs=["s", "v"])
+        system = cs.System({"drive": drive, "lag": follower})
+        system.connect("drive.s", "lag.s")
+        system.connect("drive.v", "lag.v")
+        with pytest.raises(cs.SetupError, match="goes on from those at its beginning; take degree 1") as refused:
+            cs.simulate(system, t_end=0.1, method=cs.GaussSeidel(degree=0), step=0.01)
+        refusals.append(str(refused.value).replace("IntegratedInputs", "Isolated"))
+    assert refusals[0] == refusals[1]
+
+
+@pytest.mark.covers("SC-24")
+@pytest.mark.parametrize("kind", ["linear", "step", "cubic"])
+def test_tables_drive_it_with_the_same_bits(kind):
+    """Kinks lie inside macro steps, and before and after its times the table holds its values."""
+    table = cs.Table([0.13, 0.31, 0.57, 0.8], [0.3, 1.7, -0.4, 0.9], kind=kind)
+    runs = []
+    for tool in (models.Listening(), cs.Isolated(models.Listening, timeout=60.0)):
+        system = cs.System({"tool": tool})
+        system.set("tool.u", table)
+        runs.append(cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree=1), step=0.07))
+    assert np.array_equal(runs[0]["tool.x"], runs[1]["tool.x"])

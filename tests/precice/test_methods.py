@@ -3,6 +3,7 @@
 import socket
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -131,11 +132,27 @@ def test_step_control_repeats_steps_that_fail():
     }
     with gathered(oscillator(), halves) as (system, subsystems, results):
         control = cs.Adaptive(rtol=1e-3, first_step=0.08, max_step=0.1)
-        result = cs.simulate(system, t_end=0.5, step=control, method=cs.Implicit(degree=1, tol=1e-8))
+        with pytest.warns(cs.AccuracyWarning, match=r"participant '(Left|Right)' writes 32 samples in a macro step"):
+            result = cs.simulate(system, t_end=0.5, step=control, method=cs.Implicit(degree=1, tol=1e-8))
     assert result.stats.rejected > 0
     assert len(np.unique(np.diff(result.t).round(9))) > 3
     assert results["Left"] < 0.02  # the participant's own largest error against the exact motion
     assert subsystems["Left"].crossings > len(result.t)
+
+
+@pytest.mark.parametrize(("substeps", "told"), [("true", 1), ("false", 0)])
+def test_that_only_the_last_sample_counts_is_said_once_where_the_file_carries_all(substeps, told, recwarn):
+    text = config("serial-implicit", MEASURES, substeps=f'substeps="{substeps}"')
+    recwarn.clear()
+    warnings.simplefilter("always")
+    with gathered(text, pair(substeps_a=3)) as (system, _, _):
+        result = cs.simulate(system, t_end=0.3, step=0.1, method=cs.Implicit(degree=0, tol=1e-10))
+    found = [str(one.message) for one in recwarn if one.category is cs.AccuracyWarning]
+    assert len(found) == told
+    assert all("'A' writes 3 samples in a macro step; a coupling method takes the last one only" in f for f in found)
+    with gathered(config("serial-implicit", MEASURES), pair()) as (system, _, _):
+        single = cs.simulate(system, t_end=0.3, step=0.1, method=cs.Implicit(degree=0, tol=1e-10))
+    assert np.array_equal(result["B.X"], single["B.X"])
 
 
 # -- an elastic tube, nearly: pressure by the inertia of what flows, area by pressure ---------------------------

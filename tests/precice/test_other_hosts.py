@@ -72,6 +72,7 @@ def free_port():
         return one.getsockname()[1]
 
 
+@pytest.mark.covers("SC-24")
 def test_one_elsewhere_gives_the_bits_of_one_here(case):
     """The relay comes first and waits. What B would write into its folder goes to that of the hub."""
     (case.folder / "config.xml").write_text(

@@ -8,6 +8,7 @@ import time
 from functools import partial
 
 import numpy as np
+from tests.explicit import test_topologies as topologies
 from tests.ranks import parts
 
 import cosolve as cs
@@ -29,6 +30,7 @@ def ode(x: float) -> cs.Ode:
 RING = parts.ring(4)
 PAIR = {"a": partial(ode, 0.5), "b": partial(ode, -0.2)}
 FIELD = {"f": partial(parts.Field, 20_000), "g": partial(parts.Field, 20_000)}
+TREE = {f"client{k}": partial(topologies.client, k) for k in (1, 2, 3)}
 #: rank 0 has one of the ring, rank 1 two of them
 PLACEMENT = {
     "s0": 0,
@@ -43,6 +45,9 @@ PLACEMENT = {
     "two": 1,
     "three": 2,
     "late": 2,
+    "client1": 1,
+    "client2": 2,
+    "client3": 1,
 }
 
 
@@ -89,19 +94,22 @@ def main(folder: str) -> None:
         "three": partial(meeting, "three", "one", 0.3),
     }
     late = {"late": partial(parts.Slow, 0.4)}
-    ranks = cs.on_ranks({**RING, **PAIR, **FIELD, **met, **late}, placement=PLACEMENT)
+    ranks = cs.on_ranks({**RING, **PAIR, **FIELD, **met, **late, **TREE}, placement=PLACEMENT, timeout=120.0)
     say = lambda what, value: print(json.dumps([what, value]), flush=True)  # noqa: E731
     say("placement", str(ranks))
     for name, (sources, join, options) in CASES.items():
         far = cs.simulate(join({n: ranks.subsystems[n] for n in sources}), t_end=1.0, **options)
         near = cs.simulate(join({n: make() for n, make in sources.items()}), t_end=1.0, **options)
-        # driven inputs leave this process as polynomials, which a table is up to rounding
-        slack = 1e-15 if name == "driven" else 0.0
-        same = [np.abs(near[channel] - far[channel]).max() <= slack for channel in near.names]
+        same = [np.array_equal(near[channel], far[channel]) for channel in near.names]
         say(name, bool(all(same) and np.array_equal(near.t, far.t) and len(near.t) > 2))
     for name, method in (("together", cs.Jacobi(degree=1)), ("columns together", cs.SemiImplicit(degree=1))):
         run = cs.simulate(parts.joined({n: ranks.subsystems[n] for n in met}), t_end=0.3, method=method, step=0.1)
         say(name, len(run.t))
+    apart = topologies.tree({name: ranks.subsystems[name] for name in TREE})
+    two = [cs.simulate(s, t_end=0.2, method=cs.Jacobi(2), step=1e-3) for s in (apart, topologies.joined())]
+    names = [("centre.x", "centre.x"), *((f"client{k}.f", f"clients.f{k}") for k in (1, 2, 3))]
+    off = [np.abs(two[0][a] - two[1][b]).max() / np.abs(two[1][b]).max() for a, b in names]
+    say("tree", bool(max(off) <= 1e-12))
     far, wall, busy = cs.System({"late": ranks.subsystems["late"]}), time.perf_counter(), time.process_time()
     far.set("late.force", 0.0)
     cs.simulate(far, t_end=0.2, method=cs.Jacobi(degree=0), step=0.1)

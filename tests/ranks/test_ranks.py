@@ -81,7 +81,7 @@ def written(folder: Path, second: str = "Oscillator", parameters: str = "x = 0.2
     return path
 
 
-@pytest.mark.covers("IJ-41")
+@pytest.mark.covers("IJ-41", "SC-24", "SC-25", "SC-26")
 def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_time(tmp_path):
     """One job for all: methods, a large field, subsystems that only pass when they cross together, a move."""
     ran = ran_on(3, ROOT / "tests" / "ranks" / "job.py", tmp_path)
@@ -90,12 +90,28 @@ def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_t
     said = dict(json.loads(line) for line in lines)
     assert last == "rank 0 is the only one that comes here"
     assert said.pop("placement") == (
-        "3 ranks: 's0', 'g', 'one' on rank 0, 's1', 's3', 'a', 'f', 'two' on rank 1, "
-        "'s2', 'b', 'three', 'late' on rank 2"
+        "3 ranks: 's0', 'g', 'one' on rank 0, 's1', 's3', 'a', 'f', 'two', 'client1', 'client3' on rank 1, "
+        "'s2', 'b', 'three', 'late', 'client2' on rank 2"
     )
     assert said.pop("together") == said.pop("columns together") == 4
-    assert len(said) == 13
+    assert len(said) == 14
     assert all(value is True for value in said.values()), said
+
+
+def test_a_call_that_takes_too_long_ends_the_run_with_a_sentence(tmp_path):
+    """Rank 1 hangs in a crossing; rank 0 says so, keeps the result and ends the job."""
+    (tmp_path / "late.py").write_text(
+        "from functools import partial\nimport sys\nimport cosolve as cs\nfrom tests.ranks.parts import Bad\n"
+        "ranks = cs.on_ranks({'s': partial(Bad, 'hang', sys.argv[1])}, placement={'s': 1}, timeout=1.0)\n"
+        "system = cs.System(ranks.subsystems)\nsystem.set('s.force', 0.0)\n"
+        "try:\n    cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.1)\n"
+        "except cs.SubsystemError as error:\n    print(error, len(error.result.t), sep='|', flush=True)\n"
+    )
+    ran = ran_on(2, tmp_path / "late.py", tmp_path)
+    assert "'s' failed while crossing the step on rank 1 at t = 0.5: rank 1 gave no answer within 1 s" in ran.stdout
+    assert ran.stdout.strip().endswith("|6")
+    assert "rank 1 did not come to its end within 2 s; all are ended" in ran.stderr
+    assert ran.returncode != 0
 
 
 @pytest.mark.slow

@@ -82,6 +82,13 @@ class Drive:
         """The polynomials that make it up from `a` to `b`."""
         raise NotImplementedError
 
+    def local(self, a: float, b: float) -> tuple[float, Matrix] | None:
+        """What `value` computes from `a` to `b`, to the last bit, where that is one polynomial of the time since then.
+
+        As (a time, coefficients of powers of the time since it); None for what is no such polynomial.
+        """
+        return None
+
     def next_knot(self, t: float) -> float:
         """The first time after `t` where it is known not to be smooth."""
         return np.inf
@@ -192,6 +199,15 @@ class Table(Drive):
         first, last = bisect_right(self._knots, a + close), bisect_left(self._knots, b - close)
         cuts = [a, *self._knots[first:last], b]
         return [Piece(c, d, self._between(c, d)) for c, d in pairwise(cuts)]
+
+    def local(self, a: float, b: float) -> tuple[float, Matrix] | None:
+        close = _CLOSE * (b - a)
+        if bisect_right(self._knots, a + close) < bisect_left(self._knots, b - close):
+            return None
+        k = self._place(0.5 * (a + b))
+        if k < 0 or k >= len(self._breaks) - 1:
+            return a, self._at(k, a)[np.newaxis]
+        return self._breaks[k], self._local[k]
 
     def next_knot(self, t: float) -> float:
         k = bisect_right(self._knots, t + max(self._same, _SAME_TIME * abs(t)))

@@ -354,10 +354,10 @@ class Member:
             f"participant '{self.name}' writes data '{exchange.data}' on no mesh from which '{exchange.mesh}' is mapped"
         )
 
-    def contract(self, substeps: bool = True, degree: int | None = None) -> bytes:
+    def contract(self, degree: int | None = None) -> bytes:
         """What the participant has to know; `degree` of all waveforms instead of those of the data."""
         configuration = self.coupling.configuration
-        wants = c.WANTS_SUBSTEPS * (substeps and any(s for side in self.sides for s in side.scheme.substeps.values()))
+        wants = c.WANTS_SUBSTEPS * any(s for side in self.sides for s in side.scheme.substeps.values())
         packer = Packer().whole(wants, len(self.meshes))
         for mesh in self.meshes:
             flags = c.PROVIDED if mesh.provided else c.RECEIVED

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.errors import SetupError
+from cosolve.errors import AccuracyWarning, SetupError, warn
 from cosolve.interface.system import System
 from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
@@ -151,7 +151,7 @@ class Gathering:
 
     def contract(self, name: str, cwd: str) -> bytes:
         """As the file says, with waveforms that follow the signals of a method."""
-        return self.coupling.members[name].contract(substeps=False, degree=_SMOOTH)
+        return self.coupling.members[name].contract(degree=_SMOOTH)
 
     def deliver(self, name: str, kind: int, content: bytes) -> None:
         """The start of a participant."""
@@ -185,7 +185,7 @@ class MemberSpeech:
     """Records of one participant from and to flat vectors of all its inputs and outputs."""
 
     def __init__(self, member: Member, first: dict[Key, Any]) -> None:
-        self.member = member
+        self.member, self._told = member, False
         geometries = member.coupling.geometries
         self._read = [(mesh, name, n) for mesh, name, n, flags in member.data if flags & c.READ]
         self._written = [(mesh, name, n) for mesh, name, n, flags in member.data if flags & c.WRITTEN]
@@ -222,7 +222,16 @@ class MemberSpeech:
         """What was written at the end of the window."""
         unpacker = Unpacker(content)
         raw: dict[Key, Any] = {}
-        for _ in range(unpacker.whole()):
+        count = unpacker.whole()
+        if count > 1 and not self._told:
+            self._told = True
+            warn(
+                f"participant '{self.member.name}' writes {count} samples in a macro step; a coupling method takes the "
+                "last one only, while the schemes of the file carry all of them: take a smaller step, or no method",
+                AccuracyWarning,
+            )
+        if count:
+            unpacker.at += (count - 1) * ((len(content) - unpacker.at) // count)  # all are of one length
             _, raw = self.member.sample(unpacker)
         return np.concatenate([raw[mesh, name][0] for mesh, name, _ in self._written]) if raw else np.zeros(0)
 

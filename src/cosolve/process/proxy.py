@@ -16,7 +16,7 @@ from cosolve.basics.wording import text_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.data import Malformed
-from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.polynomial import DrivenPolynomial, InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port
 
@@ -133,6 +133,11 @@ class Proxy(Subsystem):
         return str(self._about()["driven_as"])
 
     @property
+    def least_degree(self) -> int:  # type: ignore[override]
+        """The least degree of input signals that the subsystem makes sense of."""
+        return int(self._about().get("least_degree", 0))  # a server of an earlier version does not say
+
+    @property
     def concurrent(self) -> bool:  # type: ignore[override]
         """Whether copies may run at the same time (each in its own process)."""
         return bool(self._about()["concurrent"])
@@ -141,7 +146,7 @@ class Proxy(Subsystem):
         return self._ask(m.START, times=(t0, 0.0, 0.0, 0.0)).value
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
-        if self._known is None or self._notes:
+        if self._known is None or self._notes or isinstance(u, DrivenPolynomial):
             return self._cross(m.ADVANCE, t0, t1, u).value
         with self._lock:
             data = self._call_far(m.write_crossing(t0, t1, u))
@@ -167,7 +172,8 @@ class Proxy(Subsystem):
 
     def _cross(self, call: int, t0: float, t1: float, u: InputSignal, weight: Vector | None = None) -> m.Answer:
         extra = None if weight is None else np.asarray(weight, dtype=np.float64)
-        return self._ask(call, times=(t0, t1, u.t0, u.H), coefficients=u.coefficients, extra=extra)
+        times, driven = (t0, t1, u.t0, u.H), driven_content(u)
+        return self._ask(call, driven, times=times, coefficients=u.coefficients, extra=extra)
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
         return self._cross(m.REPLAY, t0, t1, u).value
@@ -221,6 +227,13 @@ class Proxy(Subsystem):
     def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Any other method of the subsystem."""
         return self._ask(m.CALL, content=(name, arguments, named)).value
+
+
+def driven_content(u: InputSignal) -> list[tuple[Any, ...]] | None:
+    """What travels beside the coefficients so that driven inputs have the same bits elsewhere; None without any."""
+    if not isinstance(u, DrivenPolynomial):
+        return None
+    return [(np.asarray(columns, np.int64), since, np.array(powers)) for columns, since, powers in u.local()] or None
 
 
 _FORWARDED: dict[str, Callable[..., Any]] = {

@@ -15,6 +15,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, NoReturn
 
+from cosolve.basics.checks import positive
 from cosolve.basics.wording import raised, shortened
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
@@ -24,7 +25,7 @@ from cosolve.process.ending import hear_ctrl_c_but_go_on
 from cosolve.process.factory import built
 from cosolve.process.mpi import World, world
 from cosolve.process.placement import balanced, refuse_bad_costs, refuse_bad_placement, told
-from cosolve.process.proxy import Proxy, told_as_setup
+from cosolve.process.proxy import Proxy, driven_content, told_as_setup
 from cosolve.process.server import Server
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
@@ -32,13 +33,16 @@ from cosolve.subsystem.base import Subsystem
 _ROOT, _CONTROL = 0, 0
 _READY, _FAILED, _DROP, _LEAVE, _GONE = "ready", "failed", "drop", "leave", "gone"
 _FAREWELL = 60.0  # seconds for the others to leave
+_LOADING = 60.0  # seconds beyond `timeout`
 _HURRY = 2.0  # where one of them is at work although nobody waits for it any more
 
 #: How a subsystem is built where it is needed, or the subsystem itself.
 Source = Callable[[], Subsystem] | Subsystem
 
 
-def on_ranks(subsystems: Mapping[str, Source], *, placement: Mapping[str, int] | None = None) -> Ranks:
+def on_ranks(
+    subsystems: Mapping[str, Source], *, placement: Mapping[str, int] | None = None, timeout: float | None = None
+) -> Ranks:
     """Spread subsystems over the ranks that `mpiexec` has started: `mpiexec -n 4 python script.py`.
 
     All ranks call it with the same arguments, at the same place of the same script. On rank 0 it returns, and what
@@ -46,7 +50,8 @@ def on_ranks(subsystems: Mapping[str, Source], *, placement: Mapping[str, int] |
     rank 0 comes to its end. `subsystems` are functions that build them, called on the rank where they are wanted, or
     subsystems, which then every rank has built. Without `mpiexec` there is one rank, and nothing is different.
 
-    `placement` says who goes to which rank; the others are spread evenly, and `Ranks.balance` does so by their cost.
+    `placement` says who goes to which rank; the others are spread evenly, and `Ranks.balance` does so by their cost. A
+    call to another rank that takes longer than `timeout` seconds ends the run with a sentence.
 
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
@@ -59,7 +64,7 @@ def on_ranks(subsystems: Mapping[str, Source], *, placement: Mapping[str, int] |
     job = joined()
     if job is not None and job.rank != _ROOT:
         _serve(job, subsystems)
-    return Ranks(job, subsystems, placement or {})
+    return Ranks(job, subsystems, placement or {}, timeout)
 
 
 def joined() -> World | None:
@@ -74,8 +79,15 @@ def joined() -> World | None:
 class Ranks:
     """The ranks of this job as rank 0 sees them, and which subsystem lies where."""
 
-    def __init__(self, world: World | None, subsystems: Mapping[str, Source], placement: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        world: World | None,
+        subsystems: Mapping[str, Source],
+        placement: Mapping[str, int],
+        timeout: float | None = None,
+    ) -> None:
         self._world, self.size = world, 1 if world is None else world.size
+        self._timeout = timeout
         self._sources = subsystems
         self.placement: dict[str, int] = {}
         #: what goes into a `System`: subsystems of this rank, and those that stand for one on another rank
@@ -86,6 +98,8 @@ class Ranks:
             world.taken = True
         try:
             self._names = _checked(subsystems)
+            if timeout is not None:
+                positive("on_ranks", "timeout", timeout, " of seconds or None")
             refuse_bad_placement(self._names, placement, None if world is None else self.size)
             if world is None:
                 placement = dict.fromkeys(self._names, _ROOT)
@@ -129,7 +143,7 @@ class Ranks:
                 self._tell(old.rank, (_DROP, number + 1))
             self.placement[name] = rank
             if rank != _ROOT and self._world is not None:  # builds it while this one goes on
-                self.subsystems[name] = OnRank(self._world, name, number + 1, rank)
+                self.subsystems[name] = OnRank(self._world, name, number + 1, rank, self._timeout)
             else:
                 here.append(name)
         for name in here:
@@ -159,9 +173,9 @@ class Ranks:
 class OnRank(Proxy):
     """A subsystem that lies on another rank. `post_advance` lets it set out while others are still to be asked."""
 
-    def __init__(self, world: World, name: str, tag: int, rank: int) -> None:
+    def __init__(self, world: World, name: str, tag: int, rank: int, timeout: float | None = None) -> None:
         super().__init__(Content())
-        self._world, self._name, self._tag, self.rank = world, name, tag, rank
+        self._world, self._name, self._tag, self.rank, self._timeout = world, name, tag, rank, timeout
         self._posted: tuple[float, float, float, float, bytes] | None = None  # a crossing that is under way
         self._owed = False  # an answer that nobody waits for any more
         self.runs_on = f"rank {rank}"
@@ -174,7 +188,7 @@ class OnRank(Proxy):
         with told_as_setup(f"'{self._name}' on {self.runs_on}"):
             if not self._owed:  # the first try failed
                 self._send(m.write_request(m.LOAD))
-            about: dict[str, Any] = self._read(self._receive()).value
+            about: dict[str, Any] = self._read(self._receive(_LOADING)).value
         return about
 
     def wait_until_built(self) -> None:
@@ -197,8 +211,15 @@ class OnRank(Proxy):
         self._world.busy.add(self._tag)
         self._world.send(request, self.rank, self._tag)
 
-    def _receive(self) -> memoryview:
-        data = self._world.receive(self.rank, self._tag)[1]
+    def _receive(self, extra: float = 0.0) -> memoryview:
+        """The answer that is due, within `extra` seconds more than the others."""
+        timeout = None if self._timeout is None else self._timeout + extra
+        try:
+            data = self._world.receive(self.rank, self._tag, timeout)[1]
+        except TimedOut:  # it is still owed, and the rank at work
+            raise SubsystemError(
+                f"{self.runs_on} gave no answer within {timeout:g} s; raise timeout if such a call may take that long"
+            ) from None
         self._posted, self._owed = None, False
         self._world.busy.discard(self._tag)
         return data
@@ -212,10 +233,11 @@ class OnRank(Proxy):
         self._about()
         with self._lock:
             notes = self._noted()
-            times = (t0, t1, u.t0, u.H)
+            times, driven = (t0, t1, u.t0, u.H), driven_content(u)
+            content = b"" if driven is None else self._contents.pack(driven)
             self._send(
-                m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, notes=notes)
-                if notes
+                m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, notes=notes, content=content)
+                if notes or content
                 else m.write_crossing(t0, t1, u)
             )
             self._posted = (*times, u.coefficients.tobytes())

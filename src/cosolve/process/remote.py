@@ -79,6 +79,7 @@ class Remote(Proxy):
                 and all(type(name) is str for name in methods)
                 and all(type(about.get(flag)) is bool for flag in flags)
                 and type(about.get("driven_as")) is str
+                and type(about.get("least_degree", 0)) is int
             ):
                 for some in ports:
                     Ports(some or ())

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from cosolve.basics.arrays import real_array
 from cosolve.basics.wording import shown
 from cosolve.errors import SubsystemError
 from cosolve.process import message as m
 from cosolve.process.data import Malformed
-from cosolve.signal.polynomial import Polynomial
+from cosolve.signal.polynomial import Polynomial, from_local
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
 
@@ -67,7 +69,7 @@ class Server:
         subsystem = self.subsystem
         if r.call in (m.ADVANCE, m.REPLAY):
             cross = subsystem.advance if r.call == m.ADVANCE else subsystem.replay
-            return self._outputs(cross(r.t0, r.t1, Polynomial(r.u_t0, r.u_H, r.coefficients)))
+            return self._outputs(cross(r.t0, r.t1, self._signal(r)))
         if r.call == m.SAVE:
             self.saved += 1
             self.states[self.saved] = subsystem.save()
@@ -78,10 +80,9 @@ class Server:
         if r.call == m.OUTPUT:
             return self._outputs(subsystem.output(r.t0, r.extra))
         if r.call == m.JACOBIAN:
-            u = Polynomial(r.u_t0, r.u_H, r.coefficients)
-            return self.plain(subsystem.jacobian(r.t0, r.t1, u, r.extra), dimensions=2)
+            return self.plain(subsystem.jacobian(r.t0, r.t1, self._signal(r), r.extra), dimensions=2)
         if r.call == m.STEP:
-            reached = subsystem.step(r.t0, r.t1, Polynomial(r.u_t0, r.u_H, r.coefficients))
+            reached = subsystem.step(r.t0, r.t1, self._signal(r))
             if isinstance(reached, (tuple, list)) and len(reached) == 2 and isinstance(reached[0], float):
                 return m.write_answer(m.VECTOR, self.outputs.pack(reached[1]), t=reached[0])
             return self.object(reached)  # for the run to complain about
@@ -91,6 +92,18 @@ class Server:
             subsystem.set_state(r.extra)
             return m.write_answer(m.NOTHING)
         return self._rare(r)
+
+    def _signal(self, r: m.Request) -> Polynomial:
+        """The inputs of a crossing."""
+        if not r.content:
+            return Polynomial(r.u_t0, r.u_H, r.coefficients)
+        local = []
+        for columns, since, powers in self.contents.unpack(r.content):
+            columns, powers = np.asarray(columns), real_array(powers)
+            if columns.dtype != np.int64 or powers.shape[1:] != columns.shape or not len(powers):
+                raise Malformed("driven inputs that fit no input")
+            local.append((columns, float(since), powers))
+        return from_local(r.u_t0, r.u_H, r.coefficients, local)
 
     def _rare(self, r: m.Request) -> m.Parts:
         """Calls that come once, or seldom."""
@@ -134,6 +147,7 @@ class Server:
             "overshoots": bool(made.overshoots),
             "stops_inside": bool(made.stops_inside),
             "driven_as": str(made.driven_as),
+            "least_degree": int(made.least_degree),
             "concurrent": bool(made.concurrent),
             "kind": type(made).__name__,
             "native": callable(getattr(made, "native", None)),
@@ -157,5 +171,5 @@ class Server:
 
 #: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
 _NOT_METHODS = frozenset(
-    {"noise", "inputs", "outputs", "overshoots", "stops_inside", "driven_as", "concurrent", "native"}
+    {"noise", "inputs", "outputs", "overshoots", "stops_inside", "driven_as", "least_degree", "concurrent", "native"}
 )

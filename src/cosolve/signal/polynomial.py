@@ -156,11 +156,31 @@ def perturbed(u: InputSignal, k: int, by: Vector) -> Polynomial:
     return Polynomial(u.t0, u.H, moved)
 
 
+#: Columns of a signal, a time, and coefficients of powers of the time since then.
+Local = tuple[Index, float, Matrix]
+
+
+def from_local(t0: float, H: float, coefficients: Matrix, local: Sequence[Local]) -> DrivenPolynomial:
+    """The signal of a process elsewhere: what is driven is computed as it is where it comes from, to the last bit.
+
+    >>> import numpy as np
+    >>> from_local(0.0, 1.0, np.zeros((1, 2)), [(np.array([1]), 0.25, np.array([[3.0], [2.0]]))])(0.5)
+    array([0. , 3.5])
+    """
+
+    def value(since: float, powers: Matrix) -> Callable[[float, bool], Vector]:
+        return lambda t, right: horner(powers, t - since)
+
+    exact = [(columns, value(since, powers)) for columns, since, powers in local]
+    return DrivenPolynomial(t0, H, coefficients, t0 + H, exact, lambda: list(local))
+
+
 class DrivenPolynomial(Polynomial):
     """The same, with columns that follow functions of time: exact where they are asked for at a time.
 
     `exact` holds those columns and, for each group, `value(t, right)`; at the end of the step, `t1`, a jump has not
-    happened yet.
+    happened yet. `local` gives the same in numbers alone, for processes elsewhere, as far as it can: columns, a time,
+    and coefficients of powers of the time since then.
 
     >>> import numpy as np
     >>> driven = [(np.array([1]), lambda t, right: np.array([t**2]))]
@@ -168,7 +188,7 @@ class DrivenPolynomial(Polynomial):
     array([0.  , 0.25])
     """
 
-    __slots__ = ("_exact", "_t1")
+    __slots__ = ("_exact", "_t1", "local")
 
     def __init__(
         self,
@@ -177,9 +197,10 @@ class DrivenPolynomial(Polynomial):
         coefficients: Matrix,
         t1: float,
         exact: Sequence[tuple[Index, Callable[[float, bool], Vector]]],
+        local: Callable[[], list[Local]] = list,
     ) -> None:
         super().__init__(t0, H, coefficients)
-        self._t1, self._exact = t1, exact
+        self._t1, self._exact, self.local = t1, exact, local
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t`."""

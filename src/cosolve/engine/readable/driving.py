@@ -7,6 +7,7 @@ parts, each with exact inputs; the others get one polynomial with the same ends 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix
 from cosolve.interface.driving import Driven, Piece, cubic, shifted, summary
 from cosolve.interface.plan import Plan
-from cosolve.signal.polynomial import DrivenPolynomial
+from cosolve.signal.polynomial import DrivenPolynomial, Local
 from cosolve.subsystem.base import Subsystem
 
 _AHEAD = 16  # usual steps: so far ahead a function is looked at for a subsystem that steps as it likes
@@ -78,7 +79,16 @@ class DrivenInputs:
             if abs(scale - 1.0) > 1e-9:
                 shape = shape * scale ** np.arange(len(shape))[:, np.newaxis]
             coefficients[: len(shape), columns] = one.spread(shape)
-        return DrivenPolynomial(t0, H, coefficients, t1, self._exact)
+        return DrivenPolynomial(t0, H, coefficients, t1, self._exact, partial(self._local, t0, t1))
+
+    def _local(self, t0: float, t1: float) -> list[Local]:
+        """What the driven inputs are from `t0` to `t1`, in numbers alone, as far as that can be said."""
+        found = []
+        for columns, one in self._groups:
+            local = one.drive.local(t0, t1)
+            if local is not None:
+                found.append((columns, local[0], one.spread(local[1])))
+        return found
 
     def _shape(self, pieces: list[Piece]) -> Matrix:
         if self._as == "mean":
