@@ -97,7 +97,8 @@ def test_another_version_is_named_on_both_sides(tmp_path, monkeypatch):
         )
         with pytest.raises(cs.SetupError, match=expected):
             cs.Remote(address)
-        words = f"a client with cosolve {cs.__version__} speaks protocol 1, this is cosolve 9.9.9 with protocol 7"
+        here = f"a client with cosolve {cs.__version__} speaks protocol {network.PROTOCOL}"
+        words = f"{here}, this is cosolve 9.9.9 with protocol 7"
         assert until(lambda: said(path, words))
 
 

@@ -155,7 +155,7 @@ class Hub:
                 events = vigil.wait(lambda: select(0), lambda: select(_LOOK))
                 for key, _ in events:
                     if key.data is None:
-                        stream, _ = key.fileobj.accept()  # type: ignore[union-attr]
+                        stream, _ = key.fileobj.accept()
                         self.take(stream)
                     else:
                         self._hear(*key.data)

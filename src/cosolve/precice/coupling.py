@@ -593,7 +593,9 @@ class Member:
                 if side.ongoing and (keep or substeps):
                     values, gradient = raw[origin]
                     side.fresh[key].append((leg + last, values if field is None else field(values, gradient)))
-        ended, implicit, reached = [], None, leg + last
+        ended: list[Side] = []
+        implicit: Side | None = None
+        reached = leg + last
         for side in self.sides:
             if side.ongoing:
                 if side.leads:

@@ -87,7 +87,7 @@ class _Callee:
         self.replays = has_capability(subsystem, "replay")
         self.rows, width = degree + 1, Ports(subsystem.inputs).length
         self.given, self.gives = np.zeros((self.rows, width)), np.zeros(self.outputs.length)
-        self.put = struct.Struct(f"{len(self.gives)}d").pack_into
+        self.put, self.room = struct.Struct(f"{len(self.gives)}d").pack_into, self.gives.data
         self.words = np.zeros(_WORDS, dtype=np.int64)
         self.words[[_WIDTH, _GIVES, _MOST]] = width, len(self.gives), self.rows
         self.words[[_INPUTS, _OUTPUTS]] = self.given.ctypes.data, self.gives.ctypes.data
@@ -112,7 +112,7 @@ class _Callee:
                 given = (self.given if n == self.rows else self.given[:n]).copy()
                 found = cross(t0, t1, Polynomial(t0, H, given))
                 if type(found) in _LISTS and len(found) == len(self.gives) and {*map(type, found)} == _NUMBERS:
-                    self.put(self.gives, 0, *found)  # nothing to be converted or refused
+                    self.put(self.room, 0, *found)  # nothing to be converted or refused
                 else:
                     self.gives[:] = self.outputs.pack(found)
             elif what == _SAVE:
