@@ -44,8 +44,8 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
         if question["ask"] in ("state", "order"):
             return reply | {"found": _of_the_run(exhibition.live, question)}, []
         if question["ask"] == "map":
-            asked = (str(question[key]) for key in ("quantity", "x", "y"))
-            return reply | {"found": exhibition.the_sweep.map(*asked, places(question["at"]))}, []
+            quantity, x, y = (str(question[key]) for key in ("quantity", "x", "y"))
+            return reply | {"found": exhibition.the_sweep.map(quantity, x, y, places(question["at"]))}, []
         if question["ask"] == "cell":
             return reply | {"found": exhibition.the_sweep.cell(places(question["at"]))}, []
         ids, n, result = [int(k) for k in question["ids"]], int(question["n"]), int(question["result"])
