@@ -11,6 +11,7 @@ import pytest
 from tests import processes
 from typer.testing import CliRunner
 
+import cosolve as cs
 from cosolve.cli import app
 from cosolve.result.store import load
 
@@ -161,6 +162,19 @@ def test_compare_ranks_methods_against_a_named_reference():
     errors = [float(e) for e in re.findall(r"yes\D*?(\d\.\d+e-\d+)", done.output)]
     assert errors == sorted(errors, reverse=True)  # explicit, then implicit of order 2, then of order 3
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_compare_tells_how_much_of_all_runs_is_done():
+    """One bar over all runs: it never goes back, and ends at one; the finer reference has the larger part."""
+    from cosolve.analysis.compare import compare
+
+    tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1.0], inputs=["q"], outputs=["h"])
+    system, told = cs.System({"tank": tank}), []
+    system.set("tank.q", 0.5)
+    compare(system, [cs.Jacobi(0), cs.Jacobi(1)], t_end=1.0, step=0.1, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1.0)
+    assert any(abs(share - 0.8) < 1e-12 for share in told)  # the reference is eight runs of ten
 
 
 def test_compare_reports_what_fails_and_what_does_not_fit():

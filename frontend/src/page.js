@@ -1,7 +1,7 @@
 // Where the viewer begins: in a page of its own, inside a report, or as a widget of a notebook.
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { Embedded, Server, decode } from "./sources.js";
+import { Embedded, Server, decode, moduleOf } from "./sources.js";
 import { Viewer } from "./viewer.js";
 
 /** A widget asks its kernel: messages out, answers with numbers back. */
@@ -15,7 +15,7 @@ class Kernel {
       this.waiting.delete(answer.id);
       if (!asked) return;
       if (answer.problem) asked.reject(new Error(answer.problem));
-      else if (answer.found) asked.resolve(answer.found);
+      else if ("found" in answer) asked.resolve(answer.found);
       else {
         const { buffer, byteOffset, byteLength } = buffers[0];
         asked.resolve(decode(buffer.slice(byteOffset, byteOffset + byteLength)));
@@ -43,6 +43,25 @@ class Kernel {
     return this.ask({ ask: "cell", at });
   }
 
+  async scene() {
+    return moduleOf(await this.ask({ ask: "scene" }));
+  }
+
+  /** A run that goes on in another thread of the kernel: asked for its state, again and again. */
+  live(heard, lost) {
+    const again = async () => {
+      try {
+        const state = await this.ask({ ask: "state" });
+        if (!this.gone) heard(state);
+        if (!this.gone && (state.running || !state.ended)) setTimeout(again, 300);
+      } catch {
+        lost();
+      }
+    };
+    again();
+    return (order) => this.ask({ ask: "order", order });
+  }
+
   sample(result, ids, n) {
     return this.ask({ ask: "sample", result, ids, n });
   }
@@ -60,7 +79,9 @@ export default {
   render({ model, el }) {
     const root = document.createElement("div");
     el.append(root);
-    new Viewer(root, new Kernel(model), { embedded: true, keys: false }).start();
+    const kernel = new Kernel(model);
+    new Viewer(root, kernel, { embedded: true, keys: false }).start();
+    return () => (kernel.gone = true);
   },
 };
 

@@ -51,6 +51,12 @@ class Together {
   }
 }
 
+/** A module whose text came with the page, or from the kernel: nothing is loaded from elsewhere. */
+export function moduleOf(text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  return import(address).finally(() => URL.revokeObjectURL(address));
+}
+
 /** A server at the address of the page. */
 export class Server {
   constructor(base = "") {
@@ -116,10 +122,16 @@ export class Server {
 export class Embedded {
   constructor(held) {
     this.held = held;
-    this.frames = held.frames.map((frame) => ({
+    const opened = (frame) => ({
       ids: frame.ids,
       ...decode(Uint8Array.from(atob(frame.data), (letter) => letter.charCodeAt(0)).buffer),
-    }));
+    });
+    this.frames = held.frames.map(opened);
+    if (held.motion) {
+      const motion = opened(held.motion);
+      this.sample = async (result, ids) => ({ ...motion, low: ids.map((id) => motion.low[motion.ids.indexOf(id)]) });
+      this.scene = () => moduleOf(held.scene);
+    }
   }
 
   async about() {

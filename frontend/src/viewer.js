@@ -44,7 +44,7 @@ export class Viewer {
     this.frame();
     if (this.about.live) {
       this.controls = new Controls(this);
-      this.head.after(this.controls.element);
+      this.bar.parentElement.before(this.controls.element);
     }
     this.fill();
     if (this.options.keys !== false) addEventListener("keydown", (event) => this.pressed(event));
@@ -106,7 +106,7 @@ export class Viewer {
       if (first >= 0) add("Coupling", () => new Coupling(this, about.results[first].coupling, first));
       const moving = about.results.findIndex((result) => result.scene);
       if (moving >= 0 && this.source.sample) add("Motion", () => this.motion(moving));
-      if (!this.options.embedded) add("Facts", () => new Facts(this));
+      if (!this.options.embedded || about.live) add("Facts", () => new Facts(this));
     }
     this.bar.replaceChildren(
       ...[...this.tabs.keys()].map((name) =>
@@ -118,7 +118,7 @@ export class Viewer {
 
   motion(result) {
     const holder = { element: el("div", { class: "scene" }), charts: [], show() {}, hide() {} };
-    import("./scene.js").then(
+    (this.source.scene?.() ?? import("./scene.js")).then(
       ({ Scene }) => {
         const scene = new Scene(this, result);
         holder.element.replaceWith(scene.element);

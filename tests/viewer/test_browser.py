@@ -130,23 +130,26 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser, result):
         page.close()
 
 
-def test_bodies_move_when_the_slider_does(tab):
-    class Ball(cs.Subsystem):
-        inputs = ()
-        outputs = (cs.Port("ball_position", size=3), cs.Port("ball_orientation", size=4))
+class Ball(cs.Subsystem):
+    inputs = ()
+    outputs = (cs.Port("ball_position", size=3), cs.Port("ball_orientation", size=4))
 
-        def start(self, t0):
-            return self.at(t0)
+    def start(self, t0):
+        return self.at(t0)
 
-        def at(self, t):
-            return np.array([np.cos(t), np.sin(t), t / 3, np.cos(t / 2), 0.0, 0.0, np.sin(t / 2)])
+    def at(self, t):
+        return np.array([np.cos(t), np.sin(t), t / 3, np.cos(t / 2), 0.0, 0.0, np.sin(t / 2)])
 
-        def advance(self, t0, t1, u):
-            return self.at(t1)
+    def advance(self, t0, t1, u):
+        return self.at(t1)
 
+
+@pytest.mark.parametrize("where", ["page", "report"])
+def test_bodies_move_when_the_slider_does(tab, tmp_path, where):
+    """On the page, and in a report that was opened from the disk, where nothing can be loaded."""
     result = cs.simulate(cs.System({"a": Ball()}), t_end=6.0, method=cs.Jacobi(), step=0.1)
     with served(result) as address:
-        page = tab(address)
+        page = tab(address if where == "page" else cs.write_report(result, tmp_path / "report.html").as_uri())
         page.get_by_role("tab", name="Motion").click()
         page.get_by_text("Shown: a.ball.").wait_for()
         canvas = page.locator(".scene canvas")
@@ -154,6 +157,29 @@ def test_bodies_move_when_the_slider_does(tab):
         page.get_by_role("slider", name="Time").fill("30")
         assert page.locator(".player output").inner_text() == "t = 3"
         assert canvas.screenshot() != before
+
+
+def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
+    import xarray as xr
+
+    values = np.arange(12.0).reshape(4, 3)
+    values[3, 2] = np.nan
+    errors = np.where(np.isnan(values), "it <b>blew</b> up", "").astype(object)
+    found = xr.Dataset(
+        {"a.h": (("rate", "level"), values), "error": (("rate", "level"), errors)},
+        coords={"rate": [1.0, 2.0, 4.0, 8.0], "level": [0.1, 0.2, 0.3]},
+    )
+    with served(found) as address:
+        page = tab(address)
+        chart = page.get_by_role("img", name="Map of a.h over rate and level: 11 runs, between 0 and 10")
+        chart.wait_for()
+        assert page.locator(".cross").count() == 1
+        chart.focus()
+        for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+            chart.press(key)
+        page.get_by_text("it <b>blew</b> up").wait_for()
+        chart.press("ArrowLeft")
+        page.get_by_role("cell", name="8", exact=True).wait_for()  # rate 4, level 0.3
 
 
 def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one_is_closed(tab, tmp_path):

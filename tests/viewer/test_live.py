@@ -171,6 +171,22 @@ def test_orders_that_make_no_sense_do_nothing_to_the_run(order, said, tmp_path):
     assert said in live.state()["news"][-1]
 
 
+@pytest.mark.parametrize("name", ["mass_force", "mass_me"])  # co-simulation and model exchange
+def test_a_tunable_parameter_of_an_fmu_is_changed_from_the_page(name):
+    """A constant force moves 1 kg until t = 0.05 and 2 kg after it; the next run begins with 1 kg again."""
+    from tests.fmu.build import fmu
+
+    system = cs.System({"m": cs.load_fmu(fmu(name, 2), parameters={"m": 1.0, "c": 0.0, "d": 0.0})})
+    system.set("m.f", 1.0)
+    settings = {"t_end": 0.1, "method": cs.Jacobi(0), "step": 0.01, "pace": cs.Pace(1e9)}  # one step at a time
+    live = Ordered((5, {"do": "set", "name": "m.m", "value": 2.0}))
+    run = cs.simulate(system, **settings, live=live)
+    assert run["m.v"][[5, -1]] == pytest.approx([0.05, 0.075], rel=1e-9)
+    assert run.stats.changed == [[pytest.approx(0.05), "m.m", 2.0]]
+    assert {"name": "m.m", "value": 2.0} in [{k: one[k] for k in ("name", "value")} for one in live.state()["tunable"]]
+    assert cs.simulate(system, **settings)["m.v"][-1] == pytest.approx(0.1, rel=1e-9)
+
+
 def test_a_saved_state_is_gone_on_from(masses, tmp_path):
     live = Ordered((40, {"do": "save"}), states=tmp_path)
     run = {"t_end": 1.0, "method": METHOD, "step": 0.01}

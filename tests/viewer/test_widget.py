@@ -1,5 +1,8 @@
 """The widget of notebooks: the same bundle, answered by the kernel."""
 
+import threading
+from time import sleep
+
 import numpy as np
 import pytest
 from tools.bundle import BUNDLE
@@ -42,3 +45,35 @@ def test_without_the_extra_it_says_what_to_install(result, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
     with pytest.raises(cs.SetupError, match=r"pip install .cosolve\[notebook\]"):
         cs.widget(result)
+
+
+def test_a_run_is_followed_and_stopped_by_a_widget(masses):
+    """As a notebook does it: the run in a thread, questions from the kernel's; no page is served."""
+    live = cs.Live(open_browser=False, told=None, paused=True)
+    shown = cs.widget(live)
+    found = {}
+
+    def run():
+        found["result"] = cs.simulate(masses, t_end=1e6, method=cs.Jacobi(), step=0.01, live=live)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    asked = 0
+    for what in ("step", "step", "stop"):
+        while not answer(shown.exhibition, {"id": 0, "ask": "state"})[0]["found"]["running"]:
+            sleep(0.01)
+        reply, _ = answer(shown.exhibition, {"id": 1, "ask": "order", "order": {"do": what}})
+        assert reply == {"id": 1, "found": None}
+        asked += what == "step"
+        while answer(shown.exhibition, {"id": 0, "ask": "state"})[0]["found"]["steps"] < asked:
+            sleep(0.01)
+    thread.join(30.0)
+    assert len(found["result"].t) == 3
+    assert live.address == ""
+    assert answer(shown.exhibition, {"id": 2, "ask": "order", "order": 5})[0]["problem"]
+    assert len(answer(shown.exhibition, {"id": 3, "ask": "scene"})[0]["found"]) > 100_000
+
+
+def test_no_run_is_watched(result):
+    reply, _ = answer(Exhibition([Exhibit(result, "")]), {"id": 1, "ask": "state"})
+    assert reply["problem"] == "no run is watched here"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from cosolve.interface import System
 from cosolve.method import GaussSeidel, Implicit, Method
 from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Result, Stats
+from cosolve.run.books import Onlooker
 from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive
 
@@ -53,12 +54,14 @@ def compare(
     t_end: float,
     step: float | Adaptive | None,
     reference: tuple[Method, float | Adaptive | None] | None = None,
+    progress: Callable[[float], None] | None = None,
     **options: Any,
 ) -> Comparison:
     """Run a system with each method and measure the distance to a reference run.
 
     Without a `reference` (a method and its step) the implicit method of degree 2 with an eighth of the step is taken,
-    or Gauss-Seidel where subsystems cannot roll back. Further options go to `simulate`. A method that fails or does not
+    or Gauss-Seidel where subsystems cannot roll back. `progress` is told how much of all runs is done, the reference
+    counted as many times as its steps are finer. Further options go to `simulate`. A method that fails or does not
     fit is reported, not raised; growth without bound is in its `stats.growth`, without a warning.
 
     >>> import cosolve as cs
@@ -74,13 +77,41 @@ def compare(
     """
     method, fine = reference or _default_reference(system, step)
     label = f"{method.label}, step {fine:g}" if isinstance(fine, (int, float)) else f"{method.label}, {fine}"
+    chosen = [as_method(one) for one in methods]
+    weight = step / fine if isinstance(step, (int, float)) and isinstance(fine, (int, float)) else _REFINEMENT
+    parts = _parts(progress, [weight, *(1.0 for _ in chosen)])
     exact: Result | None = None
     try:
-        exact = simulate(system, t_end=t_end, method=method, step=fine, **options)
+        exact = simulate(system, t_end=t_end, method=method, step=fine, progress=parts[0], **options)
     except SimulationError as error:
         label += f", which stopped, so there are no errors to show: {error}"
-    entries = [_entry(system, m, step, t_end, exact, options) for m in map(as_method, methods)]
+    entries = [
+        _entry(system, one, step, t_end, exact, options | {"progress": part})
+        for one, part in zip(chosen, parts[1:], strict=True)
+    ]
     return Comparison(label, entries)
+
+
+class _Part:
+    """The progress of one run among several: a stretch of the whole."""
+
+    def __init__(self, progress: Callable[[float], None], begin: float, share: float) -> None:
+        self._progress, self._begin, self._share = progress, begin, share
+
+    def __call__(self, fraction: float) -> None:
+        self._progress(self._begin + self._share * fraction)
+
+    def watch(self, books: Any) -> None:
+        """The run begins: whoever shows the whole may look into its books."""
+        if isinstance(self._progress, Onlooker):
+            self._progress.watch(books)
+
+
+def _parts(progress: Callable[[float], None] | None, weights: Sequence[float]) -> list[_Part | None]:
+    if progress is None:
+        return [None] * len(weights)
+    shares = [weight / sum(weights) for weight in weights]
+    return [_Part(progress, sum(shares[:k]), share) for k, share in enumerate(shares)]
 
 
 def _default_reference(system: System, step: float | Adaptive | None) -> tuple[Method, float | Adaptive]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cosolve.cli.options import EndOption, StepOption, SystemFile, read_file
-from cosolve.cli.screen import JsonOption, console, print_json
+from cosolve.cli.screen import JsonOption, console, print_json, progress
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
@@ -41,16 +41,19 @@ def compare(
     chosen = [as_method(words.strip()) for words in methods.split(",") if words.strip()]
     if not chosen:
         raise SetupError("--methods names no method; write it as jacobi:1,semi-implicit:1")
-    found = run_all(
-        described.system,
-        chosen,
-        t_end=described.t_end,
-        step=described.step,
-        reference=None if reference is None else _reference(reference),
-        t_start=described.t_start,
-        startup=described.startup,
-        workers=described.workers,
-    )
+    against = None if reference is None else _reference(reference)
+    with progress(json, f"{len(chosen)} methods and the run to compare them with") as show:
+        found = run_all(
+            described.system,
+            chosen,
+            t_end=described.t_end,
+            step=described.step,
+            reference=against,
+            progress=show,
+            t_start=described.t_start,
+            startup=described.startup,
+            workers=described.workers,
+        )
     if json:
         print_json("compare", _content(found, described), ok=True)
     else:

@@ -100,7 +100,11 @@ class WatchedRun:
         elif name in self._parameters:
             if not is_number(value):
                 raise SetupError(f"'{name}': a finite number is expected, not {value!r}")
-            self._parameters[name][0].set_parameters({self._parameters[name][1]: value})
+            subsystem, key = self._parameters[name]
+            part = name.removesuffix(f".{key}")
+            originals = self._core.plan.changes.originals  # with which the next run begins, as after `System.at`
+            originals.setdefault((part, key), subsystem.get(key))
+            subsystem.set_parameters({key: value})
         else:
             raise SetupError(f"'{name}' is no input held by a Dial and no tunable parameter of an FMU")
         self.stats.changed.append([self.t, name, value])

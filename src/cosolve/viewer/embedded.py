@@ -13,6 +13,7 @@ from cosolve.viewer.exhibit import Exhibit
 from cosolve.viewer.signals import RESIDUAL
 
 _SLOTS = 1200
+_MOMENTS, _MOST_IN_MOTION = 300, 60_000  # of what moves: moments, and numbers in all
 _MOST_NUMBERS = 40  # signals, elements of vectors included: what a report of one file can carry
 
 
@@ -43,11 +44,27 @@ def embedded(result: Result, label: str) -> str:
         "about": {"title": label, "problem": "", "results": [about], "system": None, "sweep": None, "live": False},
         "frames": [{"ids": held, "data": b64encode(window.frame()).decode("ascii")}],
     }
+    data |= _motion(exhibit, about["scene"])
     return (
         f"<style>{bundle('viewer.css')}</style>\n"
         f'<script type="application/json" class="cosolve-data">{as_script(data)}</script>\n'
         f'<script type="module">{bundle("viewer.js")}</script>'
     )
+
+
+def _motion(exhibit: Exhibit, scene: dict[str, Any] | None) -> dict[str, Any]:
+    """Positions of what moves at some hundred moments, and the script that draws them; nothing where nothing moves."""
+    if not scene:
+        return {}
+    parts = [(one["position"], 3) for one in scene["frames"]]
+    parts += [(one["orientation"], 4) for one in scene["frames"] if one["orientation"] is not None]
+    parts += [(one["id"], one["size"]) for one in scene["fields"]]
+    ids = [first + k for first, count in parts for k in range(count)]
+    sample = exhibit.sample(ids, min(_MOMENTS, max(16, _MOST_IN_MOTION // len(ids))))
+    return {
+        "motion": {"ids": ids, "data": b64encode(sample.frame()).decode("ascii")},
+        "scene": bundle("scene.js"),
+    }
 
 
 def as_script(data: Any) -> str:

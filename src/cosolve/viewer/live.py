@@ -69,6 +69,7 @@ class Live:
         self._settings: dict[str, Any] = {"host": host, "port": port, "open_browser": open_browser, "told": told}
         self._begins_paused, self._states, self.title = paused, Path(states), title
         self._host: Host | None = None
+        self._has_page = True
         self._turn = Condition()
         self._orders: deque[dict[str, Any]] = deque()
         self._watchers, self._left_at, self.ever_watched = 0, perf_counter(), False
@@ -192,6 +193,14 @@ class Live:
         """One less does."""
         self._watchers, self._left_at = self._watchers - 1, perf_counter()
 
+    def seen(self) -> None:
+        """Somebody has looked who cannot say when he leaves: a widget, which asks every now and then."""
+        self.ever_watched, self._left_at = True, perf_counter()
+
+    def in_notebook(self) -> None:
+        """Shown by a widget: then no page is served, unless that has been done already."""
+        self._has_page = False
+
     @property
     def watchers(self) -> int:
         """How many pages are open."""
@@ -253,7 +262,7 @@ class Live:
 
     def serve(self) -> Live:
         """Begin to serve the page, unless that has been done; `address` is where."""
-        if self._host is None:
+        if self._host is None and self._has_page:
             from cosolve.viewer.exhibition import Exhibition
             from cosolve.viewer.hosting import serve
 

@@ -9,6 +9,7 @@ from cosolve.errors import CosolveError, SetupError
 from cosolve.method.named import MethodLike
 from cosolve.viewer.embedded import bundle
 from cosolve.viewer.exhibition import Exhibition
+from cosolve.viewer.live import Live
 from cosolve.viewer.sweep_map import places
 from cosolve.viewer.viewing import Shown, exhibition_of
 
@@ -16,7 +17,8 @@ from cosolve.viewer.viewing import Shown, exhibition_of
 def widget(*shown: Shown, method: MethodLike | None = None, step: float | None = None) -> Any:
     """Results (or result files) side by side, one system, or a sweep, as a widget: the last line of a notebook's cell.
 
-    Needs anywidget: `pip install "cosolve[notebook]"`.
+    A `cs.Live` is shown while its run goes on, in another thread: the kernel must be free to answer. Needs anywidget:
+    `pip install "cosolve[notebook]"`.
 
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
@@ -24,7 +26,11 @@ def widget(*shown: Shown, method: MethodLike | None = None, step: float | None =
     >>> type(shown).__name__
     'Viewer'
     """
-    return _kind()(exhibition_of(shown, method, step))
+    kind = _kind()
+    if len(shown) == 1 and isinstance(shown[0], Live):
+        shown[0].in_notebook()
+        return kind(Exhibition(live=shown[0], title=shown[0].title))
+    return kind(exhibition_of(shown, method, step))
 
 
 def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[bytes]]:
@@ -33,9 +39,13 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
     try:
         if question["ask"] == "about":
             return reply | {"found": exhibition.about()}, []
+        if question["ask"] == "scene":
+            return reply | {"found": bundle("scene.js")}, []
+        if question["ask"] in ("state", "order"):
+            return reply | {"found": _of_the_run(exhibition.live, question)}, []
         if question["ask"] == "map":
-            asked = (str(question[key]) for key in ("quantity", "x", "y"))
-            return reply | {"found": exhibition.the_sweep.map(*asked, places(question["at"]))}, []
+            quantity, x, y = (str(question[key]) for key in ("quantity", "x", "y"))
+            return reply | {"found": exhibition.the_sweep.map(quantity, x, y, places(question["at"]))}, []
         if question["ask"] == "cell":
             return reply | {"found": exhibition.the_sweep.cell(places(question["at"]))}, []
         ids, n, result = [int(k) for k in question["ids"]], int(question["n"]), int(question["result"])
@@ -51,6 +61,19 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
     except (KeyError, TypeError, ValueError, IndexError):
         return reply | {"problem": "that is no question about a result"}, []
     return reply, [window.frame()]
+
+
+def _of_the_run(live: Live | None, question: Any) -> dict[str, Any] | None:
+    """The state of a run that goes on in another thread, or None after an order to it."""
+    if live is None:
+        raise SetupError("no run is watched here")
+    if question["ask"] == "state":
+        live.seen()
+        return live.state()
+    if not isinstance(question["order"], dict):
+        raise TypeError
+    live.order(question["order"])
+    return None
 
 
 @cache

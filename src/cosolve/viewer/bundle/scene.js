@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:141f3e454bf3e789521ce5cf41c36a3605fef330773f4ba5100bace8e1bc1456 */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:4d2a695d25961b15d2b066fdb4c885f80c84412bdfb6dbde00e671d95279e46e */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
