@@ -1,6 +1,6 @@
 """A field of 100 000 values coupled by IQN-ILS: memory, and the share of a step that is not spent in the subsystems.
 
-    python benchmarks/large_field.py [--seconds 1] [--steps 4] [--values 100000] [--sweep jacobi]
+    python benchmarks/large_field.py [--seconds 1] [--steps 4] [--values 100000] [--sweep jacobi] [--corrector iqn-ils]
 
 A stretched string (tridiagonal, backward Euler) takes the forces of a bed of hardening springs, which takes its
 displacements: 200 000 coupling variables in a parallel sweep, 100 000 in a serial one. Each call of a subsystem takes
@@ -19,7 +19,9 @@ import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 import cosolve as cs
-from cosolve.corrector import IqnIls
+from cosolve.corrector import Anderson, Corrector, IqnIls, IqnImvj
+
+CORRECTORS: dict[str, type[Corrector]] = {"iqn-ils": IqnIls, "iqn-imvj": IqnImvj, "anderson": Anderson}
 
 
 class _Slow(cs.Subsystem):
@@ -94,9 +96,11 @@ def system(n: int, h: float, seconds: float = 0.0) -> cs.System:
     return joined
 
 
-def simulate(n: int, steps: int, seconds: float = 0.0, sweep: str = "jacobi", h: float = 0.02) -> cs.Result:
-    """The coupled run."""
-    method = cs.Implicit(degree=1, tol=1e-8, corrector=IqnIls(), sweep=sweep)  # type: ignore[arg-type]
+def simulate(
+    n: int, steps: int, seconds: float = 0.0, sweep: str = "jacobi", h: float = 0.02, corrector: str = "iqn-ils"
+) -> cs.Result:
+    """The coupled run, with the corrector as it is without any settings."""
+    method = cs.Implicit(degree=1, tol=1e-8, corrector=CORRECTORS[corrector](), sweep=sweep)  # type: ignore[arg-type]
     return cs.simulate(system(n, h, seconds), t_end=steps * h, method=method, step=h)
 
 
@@ -111,9 +115,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--sweep", choices=["jacobi", "gauss-seidel"], default="jacobi")
+    parser.add_argument("--corrector", choices=list(CORRECTORS), default="iqn-ils")
     options = parser.parse_args()
     before = peak_megabytes()
-    result = simulate(options.values, options.steps, options.seconds, options.sweep)
+    result = simulate(options.values, options.steps, options.seconds, options.sweep, corrector=options.corrector)
     stats = result.stats
     inside = sum(stats.seconds.values())
     calls = stats.calls["string"]
@@ -121,7 +126,7 @@ def main() -> None:
     f, u = result["bed.f"][-1], result["string.u"][-1]
     iterations = [int(count) for count in result.iterations]
     share = outside / stats.wall_seconds
-    print(f"{options.values} values, {options.sweep}, {options.steps} steps, {calls} evaluations")
+    print(f"{options.values} values, {options.corrector}, {options.sweep}, {options.steps} steps, {calls} evaluations")
     print(f"corrections {iterations}, wall {stats.wall_seconds:.2f} s, in subsystems {inside:.2f} s")
     print(f"outside {outside:.2f} s = {share:.1%} of the wall time, {outside / calls * 1e3:.0f} ms per evaluation")
     print(f"peak memory {peak_megabytes():.0f} MB ({before:.0f} MB before the run)")

@@ -23,8 +23,8 @@ methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, Dynamic
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
 running     simulate (with rtol=1e-4 alone it chooses method and step), choose, resume (after a kill), Stepper, Result,
             load_result; sweep (gives an xarray.Dataset), failures, plot_map; write_report, write_gif
-fields      FieldSubsystem (meshes under ports), FieldSnapshot; simulate(fields=FieldFile(...)) writes them,
-            read_fields, FieldSeries, draw_field, write_field_gif
+fields      FieldSubsystem (meshes under ports), ElasticSolid; FieldSnapshot, simulate(fields=FieldFile(...)) writes
+            them, read_fields, FieldSeries, draw_field, write_field_gif
 judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, error_bar,
             coupling_structure, check_jacobians, nrmse, wrmse
 files       load_system (TOML), read_ssp, write_ssp, inspect_fmu, try_fmu, export_fmu; the command `cosolve` runs them

@@ -63,6 +63,7 @@ from .errors import (
     SubsystemError as SubsystemError,
 )
 from .fields import (
+    ElasticSolid as ElasticSolid,
     FieldFile as FieldFile,
     FieldSeries as FieldSeries,
     FieldSnapshot as FieldSnapshot,

@@ -26,7 +26,7 @@ EXTRAS: Mapping[str, str] = {
     "netcdf": "sweeps are kept in netCDF files",
     "cluster": "sweeps run on a cluster, with Dask",
     "jax": "subsystems are written in JAX, with derivatives for nothing",
-    "fem": "the Thomson coil and the turbine blade of the examples are computed as fields",
+    "fem": "elastic solids (cs.ElasticSolid), and the Thomson coil and the turbine blade of the examples, as fields",
     "ngsolve": "flows and solids are computed by finite elements (Turek-Hron, the cylinder in a flow)",
     "kratos": "solvers of Kratos Multiphysics take part in a coupling: cs.Kratos",
     "mpi": "subsystems lie on the ranks of an MPI job: mpiexec -n 4 cosolve run system.toml",

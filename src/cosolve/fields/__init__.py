@@ -5,8 +5,9 @@ snapshot to look at. `field_file.py` writes snapshots during a run, `field_serie
 format. Every solver is one file of its own beside them, and so is every adapter in `adapters/`.
 """
 
+from cosolve.fields.elastic_solid import ElasticSolid
 from cosolve.fields.field_file import FieldFile
 from cosolve.fields.field_series import FieldSeries, read_fields
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 
-__all__ = ["FieldFile", "FieldSeries", "FieldSnapshot", "FieldSubsystem", "read_fields"]
+__all__ = ["ElasticSolid", "FieldFile", "FieldSeries", "FieldSnapshot", "FieldSubsystem", "read_fields"]
