@@ -128,9 +128,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
         return self._f.copy()
 
     def set_fields(self, fields: Any) -> None:
-        self._f = np.array(fields)
-        if self._g.shape != self._f.shape:
-            self._g = self._f.copy()
+        self._f[:] = fields
 
     def snapshot(self) -> FieldSnapshot:
         """Velocity (m/s, of the frame at rest), pressure (Pa) and vorticity (1/s) at the nodes, with cells between."""
