@@ -40,7 +40,7 @@ class Discretisation:
         return 1e-3 if self.solver == "lattice" else 4e-4
 
     def fluid(self, flow: cs.CrossFlow) -> cs.FieldSubsystem:
-        """The lattice has 16 nodes on a diameter (8 where it is small), the finite elements 14 900 unknowns (4100)."""
+        """The lattice has 16 nodes on a diameter (8 where it is small), the finite elements 14 900 unknowns (4700)."""
         if self.solver == "elements":
             return cs.FiniteElementCylinder(flow, self.h, refinement=0.5 if self.small else 1.0)
         if self.small:

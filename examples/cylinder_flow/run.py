@@ -195,11 +195,11 @@ def main(arguments: list[str] | None = None) -> None:
     matplotlib.use("Agg")
     how = Discretisation(options.solver, options.quick)
     stages = options.stage or ["fixed", "swing", "film"]
-    t_free, t_held = options.free or (3.0 if options.quick else 20.0), options.held or (2.0 if options.quick else 6.0)
+    t_free, t_held = options.free or (2.0 if options.quick else 20.0), options.held or (1.2 if options.quick else 6.0)
     p = controlled(Cylinder(), how.h, t_free)
     water, u0 = flow(p), options.amplitude * p.diameter
     if "fixed" in stages:
-        held_at_rest(how, p, options.out, 60.0 if options.quick else 150.0)
+        held_at_rest(how, p, options.out, 50.0 if options.quick else 150.0)
     if "swing" in stages:
         file = options.out / "swing.h5"
         result = streamed(file, coupled(how, p, u0), t_end=t_free + t_held, method=method(), step=how.h)
@@ -208,7 +208,7 @@ def main(arguments: list[str] | None = None) -> None:
         draw_motion(options.out / "motion.png", result, p, water)
         draw_spectrum(options.out / "spectrum.png", result, p, water)
     if "film" in stages:
-        swing, length, frames = (0.6, 0.6, 24) if options.quick else (1.0, 0.9, 48)
+        swing, length, frames = (0.5, 0.6, 20) if options.quick else (1.0, 0.9, 48)
         on = controlled(p, how.h, round((swing + length / 2) / how.h) * how.h)
         draw_street(options.out, film(how, on, u0, swing, length, frames), on, u0)
     print(f"pictures in {options.out}")

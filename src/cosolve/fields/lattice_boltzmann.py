@@ -128,9 +128,7 @@ class LatticeBoltzmannCylinder(CylinderFlow):
         return self._f.copy()
 
     def set_fields(self, fields: Any) -> None:
-        self._f = np.array(fields)
-        if self._g.shape != self._f.shape:
-            self._g = self._f.copy()
+        self._f[:] = fields
 
     def snapshot(self) -> FieldSnapshot:
         """Velocity (m/s, of the frame at rest), pressure (Pa) and vorticity (1/s) at the nodes, with cells between."""
@@ -256,9 +254,9 @@ def disc_links(
 ) -> tuple[npt.NDArray[np.int64], Vector, npt.NDArray[np.int64]]:
     """Links (direction, x, y) from nodes outside a disc into it, where they are cut, and the nodes inside.
 
-    >>> links, shares, inside = disc_links((3.5, 3.5), 1.25)
-    >>> len(inside), links[shares.argmax()].tolist(), float(shares.max())
-    (5, [1, 2, 4], 0.75)
+    >>> links, shares, inside = disc_links((3.5, 3.5), 1.75)
+    >>> len(inside), links[shares.argmin()].tolist(), float(shares.min())
+    (9, [1, 2, 4], 0.25)
     """
     kernels = _kernels()
     around = [np.arange(int(np.floor(c - radius)) - 1, int(np.ceil(c + radius)) + 3) for c in centre]

@@ -64,8 +64,9 @@ class FiniteElementCylinder(CylinderFlow):
 
     >>> import cosolve as cs
     >>> water = cs.CrossFlow(velocity=0.0625, diameter=1.6e-3, viscosity=1e-6)
-    >>> cs.FiniteElementCylinder(water, step=4e-4, refinement=0.5).flow.Re
-    100.0
+    >>> fluid = cs.FiniteElementCylinder(water, step=4e-4, refinement=0.5)
+    >>> round(fluid.flow.Re), [port.name for port in fluid.outputs]
+    (100, ['lift', 'drag'])
     """
 
     def __init__(
