@@ -1,6 +1,6 @@
 """How many iterations a step takes by corrector: FSI3 from rest (`--steps 20`), at 1e-4 of the displacement.
 
-    python examples/turek_hron/iterations.py [--steps 20] [--from-cycle]
+    python examples/turek_hron/iterations.py [--steps 20] [--tol 1e-4] [--from-cycle]
 
 The flow is as heavy as the flag, so that plain iterations diverge; what the correctors learn of the interface in past
 steps saves more than half of the work.
@@ -31,6 +31,7 @@ CORRECTORS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--from-cycle", action="store_true")
     parser.add_argument("--fineness", type=float, default=1.0)
     options = parser.parse_args()
@@ -43,7 +44,9 @@ def main() -> None:
     print(f"{'':<26}{'iterations':>12}{'most':>6}{'uy in mm':>14}{'in the solvers':>16}")
     for name, corrector in CORRECTORS.items():
         t_end = t_start + options.steps * case.step
-        run = cs.simulate(joined, t_start=t_start, t_end=t_end, method=method(case, corrector()), step=case.step)
+        run = cs.simulate(
+            joined, t_start=t_start, t_end=t_end, method=method(case, corrector(), options.tol), step=case.step
+        )
         counts, lift = run.iterations + 1, 1e3 * run["solid.A_y"][-1]
         seconds = sum(run.stats.seconds.values())
         print(f"{name:<26}{counts.mean():>12.2f}{counts.max():>6}{lift:>14.6g}{seconds:>14.1f} s", flush=True)

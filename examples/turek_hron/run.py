@@ -62,7 +62,7 @@ def run_in_time(
     step: float,
     *,
     t_start: float = 0.0,
-    tol: float = 1e-4,
+    tol: float = 1e-5,
     fresh: bool = False,
 ) -> cs.Result:
     """Simulate into a file, or go on with the run whose file is there."""
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--from-cycle", action="store_true", help="FSI3 only: start in the limit cycle")
     parser.add_argument("--t-end", type=float, help="how long; default: until the motion has settled")
     parser.add_argument("--step", type=float, help="macro step in s")
-    parser.add_argument("--tol", type=float, default=1e-4, help="of the coupling, relative to the displacement")
+    parser.add_argument("--tol", type=float, default=1e-5, help="of the coupling, relative to the displacement")
     parser.add_argument("--fineness", type=float, default=1.0, help="2: triangles half as large")
     parser.add_argument("--out", type=Path, default=Path("build/turek_hron"))
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run")

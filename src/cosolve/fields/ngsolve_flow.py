@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array
-from scipy.sparse.linalg import SuperLU, splu
-from scipy.spatial import cKDTree
+from scipy.sparse.linalg import SuperLU
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import positive
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.fields.flow_residual import flow_residual
+from cosolve.fields.ngsolve_mesh_motion import MeshMotion
 from cosolve.fields.ngsolve_space import (
     FreePart,
     QuadraticSpace,
@@ -36,8 +35,8 @@ from cosolve.fields.ngsolve_space import (
     boundary_names,
     checked_mesh,
     difference_weights,
+    factorised,
     ngsolve,
-    whole,
 )
 from cosolve.fields.quadratic_triangle import seven_points, shapes
 from cosolve.signal.polynomial import InputSignal
@@ -142,9 +141,7 @@ class NgsFlow(FieldSubsystem):
             count = 2 * self._moving.n_points
             self.inputs, self.outputs = [Port("displacement", count, "m")], [Port("force", count, "N/m")]
             self.meshes = dict.fromkeys(("displacement", "force"), self._moving.mesh)
-            self._held = np.zeros((2, n), dtype=np.bool_)
-            self._held[:, self._moving.nodes] = True
-            self._mesh_motion(ng, near, stiffening)
+            self._motion = MeshMotion(self.space, self._moving, near, stiffening)
         if self._body is not None:
             self.outputs = [*self.outputs, Port("drag", unit="N/m"), Port("lift", unit="N/m")]
         if not self.outputs:
@@ -198,29 +195,6 @@ class NgsFlow(FieldSubsystem):
             raise SetupError(f"{type(self).__name__}: the inflow is not finite everywhere")
         return values
 
-    def _mesh_motion(self, ng: Any, near: float, stiffening: float) -> None:
-        """How the mesh follows its surface: linear elasticity, graded, on the mesh at rest, factorised once."""
-        assert self._moving is not None
-        n = self._n
-        V = ng.VectorH1(self.mesh, order=2, dirichlet=".*")
-        linear = ng.H1(self.mesh, order=1)
-        stiffness = ng.GridFunction(linear)
-        distance = cKDTree(self._moving.mesh.points).query(self.space.points[: self.space.n_vertices])[0]
-        stiffness.vec.FV().NumPy()[:] = (near + distance) ** -stiffening
-        d, e = V.TnT()
-        strain = 0.5 * (ng.Grad(d) + ng.Grad(d).trans)
-        form = ng.BilinearForm(V)
-        form += stiffness * (2 * ng.InnerProduct(strain, ng.Grad(e)) + ng.div(d) * ng.div(e)) * ng.dx
-        form.Assemble()
-        K = whole(form.mat)
-        free = np.array(list(V.FreeDofs()), dtype=np.bool_)
-        surface = np.zeros((2, n), dtype=np.bool_)
-        surface[:, self._moving.nodes] = True
-        self._mesh_free = np.flatnonzero(free)
-        self._mesh_driven = np.flatnonzero(surface.ravel())
-        self._mesh_pull = csc_array(K[free][:, self._mesh_driven])
-        self._mesh_lu = _factor(csc_array(K[free][:, free]))
-
     # -- the contract ------------------------------------------------------------------------------------------------
 
     def start(self, t0: float) -> Vector:
@@ -246,7 +220,7 @@ class NgsFlow(FieldSubsystem):
             found.append(np.concatenate([self.space.coefficients(nodal.T).ravel(), heads]))
         d = d_old = self._rest
         if self._moving is not None and displacement is not None:
-            d, d_old = (self._follow(np.asarray(values, dtype=np.float64)) for values in displacement)
+            d, d_old = (self._motion.follow(np.asarray(values, dtype=np.float64)) for values in displacement)
         x, x_old = found
         if not (np.isfinite(x).all() and np.isfinite(x_old).all()):
             raise NonFiniteError(f"{type(self).__name__}: set_start was given values that are not finite")
@@ -279,7 +253,7 @@ class NgsFlow(FieldSubsystem):
         h = t1 - t0
         x, x_old, x_older, d, d_old, before, before_that, base = self._state
         weights = difference_weights(h, before)
-        d_new = d if self._moving is None else self._follow(u.end)
+        d_new = d if self._moving is None else self._motion.follow(u.end)
         w = weights[0] * d_new + weights[1] * d + weights[2] * d_old
         guess = _extrapolated((x, x_old, x_older), h, before, before_that)
         self._prescribe(guess, w, t1)
@@ -349,21 +323,6 @@ class NgsFlow(FieldSubsystem):
 
     # -- one step ----------------------------------------------------------------------------------------------------
 
-    def _follow(self, displacement: Vector) -> Vector:
-        """The displacement of the whole mesh, from that of its surface."""
-        assert self._moving is not None
-        moved = np.zeros((2, self._n))
-        self._moving.write(displacement, moved)
-        flat = moved.ravel()
-        flat[self._mesh_free] = -self._mesh_lu.solve(self._mesh_pull @ flat[self._mesh_driven])
-        ratio = self.space.smallest_area_ratio(moved)
-        if ratio <= 0.0:
-            raise SubsystemError(
-                f"the displacement of the surface (up to {np.abs(displacement).max():.3g} m) turns a triangle of the "
-                "flow's mesh inside out; a smaller step, other stiffening, or a mesh with more room may do"
-            )
-        return flat
-
     def _prescribe(self, x: Vector, w: Vector, t: float) -> None:
         """Write the velocities of all boundaries that have one into `x`."""
         n = self._n
@@ -371,7 +330,7 @@ class NgsFlow(FieldSubsystem):
         held = ~self._free[: 2 * n]
         x[: 2 * n][held] = factor * self._inflow[held]
         if self._moving is not None:
-            x[: 2 * n][self._mesh_driven] = w[self._mesh_driven]
+            x[: 2 * n][self._motion.driven] = w[self._motion.driven]
 
     def _step(self, d: Vector, w: Vector, past: Vector, weight: float) -> _Step:
         d, w, past = (self.space.nodal(field.reshape(2, -1)) for field in (d, w, past))
@@ -415,7 +374,7 @@ class NgsFlow(FieldSubsystem):
         if not np.isfinite(A.data).all():
             raise NonFiniteError("the matrix of the flow is not finite")
         self.factorisations += 1
-        lu = _factor(A)
+        lu = factorised(A)
         self._factorised = [(base, lu), *self._factorised[: _KEPT - 1]]
         return lu
 
@@ -483,11 +442,3 @@ def _extrapolated(past: tuple[Vector, Vector, Vector], h: float, before: float |
     at = [(h + a) * (h + b) / (a * b), -h * (h + b) / (a * earlier), h * (h + a) / (b * earlier)]
     found: Vector = at[0] * x + at[1] * x_old + at[2] * x_older
     return found
-
-
-def _factor(matrix: csc_array) -> SuperLU:
-    """SuperLU solves four times faster than UMFPACK inside of NGSolve, which refines every solution."""
-    try:
-        return splu(matrix)
-    except RuntimeError as error:
-        raise SubsystemError(f"a matrix of the flow cannot be factorised ({error})") from None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import SuperLU
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import positive
@@ -26,6 +26,7 @@ from cosolve.fields.ngsolve_space import (
     boundary_names,
     checked_mesh,
     difference_weights,
+    factorised,
     ngsolve,
     whole,
 )
@@ -276,7 +277,7 @@ class NgsSolid(FieldSubsystem):
                 self._stiff.AssembleLinearization(self._field.vec)
                 matrix = self._free_part.of(self._stiff.mat)
                 matrix.data += inertia * self._mass_values
-                lu = splu(matrix)
+                lu = factorised(matrix)
                 step = lu.solve(r)
             d[free] -= step
             last = size = float(np.abs(step).max(initial=0.0))

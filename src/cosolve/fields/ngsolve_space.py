@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import SuperLU, splu
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.wording import did_you_mean
-from cosolve.errors import NonFiniteError, SetupError
+from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.fields.quadratic_triangle import NODES, Index, shapes
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
@@ -92,6 +93,14 @@ def whole(matrix: Any) -> csr_array:
     """A matrix of NGSolve as one of scipy."""
     rows, columns, values = matrix.COO()
     return csr_array((np.array(values), (np.array(rows), np.array(columns))), shape=(matrix.height, matrix.width))
+
+
+def factorised(matrix: csc_array) -> SuperLU:
+    """SuperLU solves four times faster than UMFPACK inside of NGSolve, which refines every solution."""
+    try:
+        return splu(matrix)
+    except RuntimeError as error:
+        raise SubsystemError(f"its matrix cannot be factorised ({error}); is every part of the mesh held?") from None
 
 
 class QuadraticSpace:
