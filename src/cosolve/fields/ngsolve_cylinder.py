@@ -30,6 +30,7 @@ from cosolve.basics.checks import positive
 from cosolve.errors import SetupError
 from cosolve.fields.cross_flow import CrossFlow, CylinderFlow
 from cosolve.fields.field_subsystem import FieldSnapshot
+from cosolve.fields.ngsolve_space import ngsolve
 from cosolve.signal.polynomial import InputSignal
 
 
@@ -293,11 +294,3 @@ def _triangles(mesh: _Mesh) -> Any:
     found = ng.Mesh(occ.OCCGeometry(occ.Glue(faces), dim=2).GenerateMesh(maxh=mesh.far, grading=0.25))
     found.Curve(2)
     return found
-
-
-def ngsolve() -> Any:
-    """The NGSolve package."""
-    try:
-        return import_module("ngsolve")
-    except ImportError:
-        raise SetupError("NGSolve is not installed; pip install 'cosolve[ngsolve]'") from None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cosolve.basics.checks import as_path, flag, positive
 from cosolve.errors import SetupError, SubsystemError
@@ -216,7 +217,7 @@ functions
 
     def _outputs(self) -> Numbers:
         plane: Numbers = self._force[:, : self._dim] / self._depth
-        return plane.sum(axis=0) if self._rigid else (self._share.T @ plane).ravel()
+        return plane.sum(axis=0) if self._rigid else np.asarray(self._share.T @ plane).ravel()
 
     # -- the mesh -----------------------------------------------------------------------------------------------------
 
@@ -257,9 +258,10 @@ functions
             self._plane, self._plane_owner = [faces[k] for k in front], owner[front]
         local = dict(zip(labels.tolist(), self._of_point.tolist(), strict=True))
         self._corners = [[local[p] for p in face.tolist()] for face in self._patch_faces]
-        self._share = np.zeros((self._n_faces, len(self._points)))  # of the force of a face for each of its points
-        for k, corners in enumerate(self._corners):
-            np.add.at(self._share[k], corners, 1 / len(corners))
+        counts = np.array([len(corners) for corners in self._corners])
+        rows, columns = np.repeat(np.arange(self._n_faces), counts), np.concatenate(self._corners)
+        # of the force of a face for each of its points; two corners of a face in a plane are one point
+        self._share = csr_array((np.repeat(1 / counts, counts), (rows, columns)), (self._n_faces, len(self._points)))
 
     def _mesh(self) -> Mesh:
         """The patch at rest: lines in a plane, else triangles and quadrilaterals (faces with more corners in a fan)."""
