@@ -37,8 +37,8 @@ class Kratos(FieldSubsystem):
     `nominal` is what counts as large at a port, for tolerances.
 
     Elements and materials that remember are beyond what is saved: a run that repeats steps finds out in the first one,
-    and refuses. Kratos runs in as many threads as `threads` says. Set
-    OMP_WAIT_POLICY=passive before Kratos is imported where that is more than one: waiting threads keep their cores.
+    and refuses. Kratos runs in as many threads as `threads` says; where that is more than one, set
+    OMP_WAIT_POLICY=passive before it is imported, since waiting threads keep their cores.
 
     ```python
     flap = cs.Kratos(StructuralMechanicsAnalysis(model, parameters), "Structure.interface",
