@@ -1,9 +1,9 @@
 """How many iterations a step takes by corrector: FSI3 from rest (`--steps 20`), at 1e-4 of the displacement.
 
-    python examples/turek_hron/iterations.py [--steps 20] [--tol 1e-4] [--from-cycle]
+    python examples/turek_hron/iterations.py [--steps 20] [--tol 1e-4] [--from-cycle] [--solids]
 
 The flow is as heavy as the flag, so that plain iterations diverge; what the correctors learn of the interface in past
-steps saves more than half of the work.
+steps saves more than half of the work. `--solids` repeats it with every solver of the flag that is installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.turek_hron import limit_cycle
-from examples.turek_hron.model import CASES, method, system
+from examples.turek_hron.model import CASES, Case, method, solid, system
+from examples.turek_hron.solids import SOLIDS, end_of_flag
 
 CORRECTORS = {
     "IQN-ILS, 8 steps reused": lambda: cs.IqnIls(reuse=8, filter_tol=1e-3),
@@ -34,22 +35,34 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--from-cycle", action="store_true")
     parser.add_argument("--fineness", type=float, default=1.0)
+    parser.add_argument("--solids", action="store_true")
     options = parser.parse_args()
     case = CASES["FSI3"]
-    joined = system(case, options.fineness)
-    t_start = 0.0
-    if options.from_cycle:
-        limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"])
-        t_start = case.t_end
-    print(f"{'':<26}{'iterations':>12}{'most':>6}{'uy in mm':>14}{'in the solvers':>16}")
-    for name, corrector in CORRECTORS.items():
-        t_end = t_start + options.steps * case.step
-        run = cs.simulate(
-            joined, t_start=t_start, t_end=t_end, method=method(case, corrector(), options.tol), step=case.step
-        )
-        counts, lift = run.iterations + 1, 1e3 * run["solid.A_y"][-1]
+    for name in SOLIDS if options.solids else ["ngsolve"]:
+        try:
+            flag = solid(case, options.fineness) if name == "ngsolve" else SOLIDS[name](case)
+        except cs.SetupError as error:
+            print(f"{name}: {error}")
+            continue
+        joined = system(case, options.fineness, flag)
+        t_start = 0.0
+        if options.from_cycle:
+            limit_cycle.set_start(joined.subsystems["fluid"], flag)
+            t_start = case.t_end
+        count(case, joined, flag, name, t_start, options.steps, options.tol)
+
+
+def count(
+    case: Case, joined: cs.System, flag: cs.FieldSubsystem, name: str, t_start: float, steps: int, tol: float
+) -> None:
+    """One line per corrector."""
+    print(f"{'flag by ' + name:<26}{'iterations':>12}{'most':>6}{'uy in mm':>14}{'in the solvers':>16}")
+    t_end = t_start + steps * case.step
+    for label, corrector in CORRECTORS.items():
+        run = cs.simulate(joined, t_start=t_start, t_end=t_end, method=method(case, corrector(), tol), step=case.step)
+        counts, lift = run.iterations + 1, 1e3 * end_of_flag(run, flag)[-1, 1]
         seconds = sum(run.stats.seconds.values())
-        print(f"{name:<26}{counts.mean():>12.2f}{counts.max():>6}{lift:>14.6g}{seconds:>14.1f} s", flush=True)
+        print(f"{label:<26}{counts.mean():>12.2f}{counts.max():>6}{lift:>14.6g}{seconds:>14.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -153,8 +153,8 @@ def fluid(case: Case, fineness: float | None = None) -> cs.NgsFlow:
     )
 
 
-def system(case: Case, fineness: float | None = None) -> cs.System:
-    """What is simulated in the cases that change in time."""
+def system(case: Case, fineness: float | None = None, flag: cs.FieldSubsystem | None = None) -> cs.System:
+    """What is simulated in the cases that change in time; `flag` is another solid (`solids.py`)."""
     if case.kind == "CSM":
         flag = solid(case, fineness)
         alone = cs.System({"solid": flag})
@@ -162,9 +162,11 @@ def system(case: Case, fineness: float | None = None) -> cs.System:
         return alone
     if case.kind == "CFD":
         return cs.System({"fluid": fluid(case, fineness)})
-    flow, flag = fluid(case, fineness), solid(case, fineness)
+    flow, flag = fluid(case, fineness), flag or solid(case, fineness)
     joined = cs.System({"fluid": flow, "solid": flag})
-    trace = flag.trace_to(flow.meshes["displacement"])
+    surface = flow.meshes["displacement"]
+    own_trace = getattr(flag, "trace_to", None)  # quadratic along the edges; CalculiX tells values at its nodes only
+    trace = own_trace(surface) if own_trace else cs.barycentric(flag.meshes["displacement"], surface)
     joined.map("solid.displacement", "fluid.displacement", trace)
     joined.map("fluid.force", "solid.force", trace, "conservative")
     return joined

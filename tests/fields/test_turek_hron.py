@@ -1,6 +1,7 @@
 """The flag of Turek and Hron: mapping between the two meshes, iterations, checkpoints, and the long cases (slow)."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from examples.turek_hron import limit_cycle
-from examples.turek_hron.model import CASES, REFERENCE, SIGNALS, measured, method, system
+from examples.turek_hron.model import CASES, REFERENCE, SIGNALS, measured, method, solid, system
 from examples.turek_hron.run import evaluated, run_in_time, table
+from examples.turek_hron.solids import SOLIDS, end_of_flag
 
 import cosolve as cs
 
@@ -148,6 +150,22 @@ def test_iterations_from_rest_by_corrector() -> None:
     for name in correctors:
         assert lifts[name, 1e-6] == pytest.approx(lifts["reuse", 1e-6], rel=1e-3)
         assert lifts[name, 1e-4] == pytest.approx(lifts["reuse", 1e-6], abs=1e-3 * along)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-10")
+@pytest.mark.parametrize("name", ["scikit-fem", "calculix"])
+def test_solids_replace_each_other(name: str) -> None:
+    """The first 40 steps of FSI3: apart by no more than the solids are by themselves when the flag swings (CSM3)."""
+    if name == "calculix" and shutil.which("ccx") is None:
+        pytest.skip("no CalculiX here")
+    ends = []
+    for flag in (solid(CASE), SOLIDS[name](CASE)):
+        joined = system(CASE, flag=flag)
+        run = cs.simulate(joined, t_end=40 * CASE.step, method=method(CASE), step=CASE.step)
+        ends.append(end_of_flag(run, flag))
+    apart, largest = np.abs(ends[1] - ends[0]).max(axis=0), np.abs(ends[0]).max(axis=0)
+    assert (apart <= 0.015 * largest).all(), (apart / largest, largest)
 
 
 @pytest.mark.slow
