@@ -104,6 +104,7 @@ def test_the_page_has_a_place_for_every_campaign():
     assert all((Path(page.__file__).parent / f"{name}.py").exists() or name in ("faults", "protocol") for name in NAMES)
 
 
+@pytest.mark.slow  # looks for what is left behind, which files of tests beside it would seem to be
 @pytest.mark.covers("PX-18")
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells who started whom")
 def test_killed_participants_leave_nothing():

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cosolve.viewer.embedded import bundle
+from cosolve.viewer.embedded import as_script, bundle
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -62,7 +62,8 @@ def read_strictly(path):
     reader.close()
     assert reader.open == [], f"never closed: {reader.open}"
     assert text.startswith("<!doctype html>")
-    held = text.replace(bundle("viewer.js"), "").replace(bundle("viewer.css"), "")  # names of XML, licences
+    held = text.replace(as_script(bundle("scene.js")), "")
+    held = held.replace(bundle("viewer.js"), "").replace(bundle("viewer.css"), "")  # names of XML, licences
     assert "http:" not in held
     assert "https:" not in held
     assert "@import" not in text

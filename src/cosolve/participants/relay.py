@@ -114,6 +114,10 @@ class Relay:
                     how = f"participant '{name}' ended with exit code {code} after the coupling"
                     raise CosolveError(f"{how}{self._programs.words(name)}")
         except Disconnected as gone:
+            self._read_farewell()
+            if self._over:
+                why = f"the hub at {self._where} has ended the coupling: {self._over}"
+                raise SubsystemError(why) from None
             why = f"the connection to the hub at {self._where} broke: it was ended, or the network is gone"
             if str(gone) and self._over is None:
                 why = f"the hub at {self._where} closed the connection: {gone}"
@@ -123,6 +127,12 @@ class Relay:
             raise
         finally:
             self._end(why)
+
+    def _read_farewell(self) -> None:
+        """What the hub said before it let go, when that was noticed in sending."""
+        with suppress(Disconnected, TimedOut):
+            while self._over is None:
+                self._heard(bytes(self._far.receive(0.1)))
 
     def _done(self) -> bool:
         if self._over is not None:
