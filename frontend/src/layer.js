@@ -11,21 +11,21 @@ import {
   SRGBColorSpace,
 } from "three";
 import { el, number } from "./dom.js";
-import { STOPS, shade } from "./shades.js";
+import { SCALES, shade } from "./shades.js";
 
 const KEPT = 96e6; // bytes of snapshots that stay here
 const WIDE = 256; // colours
 
 export class Layer {
   constructor(k, about, source, changed) {
-    Object.assign(this, { k, about, source, changed, kept: new Map(), size: 0, limits: new Map(), chosen: new Map() });
+    Object.assign(this, { k, scale: k % SCALES.length, about, source, changed, kept: new Map(), size: 0, limits: new Map(), chosen: new Map() });
     const option = (text, value) => el("option", { value }, text);
     this.what = el("select", { "aria-label": "Field", onchange: () => this.choose() }, about.fields.map((one, i) => option(one.name, i)), option("(mesh only)", -1), option("(hidden)", -2));
     this.part = el("select", { "aria-label": "Component", onchange: () => this.changed() });
     this.range = el("select", { "aria-label": "Range of the colours", onchange: () => this.changed() }, option("fixed range", "fixed"), option("range of each snapshot", "each"));
     const end = (words) => el("input", { type: "number", step: "any", "aria-label": words, onchange: () => this.typed() });
     this.ends = [end("Value of the darkest colour"), end("Value of the brightest colour")];
-    const bar = el("span", { class: "colourbar", style: { background: `linear-gradient(to right, ${STOPS.join(", ")})` } });
+    const bar = el("span", { class: "colourbar", style: { background: `linear-gradient(to right, ${SCALES[this.scale].join(", ")})` } });
     this.here = el("output", { class: "muted" });
     this.coloured = el("span", { class: "ends" }, this.ends[0], bar, this.ends[1]);
     this.tools = el("div", { class: "tools" }, el("strong", { title: about.of }, about.label), this.what, this.part, this.range, this.coloured, this.here);
@@ -94,7 +94,7 @@ export class Layer {
   }
 
   build(flat) {
-    const look = { map: colours(), side: DoubleSide, toneMapped: false };
+    const look = { map: colours(this.scale), side: DoubleSide, toneMapped: false };
     // plane layers lie in each other: the later one is in front
     this.material = flat ? new MeshBasicMaterial({ ...look, depthTest: false }) : new MeshLambertMaterial({ ...look, flatShading: true });
     this.mesh = new Mesh(new BufferGeometry(), this.material);
@@ -201,10 +201,10 @@ function scalars(values, components, place) {
 }
 
 /** The colours as a texture, so that what lies between two points has the colour of its value; grey where there is none. */
-function colours() {
+function colours(scale) {
   const pixels = new Uint8Array(2 * WIDE * 4).fill(255);
   for (let k = 0; k < WIDE; k++) {
-    pixels.set(shade(k / (WIDE - 1)), 4 * k);
+    pixels.set(shade(k / (WIDE - 1), scale), 4 * k);
     pixels.set([140, 140, 140], 4 * (WIDE + k));
   }
   const found = new DataTexture(pixels, WIDE, 2);

@@ -59,7 +59,8 @@ export class Player {
 
   /** Whether a key was one for this: space, arrows, Home, End. */
   pressed(event) {
-    if (!this.t.length || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, button")) return false;
+    const taken = event.key === " " ? "input, select, button" : "input, select"; // these know the key themselves
+    if (!this.t.length || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(taken)) return false;
     const actions = {
       " ": () => this.toggle(),
       ArrowLeft: () => this.to(this.at - 1),

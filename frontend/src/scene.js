@@ -11,6 +11,7 @@ import {
   LineBasicMaterial,
   Mesh,
   MeshLambertMaterial,
+  Quaternion,
   Vector3,
 } from "three";
 import { el } from "./dom.js";
@@ -85,12 +86,19 @@ export class Scene {
     const { space } = this.stage;
     const low = new Vector3(Infinity, Infinity, Infinity);
     const high = low.clone().negate();
+    const turn = new Quaternion();
+    const point = new Vector3();
     for (const one of this.frames) {
+      const shape = one.shape && one.q >= 0 ? [one.shape.centre, ...one.shape.points] : [];
       for (let at = 0; at < this.frame.t.length; at++) {
-        const point = new Vector3(this.value(one.p, at), this.value(one.p + 1, at), this.value(one.p + 2, at));
-        if (!Number.isFinite(point.x + point.y + point.z)) continue;
-        low.min(point);
-        high.max(point);
+        const place = this.placed(one, at, turn);
+        if (!Number.isFinite(place.x + place.y + place.z)) continue;
+        for (const inside of [[0, 0, 0], ...shape]) {
+          point.set(...inside).applyQuaternion(turn).add(place);
+          if (!Number.isFinite(point.x)) continue;
+          low.min(point);
+          high.max(point);
+        }
       }
     }
     if (!Number.isFinite(low.x)) {
@@ -103,7 +111,7 @@ export class Scene {
     for (const one of this.frames) {
       const colour = look.lines[owners.indexOf(one.owner) % look.lines.length];
       one.group = new Group();
-      one.group.add(new Mesh(new BoxGeometry(0.05 * size, 0.05 * size, 0.05 * size), new MeshLambertMaterial({ color: colour })));
+      this.body(one, size, colour);
       if (one.q >= 0) one.group.add(new AxesHelper(0.12 * size));
       one.trail = line(this.frame.t.length, colour, 0.45);
       const trail = one.trail.geometry.attributes.position;
@@ -111,7 +119,7 @@ export class Scene {
       space.add(one.group, one.trail);
     }
     this.rods = owners.flatMap((owner, k) => {
-      const inside = this.frames.filter((one) => one.owner === owner);
+      const inside = this.frames.filter((one) => one.owner === owner && !one.shape);
       return inside.slice(1).map((end, at) => {
         const shape = new CylinderGeometry(0.011 * size, 0.011 * size, 1, 12);
         const rod = new Mesh(shape, new MeshLambertMaterial({ color: look.lines[k % look.lines.length] }));
@@ -136,22 +144,35 @@ export class Scene {
     this.stage.look(centre, size, new Vector3(0.6 * size, -1.4 * size, 0.55 * size), new Vector3(0, 0, 1));
   }
 
+  /** Where a frame is, and into `turn` how it is turned. */
+  placed(one, at, turn) {
+    if (one.q >= 0) {
+      const [w, x, y, z] = [0, 1, 2, 3].map((k) => this.value(one.q + k, at)); // Euler parameters begin with the cosine
+      turn.set(x, y, z, w).normalize();
+    } else turn.identity();
+    return new Vector3(this.value(one.p, at), this.value(one.p + 1, at), this.value(one.p + 2, at));
+  }
+
+  /** A box at the centre of a body with rods to its markers, once per body; a box alone where no shape is known. */
+  body(one, size, colour) {
+    const same = this.frames.find((other) => other.owner === one.owner && other.shape && other.shape.body === one.shape?.body);
+    if (one.shape && same !== one) return;
+    const material = new MeshLambertMaterial({ color: colour });
+    const box = new Mesh(new BoxGeometry(0.05 * size, 0.05 * size, 0.05 * size), material);
+    const centre = new Vector3(...(one.shape?.centre ?? [0, 0, 0]));
+    box.position.copy(centre);
+    one.group.add(box);
+    for (const point of one.q >= 0 ? one.shape?.points ?? [] : []) {
+      const rod = new Mesh(new CylinderGeometry(0.011 * size, 0.011 * size, 1, 12), material);
+      if (between(rod, centre, new Vector3(...point))) one.group.add(rod);
+    }
+  }
+
   to(at) {
     for (const one of this.frames) {
-      one.group.position.set(this.value(one.p, at), this.value(one.p + 1, at), this.value(one.p + 2, at));
-      if (one.q >= 0) {
-        const [w, x, y, z] = [0, 1, 2, 3].map((k) => this.value(one.q + k, at)); // Euler parameters begin with the cosine
-        one.group.quaternion.set(x, y, z, w).normalize();
-      }
+      one.group.position.copy(this.placed(one, at, one.group.quaternion));
     }
-    for (const { rod, ends } of this.rods) {
-      const along = new Vector3().subVectors(ends[1], ends[0]);
-      const length = along.length();
-      rod.visible = length > 0;
-      rod.position.copy(ends[0]).addScaledVector(along, 0.5);
-      rod.scale.set(1, length || 1, 1);
-      if (length > 0) rod.quaternion.setFromUnitVectors(UP, along.divideScalar(length));
-    }
+    for (const { rod, ends } of this.rods) rod.visible = between(rod, ...ends);
     for (const field of this.fields) {
       const places = field.line.geometry.attributes.position;
       for (let k = 0; k < field.size; k++) places.setXYZ(k, (k / (field.size - 1)) * field.wide, 0, field.scale(this.value(field.first + k, at)));
@@ -159,6 +180,17 @@ export class Scene {
     }
     this.stage.draw();
   }
+}
+
+/** Lays a rod of length 1 between two points; false where they are the same. */
+function between(rod, first, second) {
+  const along = new Vector3().subVectors(second, first);
+  const length = along.length();
+  if (!(length > 0)) return false;
+  rod.position.copy(first).addScaledVector(along, 0.5);
+  rod.scale.set(1, length, 1);
+  rod.quaternion.setFromUnitVectors(UP, along.divideScalar(length));
+  return true;
 }
 
 function line(count, colour, opacity) {

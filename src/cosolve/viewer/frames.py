@@ -55,7 +55,7 @@ def packed(head: dict[str, Any], **arrays: npt.NDArray[Any]) -> bytes:
 def _head(head: dict[str, Any]) -> bytes:
     text = json.dumps(head).encode()
     text += b" " * (-(len(text) + 4) % 8)  # numbers begin at multiples of 8 bytes
-    return np.uint32(len(text)).astype("<u4").tobytes() + text
+    return len(text).to_bytes(4, "little") + text
 
 
 def plain_dict(value: dict[str, Any]) -> dict[str, Any]:
