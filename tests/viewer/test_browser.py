@@ -112,7 +112,7 @@ def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
         wait(page, DRAWN)
         page.get_by_role("tab", name="Coupling").click()
         page.locator(".edge").first.click()
-        page.get_by_role("heading", name="spring").wait_for()
+        page.get_by_role("heading", name="spring", exact=True).wait_for()
         assert name in page.locator(".edge-text").inner_text()
         page.get_by_role("tab", name="Facts").click()
         assert page.locator("#cosolve img, #cosolve script").count() == 0

@@ -39,7 +39,7 @@ def triangles(cells: Mapping[str, _Table]) -> tuple[_Table, _Table]:
     >>> two = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
     >>> corners, owners = triangles({"tetra": two})              # the face that both have is inside
     >>> len(corners), owners.tolist()
-    (6, [0, 0, 1, 0, 1, 1])
+    (6, [0, 0, 1, 1, 0, 1])
     """
     corners: list[_Table] = []
     owners: list[_Table] = []
