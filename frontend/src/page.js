@@ -43,6 +43,18 @@ class Kernel {
     return this.ask({ ask: "cell", at });
   }
 
+  mesh(f) {
+    return this.ask({ ask: "mesh", f });
+  }
+
+  field(f, step, field, have) {
+    return this.ask({ ask: "field", f, step, field, have });
+  }
+
+  limits(f, field) {
+    return this.ask({ ask: "limits", f, field });
+  }
+
   async scene() {
     return moduleOf(await this.ask({ ask: "scene" }));
   }

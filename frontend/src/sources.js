@@ -1,10 +1,19 @@
 // Where numbers come from: a server, or the page itself. Both give frames: { t, low: [...], high: [...], raw }.
 
+const ARRAYS = { f4: Float32Array, f8: Float64Array, u4: Uint32Array };
+
 /** Reads a frame as cosolve/viewer/frames.py writes it. */
 export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   let at = 4 + length;
+  if (head.parts) {
+    for (const [name, kind, count] of head.parts) {
+      head[name] = new ARRAYS[kind](buffer, at, count);
+      at += 8 * Math.ceil(head[name].byteLength / 8);
+    }
+    return { ...head, bytes: buffer.byteLength };
+  }
   const take = () => {
     const part = new Float64Array(buffer, at, head.count);
     at += 8 * head.count;
@@ -100,6 +109,21 @@ export class Server {
   /** One run of a sweep. */
   cell(at) {
     return this.ask(`cell?${new URLSearchParams({ at: JSON.stringify(at) })}`);
+  }
+
+  /** Times and triangles of a series of fields. */
+  mesh(f) {
+    return this.read(`mesh?f=${f}`);
+  }
+
+  /** One snapshot: a field, and points unless they are those that are here already. */
+  field(f, step, field, have) {
+    return this.read(`field?f=${f}&step=${step}&field=${field}&have=${have}`);
+  }
+
+  /** Between which values a field is. */
+  limits(f, field) {
+    return this.ask(`limits?f=${f}&field=${field}`);
   }
 
   /** So many rows of signals, as they are: positions that belong together. */

@@ -1,17 +1,9 @@
 // The result of a sweep: one quantity over two parameters as a map, and what is known of the run that was clicked.
 import { el, number, svg, whole } from "./dom.js";
+import { shade } from "./shades.js";
 
-// viridis in nine steps: as bright as the number is large, also to readers who do not tell red from green
-const STOPS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
-const RGB = STOPS.map((text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16)));
 const WIDTH = 640;
 const MOST_CROSSES = 600;
-
-function shade(share) {
-  const at = Math.min(Math.max(share, 0), 1) * (RGB.length - 1);
-  const k = Math.min(Math.floor(at), RGB.length - 2);
-  return RGB[k].map((low, i) => Math.round(low + (at - k) * (RGB[k + 1][i] - low)));
-}
 
 const shown = (label) => (typeof label === "number" ? number(label, 4) : String(label));
 

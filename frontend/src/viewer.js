@@ -19,6 +19,7 @@ const HELP = [
   ["1, 2, 3 …", "change the tab"],
   ["/", "filter signals"],
   ["space, .", "pause or go on; one step (while it runs)"],
+  ["space, ← →", "play; go from moment to moment (Motion, Fields)"],
   ["d", "dark or light"],
 ];
 const REFRESH = 350; // milliseconds between two looks at a run that goes on
@@ -105,9 +106,11 @@ export class Viewer {
       const first = about.results.findIndex((result) => result.coupling);
       if (first >= 0) add("Coupling", () => new Coupling(this, about.results[first].coupling, first));
       const moving = about.results.findIndex((result) => result.scene);
-      if (moving >= 0 && this.source.sample) add("Motion", () => this.motion(moving));
+      if (moving >= 0 && this.source.sample) add("Motion", () => this.inSpace("Motion", ({ Scene }) => new Scene(this, moving)));
+      if (about.fields.length) this.fields(add);
       if (!this.options.embedded || about.live) add("Facts", () => new Facts(this));
     }
+    if (!some && about.fields.length) this.fields(add);
     this.bar.replaceChildren(
       ...[...this.tabs.keys()].map((name) =>
         el("button", { role: "tab", "aria-selected": String(name === this.open), onclick: () => this.show(name) }, name),
@@ -116,16 +119,21 @@ export class Viewer {
     if (!this.open && this.tabs.size) this.show(this.tabs.keys().next().value);
   }
 
-  motion(result) {
+  fields(add) {
+    add("Fields", () => this.inSpace("Fields", ({ Fields }) => new Fields(this)));
+  }
+
+  /** A tab that is drawn by the part of the bundle for things in space, which is loaded now. */
+  inSpace(name, made) {
     const holder = { element: el("div", { class: "scene" }), charts: [], show() {}, hide() {} };
     (this.source.scene?.() ?? import("./scene.js")).then(
-      ({ Scene }) => {
-        const scene = new Scene(this, result);
-        holder.element.replaceWith(scene.element);
-        Object.assign(this.tabs.get("Motion"), { view: scene });
-        scene.show();
+      (module) => {
+        const view = made(module);
+        holder.element.replaceWith(view.element);
+        Object.assign(this.tabs.get(name), { view });
+        if (this.open === name) view.show();
       },
-      (error) => holder.element.append(`The motion cannot be drawn here: ${error.message}`),
+      (error) => holder.element.append(`${name} cannot be drawn here: ${error.message}`),
     );
     return holder;
   }
@@ -214,6 +222,10 @@ export class Viewer {
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!(event.key === " " && this.controls) && this.tabs.get(this.open)?.view?.pressed?.(event)) {
+      event.preventDefault();
+      return;
+    }
     const onButton = event.target.closest?.("button, summary, [role=button], input");
     const actions = {
       "+": () => this.span.zoom(0.5),

@@ -14,8 +14,7 @@ from cosolve import load_result
 from cosolve.cli import app
 from cosolve.errors import SubsystemError
 from cosolve.precice.common_result import CommonResult
-from cosolve.viewer.exhibition import Exhibition
-from cosolve.viewer.viewing import exhibits
+from cosolve.viewer.viewing import results_and_fields
 
 
 def common(path, text, solvers, **options):
@@ -71,7 +70,7 @@ def test_the_viewer_opens_it_with_the_graph(tmp_path):
     path = tmp_path / "run.h5"
     result, _, _ = common(path, config("serial-explicit"), pair())
     assert result.meta["method"] == "as configured: serial-explicit"
-    about = Exhibition(exhibits((path,))).about()["results"][0]
+    about = results_and_fields((path,)).about()["results"][0]
     assert about["coupling"]["subsystems"][0]["name"] == "A"
     assert [edge["sources"] for edge in about["coupling"]["edges"]] == [["B.X"], ["A.Y"]]
     assert {signal["name"] for signal in about["signals"]} >= {"A.Y", "B.X", "A.X", "B.Y"}

@@ -112,7 +112,7 @@ def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
         wait(page, DRAWN)
         page.get_by_role("tab", name="Coupling").click()
         page.locator(".edge").first.click()
-        page.get_by_role("heading", name="spring").wait_for()
+        page.get_by_role("heading", name="spring", exact=True).wait_for()
         assert name in page.locator(".edge-text").inner_text()
         page.get_by_role("tab", name="Facts").click()
         assert page.locator("#cosolve img, #cosolve script").count() == 0
@@ -157,6 +157,39 @@ def test_bodies_move_when_the_slider_does(tab, tmp_path, where):
         page.get_by_role("slider", name="Time").fill("30")
         assert page.locator(".player output").inner_text() == "t = 3"
         assert canvas.screenshot() != before
+
+
+def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
+    """Two snapshots: a wave that has gone on, and points that have moved."""
+    places = np.stack(np.meshgrid(np.linspace(0, 4, 9), np.linspace(0, 1, 3)), axis=-1).reshape(-1, 2)
+    cells = np.array([[k, k + 1, k + 10, k + 9] for row in (0, 9) for k in range(row, row + 8)])
+
+    def at(t):
+        velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
+        points = places + np.array([0, 0.3 * t])
+        return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
+
+    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [at(0.0), at(1.0)]))
+    with served(series) as address:
+        page = tab(address)
+        canvas = page.locator(".scene canvas")
+        words = "document.querySelector('.scene canvas')?.getAttribute('aria-label')"
+        wait(page, f"{words}?.startsWith('Fields at t = 0: flow.vtkhdf, velocity (magnitude) between 2 and 2.2')")
+        pixels = "document.querySelector('.scene canvas').toDataURL()"
+        before = page.evaluate(pixels)
+        page.get_by_role("slider", name="Time").fill("1")
+        wait(page, f"{words}.startsWith('Fields at t = 1:')")
+        assert page.evaluate(pixels) != before
+        canvas.press("ArrowLeft")
+        wait(page, f"{words}.startsWith('Fields at t = 0:')")
+        assert page.evaluate(pixels) == before  # the same snapshot, the same picture
+        page.get_by_label("Component", exact=True).select_option("x")
+        wait(page, f"{words}.includes('velocity (x) between -')")
+        assert page.get_by_label("Value of the darkest colour").input_value() == "-0.84147"  # of both snapshots
+        page.get_by_label("Range of the colours").select_option("each")
+        page.get_by_label("Field", exact=True).select_option("age")
+        wait(page, f"{words}.endsWith('age between 0 and 15')")
+        assert page.evaluate(pixels) != before
 
 
 def test_a_sweep_is_a_map_with_runs_to_look_into(tab):

@@ -1,4 +1,4 @@
-"""`cosolve view`: results side by side, a system before it runs, or maps of a sweep, in the browser."""
+"""`cosolve view`: results side by side, fields in motion, a system before it runs, or maps of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def view(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Result files (.h5), one system file (TOML, SSP, FMU), or a sweep (.nc)."
+            metavar="FILE...",
+            help="Result files (.h5) and fields (.vtkhdf), one system file (TOML, SSP, FMU), or a sweep (.nc).",
         ),
     ],
     method: MethodOption = None,
@@ -34,7 +35,7 @@ def view(
         bool, typer.Option("--browser/--no-browser", help="Open the browser, or only print the address.")
     ] = True,
 ) -> None:
-    """Look at results in the browser, several side by side with their difference, at a system or at a sweep.
+    """Look at results in the browser, several side by side with their difference, at fields, a system or a sweep.
 
     The page comes from this computer and is for it alone, unless --host says otherwise; Ctrl-C ends it.
     """
@@ -55,16 +56,16 @@ def _told(line: str) -> None:
 
 def _shown(files: list[Path], method: str | None, degree: int | None, step: float | None) -> Exhibition:
     from cosolve.viewer.exhibition import Exhibition
-    from cosolve.viewer.viewing import NETCDF, exhibition_of, exhibits
+    from cosolve.viewer.viewing import NETCDF, VTKHDF, exhibition_of, results_and_fields
 
     if any(file.suffix.lower() in NETCDF for file in files):
         return exhibition_of(tuple(files), None, None)
-    described = [file for file in files if file.suffix.lower() not in _RESULTS]
+    described = [file for file in files if file.suffix.lower() not in (*_RESULTS, *VTKHDF)]
     if not described:
-        return Exhibition(exhibits(tuple(files)))
+        return results_and_fields(tuple(files))
     if len(files) > 1:
         raise SetupError(
-            f"view shows one system at a time, or results (.h5) side by side; '{described[0]}' is a system"
+            f"view shows one system at a time, or results (.h5) and fields (.vtkhdf); '{described[0]}' is a system"
         )
     (file,) = files
     if not file.exists():

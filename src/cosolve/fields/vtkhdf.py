@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import OutputFileError, SetupError
+from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.fields.field_subsystem import CELL_POINTS, FieldSnapshot
 
 if TYPE_CHECKING:
@@ -110,10 +110,14 @@ def opened(path: Path) -> Iterator[h5py.Group]:
     """The root of a file to be read, also while it is written, and after its writer was killed."""
     import h5py
 
-    from cosolve.result.file_columns import reason
+    from cosolve.result.file_columns import reason, refuse_cut
 
     try:
+        if h5py.is_hdf5(path):
+            refuse_cut(path)
         file = h5py.File(path, "r", swmr=True, locking=False)
+    except OutputFileError:
+        raise
     except FileNotFoundError:
         raise SetupError(f"there is no file '{path}'") from None
     except OSError as failure:
@@ -124,7 +128,16 @@ def opened(path: Path) -> Iterator[h5py.Group]:
         kind = bytes(file[_ROOT].attrs.get("Type", b"")).decode()
         if kind != "UnstructuredGrid" or "Steps" not in file[_ROOT]:
             raise SetupError(f"'{path}' holds {kind or 'something else'}; read_fields reads unstructured grids in time")
-        yield file[_ROOT]
+        try:
+            yield file[_ROOT]
+        except CosolveError:
+            raise
+        except (OSError, KeyError, RuntimeError, ValueError) as failure:  # what HDF5 says of a file with a hole in it
+            raise SetupError(f"'{path}' cannot be read as VTKHDF, was it cut or damaged? {_said(failure)}") from None
+
+
+def _said(failure: Exception) -> str:
+    return str(failure.args[0]) if failure.args else type(failure).__name__
 
 
 def n_steps(root: h5py.Group) -> int:
@@ -134,11 +147,24 @@ def n_steps(root: h5py.Group) -> int:
 
 def read(root: h5py.Group, step: int) -> FieldSnapshot:
     """The snapshot of one step."""
-    steps = root["Steps"]
-    n, start = int(root["NumberOfPoints"][0]), int(steps["PointOffsets"][step])
-    points = root["Points"][start : start + n, : int(root["Points"].attrs.get("components", 3))]
-    data = {group: _read_fields(root, group, step) for group in _GROUPS}
-    return FieldSnapshot(points, cells_of(root), data["PointData"], data["CellData"])
+    data = {group: {name: read_field(root, group, name, step) for name in names(root, group)} for group in _GROUPS}
+    return FieldSnapshot(read_points(root, points_at(root, step)), cells_of(root), data["PointData"], data["CellData"])
+
+
+def points_at(root: h5py.Group, step: int) -> int:
+    """Where the points of a step begin among all; the same number in two steps: they have not moved."""
+    return int(root["Steps"]["PointOffsets"][step])
+
+
+def read_points(root: h5py.Group, start: int) -> npt.NDArray[np.float64]:
+    """The points that begin there."""
+    found: npt.NDArray[np.float64] = root["Points"][start : start + int(root["NumberOfPoints"][0])]
+    return found[:, : int(root["Points"].attrs.get("components", 3))]
+
+
+def names(root: h5py.Group, group: str) -> list[str]:
+    """The fields at points (`PointData`) or of cells (`CellData`), in their order."""
+    return sorted(root[group], key=lambda one: int(root[group][one].attrs.get("place", 0)))
 
 
 def cells_of(root: h5py.Group) -> dict[str, npt.NDArray[np.int64]]:
@@ -156,14 +182,12 @@ def cells_of(root: h5py.Group) -> dict[str, npt.NDArray[np.int64]]:
     return cells
 
 
-def _read_fields(root: h5py.Group, group: str, step: int) -> dict[str, npt.NDArray[Any]]:
-    n = int(root["NumberOfPoints" if group == "PointData" else "NumberOfCells"][0])
-    found = {}
-    for name, dataset in root[group].items():
-        start = int(root["Steps"][_GROUPS[group]][name][step])
-        values = dataset[start : start + n]
-        found[name] = values[:, : int(dataset.attrs.get("components", values.shape[1]))] if values.ndim == 2 else values
-    return {name: found[name] for name in sorted(found, key=lambda one: int(root[group][one].attrs.get("place", 0)))}
+def read_field(root: h5py.Group, group: str, name: str, step: int) -> npt.NDArray[Any]:
+    """One field at one step."""
+    dataset, n = root[group][name], int(root["NumberOfPoints" if group == "PointData" else "NumberOfCells"][0])
+    start = int(root["Steps"][_GROUPS[group]][name][step])
+    values: npt.NDArray[Any] = dataset[start : start + n]
+    return values[:, : int(dataset.attrs.get("components", values.shape[1]))] if values.ndim == 2 else values
 
 
 def _lay_out(file: h5py.File, first: FieldSnapshot, name: str) -> None:

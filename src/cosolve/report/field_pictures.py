@@ -1,7 +1,6 @@
 """Plane fields as pictures: one snapshot in axes, a series of them as a GIF, or inline for a page.
 
-Cells are cut into triangles between their points, those of second order along their edge points too, so that a curved
-boundary and a quadratic field look as they are. Vectors are shown by their length.
+Vectors are shown by their length.
 """
 
 from __future__ import annotations
@@ -19,18 +18,11 @@ import numpy.typing as npt
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.fields import FieldSeries, FieldSnapshot
+from cosolve.fields.triangles import triangles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Kind of plane cell -> triangles between its points.
-_TRIANGLES = {
-    "triangle": [[0, 1, 2]],
-    "triangle6": [[0, 3, 5], [3, 1, 4], [5, 4, 2], [3, 4, 5]],
-    "quad": [[0, 1, 2], [0, 2, 3]],
-    "quad8": [[0, 4, 7], [4, 1, 5], [5, 2, 6], [6, 3, 7], [4, 5, 7], [5, 6, 7]],
-    "quad9": [[0, 4, 8], [4, 1, 8], [1, 5, 8], [5, 2, 8], [2, 6, 8], [6, 3, 8], [3, 7, 8], [7, 0, 8]],
-}
 _DPI = 80
 _WIDTH = 6.5  # of the drawing, in inches
 
@@ -57,11 +49,11 @@ def draw_field(
     from matplotlib.tri import Triangulation
 
     values, per_cell = _values(snapshot, field)
-    points, triangles, cells = _triangles(snapshot)
+    points, corners, cells = _triangles(snapshot)
     shown = values[cells] if per_cell else values
     low, high = limits or _limits([values])
     style: Any = {"shading": "flat" if per_cell else "gouraud", "rasterized": True}
-    mesh = Triangulation(points[:, 0], points[:, 1], triangles)
+    mesh = Triangulation(points[:, 0], points[:, 1], corners)
     drawn = axes.tripcolor(mesh, shown, vmin=low, vmax=high, cmap=colours, **style)
     axes.set(aspect="equal", xlabel="x in m", ylabel="y in m")
     return drawn
@@ -142,15 +134,10 @@ def _triangles(snapshot: FieldSnapshot) -> tuple[npt.NDArray[np.float64], npt.ND
         points = points[:, :2]
     if points.shape[1] != 2:
         raise SetupError("pictures are drawn of plane fields; look at fields in space with ParaView (cs.FieldFile)")
-    triangles, cells, first = [], [], 0
-    for kind, rows in snapshot.cells.items():
-        for corners in _TRIANGLES.get(kind, ()):
-            triangles.append(rows[:, corners])
-            cells.append(first + np.arange(len(rows)))
-        first += len(rows)
-    if not triangles:
+    corners, cells = triangles(snapshot.cells)
+    if not len(corners):
         raise SetupError(f"pictures are drawn of triangles and quadrilaterals, not of {', '.join(snapshot.cells)}")
-    return points, np.concatenate(triangles), np.concatenate(cells)
+    return points, corners, cells
 
 
 def _limits(values: Sequence[npt.NDArray[np.float64]]) -> tuple[float, float]:

@@ -263,7 +263,8 @@ def _closer(result: Result, label: str) -> str:
 
 
 def _setup(result: Result, method: str) -> str:
-    known = {k: v for k, v in result.meta.items() if k not in ("system", "graph", "method") and v is not None}
+    elsewhere = ("system", "graph", "body_shapes", "method")
+    known = {k: v for k, v in result.meta.items() if k not in elsewhere and v is not None}
     rows = [("method", method), *((key, page.tidy(str(value))) for key, value in known.items())]
     rows.append(("recorded macro points", page.number(len(result.t))))
     text = str(result.meta.get("system", ""))

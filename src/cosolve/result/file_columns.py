@@ -111,7 +111,7 @@ def open_result(path: Path) -> h5py.File:
         try:
             file = h5py.File(path, "r")
         except OSError:  # still open for writing, or left so by a killed run
-            _refuse_cut(path)
+            refuse_cut(path)
             file = h5py.File(path, "r", libver="latest", swmr=True)
     except OSError as failure:
         raise OutputFileError(
@@ -128,7 +128,7 @@ def open_result(path: Path) -> h5py.File:
     return file
 
 
-def _refuse_cut(path: Path) -> None:
+def refuse_cut(path: Path) -> None:
     """Raise where a file that was complete is shorter than it says: HDF5 would wait for the rest without end.
 
     Its first block has eight bytes of signature, version, two sizes, flags (3 while somebody may write), two addresses

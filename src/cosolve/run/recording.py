@@ -26,8 +26,8 @@ _WRITE_EVERY = 0.01  # seconds: no later than that rows are with the recorder
 def about_run(
     system: System, method: Method, step: object, t_start: float, t_end: float | None, startup: object = None
 ) -> dict[str, Any]:
-    """What a result says about its run; `startup` where one was asked for."""
-    return {
+    """What a result says about its run; `startup` where one was asked for, `body_shapes` where bodies have a shape."""
+    about: dict[str, Any] = {
         "cosolve": VERSION,
         "method": repr(method),
         "step": repr(step),
@@ -35,7 +35,16 @@ def about_run(
         "t_end": t_end,
         "system": str(system),
         "graph": graph(system),
-    } | ({} if startup is None else {"startup": repr(startup)})
+    }
+    if startup is not None:
+        about["startup"] = repr(startup)
+    shapes = {
+        f"{name}.{frame}": shape
+        for name, subsystem in system.subsystems.items()
+        if hasattr(subsystem, "body_shapes")
+        for frame, shape in subsystem.body_shapes().items()
+    }
+    return about | ({"body_shapes": shapes} if shapes else {})
 
 
 def make_recorder(

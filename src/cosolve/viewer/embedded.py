@@ -14,6 +14,7 @@ from cosolve.viewer.signals import RESIDUAL
 
 _SLOTS = 1200
 _MOMENTS, _MOST_IN_MOTION = 300, 60_000  # of what moves: moments, and numbers in all
+_NOTHING_ELSE: dict[str, Any] = {"fields": [], "system": None, "sweep": None}
 _MOST_NUMBERS = 40  # signals, elements of vectors included: what a report of one file can carry
 
 
@@ -41,7 +42,7 @@ def embedded(result: Result, label: str) -> str:
     window = exhibit.window(held, -1e300, 1e300, _SLOTS)
     about |= {"signals": sorted(signals, key=lambda s: s["id"]), "system": "", "meta": {}}
     data = {
-        "about": {"title": label, "problem": "", "results": [about], "system": None, "sweep": None, "live": False},
+        "about": {"title": label, "problem": "", "live": False, "results": [about]} | _NOTHING_ELSE,
         "frames": [{"ids": held, "data": b64encode(window.frame()).decode("ascii")}],
     }
     data |= _motion(exhibit, about["scene"])

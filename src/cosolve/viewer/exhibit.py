@@ -102,7 +102,7 @@ class Exhibit:
         span = (self.t[0], self.t.last) if len(self.t) else None
         result, found = self.result, verdict(self.result, span[1] if span else None)
         stats = result.stats
-        known = {k: v for k, v in result.meta.items() if k not in ("graph", "system")}
+        known = {k: v for k, v in result.meta.items() if k not in ("graph", "system", "body_shapes")}
         bar = result.error_bar
         return plain_dict(
             {
@@ -118,7 +118,7 @@ class Exhibit:
                 "meta": known,
                 "system": result.meta.get("system", ""),
                 "error_bar": None if bar is None else bar.sentence,
-                "scene": scene(self.signals),
+                "scene": scene(self.signals, result.meta.get("body_shapes")),
                 "coupling": coupling(result.meta.get("graph"), self.signals),
             }
         )

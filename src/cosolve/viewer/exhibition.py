@@ -1,4 +1,4 @@
-"""Everything that one page shows: results, a run that goes on, a sweep, or a system that has not run yet."""
+"""Everything that one page shows: results, fields, a run that goes on, a sweep, or a system that has not run yet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cosolve.viewer.exhibit import Difference, Exhibit
 from cosolve.viewer.frames import Window
 
 if TYPE_CHECKING:
+    from cosolve.viewer.field_exhibit import FieldExhibit
     from cosolve.viewer.live import Live
     from cosolve.viewer.sweep_map import SweepMap
 
@@ -29,13 +30,14 @@ class Exhibition:
         self,
         exhibits: Sequence[Exhibit] = (),
         *,
+        fields: Sequence[FieldExhibit] = (),
         live: Live | None = None,
         system: dict[str, Any] | None = None,
         sweep: SweepMap | None = None,
         problem: str = "",
         title: str = "cosolve",
     ) -> None:
-        self.exhibits, self.live = list(exhibits), live
+        self.exhibits, self._fields, self.live = list(exhibits), list(fields), live
         self._system, self._sweep, self._problem, self._title = system, sweep, problem, title
         self._differences: dict[tuple[int, int, int], Difference] = {}
         self._lock = Lock()
@@ -53,6 +55,7 @@ class Exhibition:
             "title": self._title,
             "problem": self._problem,
             "results": [one.about() for one in shown],
+            "fields": [one.about() for one in self._fields],
             "system": self._system,
             "sweep": None if self._sweep is None else self._sweep.about(),
             "live": self.live is not None,
@@ -64,6 +67,12 @@ class Exhibition:
         if self._sweep is None:
             raise SetupError("no sweep is shown here")
         return self._sweep
+
+    def fields(self, number: int) -> FieldExhibit:
+        """One of the series of fields on show."""
+        if not 0 <= number < len(self._fields):
+            raise SetupError(f"there are no fields {number}; {len(self._fields)} files of fields are shown")
+        return self._fields[number]
 
     def window(self, result: int, addresses: list[int], t0: float, t1: float, most: int) -> Window:
         """Signals of one of the results."""

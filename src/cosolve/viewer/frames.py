@@ -1,4 +1,4 @@
-"""Pictures' numbers on their way to the browser: a short JSON head, then plain 64-bit floats, little end first."""
+"""Pictures' numbers on their way to the browser: a short JSON head, then plain numbers, little end first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.viewer.levels import Slots
@@ -31,14 +32,30 @@ class Window:
         """
         low, high = self.slots.low, self.slots.high
         head = {"count": len(self.t), "signals": low.shape[1], "raw": self.slots.raw, "rows": self.rows}
-        text = json.dumps(head).encode()
-        text += b" " * (-(len(text) + 4) % 8)  # numbers begin at multiples of 8 bytes
-        parts = [np.uint32(len(text)).astype("<u4").tobytes(), text, self.t.astype("<f8").tobytes()]
+        parts = [_head(head), self.t.astype("<f8").tobytes()]
         for k in range(low.shape[1]):
             parts.append(np.ascontiguousarray(low[:, k], "<f8").tobytes())
             if not self.slots.raw:
                 parts.append(np.ascontiguousarray(high[:, k], "<f8").tobytes())
         return b"".join(parts)
+
+
+def packed(head: dict[str, Any], **arrays: npt.NDArray[Any]) -> bytes:
+    """A head and named arrays behind it, each of which begins at a multiple of 8 bytes.
+
+    >>> frame = packed({"at": 3}, values=np.array([1.0, 2.0, 3.0], "<f4"))
+    >>> frame[4:-16].decode().strip(), np.frombuffer(frame[-16:-4], "<f4").tolist()
+    ('{"at": 3, "parts": [["values", "f4", 3]]}', [1.0, 2.0, 3.0])
+    """
+    told = [[name, values.dtype.str[1:], values.size] for name, values in arrays.items()]
+    parts = [values.tobytes() for values in arrays.values()]
+    return _head(head | {"parts": told}) + b"".join(part + b"\0" * (-len(part) % 8) for part in parts)
+
+
+def _head(head: dict[str, Any]) -> bytes:
+    text = json.dumps(head).encode()
+    text += b" " * (-(len(text) + 4) % 8)  # numbers begin at multiples of 8 bytes
+    return len(text).to_bytes(4, "little") + text
 
 
 def plain_dict(value: dict[str, Any]) -> dict[str, Any]:

@@ -231,7 +231,7 @@ class Live:
         if run is None or growing is None:
             return {"label": self.title, "live": True, "waiting": True, "signals": [], "rows": 0, "span": [0.0, 1.0]}
         growing.take_in()
-        known = {k: v for k, v in run.meta.items() if k not in ("graph", "system")}
+        known = {k: v for k, v in run.meta.items() if k not in ("graph", "system", "body_shapes")}
         return plain_dict(
             {
                 "label": self.title,

@@ -1,12 +1,16 @@
 """What of a result moves in space: frames with position and orientation, and fields, found by their shapes and names.
 
 Multibody subsystems give out positions and Euler parameters of markers (`tip_position`, `tip_orientation`) and of the
-bodies at joint ends (`end_r`, `end_q`). Long vectors are fields: what they look like over their places.
+bodies at joint ends (`end_r`, `end_q`). The shapes of such bodies are in the result, too, where a subsystem has told
+them (`body_shapes`). Long vectors are fields: what they look like over their places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from cosolve.viewer.signals import Signals
 
@@ -15,14 +19,15 @@ _FIELD = 8  # numbers in a vector from which on it is drawn as a field
 _MOST_FRAMES, _MOST_FIELDS, _MOST_NUMBERS = 60, 6, 500
 
 
-def scene(signals: Signals) -> dict[str, Any] | None:
-    """Frames and fields by their addresses; None where nothing moves.
+def scene(signals: Signals, shapes: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    """Frames and fields by their addresses; None where nothing moves. `shapes` are those of bodies.
 
     >>> from cosolve.result import Channel
     >>> channels = {"a.tip_position": Channel("y", (0, 1, 2), False), "a.x": Channel("y", (3,), True)}
     >>> scene(Signals(channels, ["a"]))
-    {'frames': [{'name': 'a.tip', 'owner': 'a', 'position': 0, 'orientation': None}], 'fields': []}
+    {'frames': [{'name': 'a.tip', 'owner': 'a', 'position': 0, 'orientation': None, 'shape': None}], 'fields': []}
     """
+    known_shapes = shapes if isinstance(shapes, Mapping) else {}
     frames, fields = [], []
     for signal in signals.all:
         if signal.group != "outputs" or signal.scalar:
@@ -40,6 +45,7 @@ def scene(signals: Signals) -> dict[str, Any] | None:
                         "owner": stem.partition(".")[0],
                         "position": signal.id,
                         "orientation": turned.id if turned is not None and known else None,
+                        "shape": _shape(known_shapes.get(stem)),
                     }
                 )
         if _FIELD <= len(signal.part) <= _MOST_NUMBERS:
@@ -47,3 +53,13 @@ def scene(signals: Signals) -> dict[str, Any] | None:
     if not frames and not fields:
         return None
     return {"frames": frames[:_MOST_FRAMES], "fields": fields[:_MOST_FIELDS]}
+
+
+def _shape(told: Any) -> dict[str, Any] | None:
+    """The shape of a body as a file tells it; None where that makes no sense."""
+    try:
+        body, centre = str(told["body"]), np.asarray(told["centre"], np.float64).reshape(3)
+        points = np.asarray(told["points"], np.float64).reshape(-1, 3)
+    except (TypeError, KeyError, ValueError):
+        return None
+    return {"body": body, "centre": np.nan_to_num(centre).tolist(), "points": np.nan_to_num(points).tolist()}

@@ -1,18 +1,19 @@
 """The small web application behind the page: a token in every address, foreign pages turned away, no code executed.
 
 Below `/TOKEN/` there are the page with its script and style, `about` (JSON), `series` (numbers, see `frames.py`), for
-a sweep `map` and `cell` (JSON) and, for a run that goes on, the web socket `live`: the state of the run a few times a
-second, and orders to it.
+a sweep `map` and `cell` (JSON), for fields `mesh` and `field` (numbers) and `limits` (JSON) and, for a run that goes
+on, the web socket `live`: the state of the run a few times a second, and orders to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
 from secrets import compare_digest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -24,6 +25,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from cosolve.errors import CosolveError
 from cosolve.viewer.exhibition import Exhibition
 from cosolve.viewer.sweep_map import places
+
+if TYPE_CHECKING:
+    from cosolve.viewer.field_exhibit import FieldExhibit
 
 _EVERY = 0.25  # seconds between two states of a run: more often is not seen, and costs the run
 _MOST_SIGNALS = 12_000  # in one picture: fields have many places
@@ -62,6 +66,9 @@ def application(exhibition: Exhibition, token: str, hosts: frozenset[str] | None
             Route("/series", _series),
             Route("/map", _map),
             Route("/cell", _cell),
+            Route("/mesh", _mesh),
+            Route("/field", _field),
+            Route("/limits", _limits),
             Route("/{name}", _file),
             WebSocketRoute("/live", _live),
         ]
@@ -177,6 +184,32 @@ def _cell(request: Request) -> Response:
         return JSONResponse(request.app.state.exhibition.the_sweep.cell(places(request.query_params.get("at", "{}"))))
     except (CosolveError, OSError) as error:
         return _problem(error)
+
+
+def _mesh(request: Request) -> Response:
+    """The mesh of series `f`, and its times."""
+    return _of_fields(request, lambda shown, _: shown.mesh())
+
+
+def _field(request: Request) -> Response:
+    """Field `field` of series `f` at step `step`, and the points there, unless they are those at `have`."""
+    return _of_fields(request, lambda shown, q: shown.frame(int(q["step"]), int(q["field"]), int(q.get("have", -1))))
+
+
+def _limits(request: Request) -> Response:
+    """Between which values field `field` of series `f` is."""
+    return _of_fields(request, lambda shown, q: shown.limits(int(q["field"])))
+
+
+def _of_fields(request: Request, asked: Callable[[FieldExhibit, Any], bytes | dict[str, Any]]) -> Response:
+    query = request.query_params
+    try:
+        found = asked(request.app.state.exhibition.fields(int(query.get("f", 0))), query)
+    except (CosolveError, OSError) as error:
+        return _problem(error)
+    except (KeyError, ValueError):
+        return JSONResponse({"problem": "fields are asked for by f, field, step and have, all of them numbers"}, 400)
+    return JSONResponse(found) if isinstance(found, dict) else Response(found, media_type="application/octet-stream")
 
 
 def _problem(error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cosolve.errors import CosolveError, SetupError
 from cosolve.method.named import MethodLike
@@ -13,9 +13,12 @@ from cosolve.viewer.live import Live
 from cosolve.viewer.sweep_map import places
 from cosolve.viewer.viewing import Shown, exhibition_of
 
+if TYPE_CHECKING:
+    from cosolve.viewer.field_exhibit import FieldExhibit
+
 
 def widget(*shown: Shown, method: MethodLike | None = None, step: float | None = None) -> Any:
-    """Results (or result files) side by side, one system, or a sweep, as a widget: the last line of a notebook's cell.
+    """Results, fields, one system, or a sweep, as a widget: the last line of a notebook's cell.
 
     A `cs.Live` is shown while its run goes on, in another thread: the kernel must be free to answer. Needs anywidget:
     `pip install "cosolve[notebook]"`.
@@ -48,6 +51,8 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
             return reply | {"found": exhibition.the_sweep.map(quantity, x, y, places(question["at"]))}, []
         if question["ask"] == "cell":
             return reply | {"found": exhibition.the_sweep.cell(places(question["at"]))}, []
+        if question["ask"] in ("mesh", "field", "limits"):
+            return _of_fields(exhibition.fields(int(question["f"])), reply, question)
         ids, n, result = [int(k) for k in question["ids"]], int(question["n"]), int(question["result"])
         if question["ask"] == "sample":
             return reply, [exhibition.sample(result, ids, n).frame()]
@@ -61,6 +66,15 @@ def answer(exhibition: Exhibition, question: Any) -> tuple[dict[str, Any], list[
     except (KeyError, TypeError, ValueError, IndexError):
         return reply | {"problem": "that is no question about a result"}, []
     return reply, [window.frame()]
+
+
+def _of_fields(shown: FieldExhibit, reply: dict[str, Any], question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    if question["ask"] == "mesh":
+        return reply, [shown.mesh()]
+    field = int(question["field"])
+    if question["ask"] == "limits":
+        return reply | {"found": shown.limits(field)}, []
+    return reply, [shown.frame(int(question["step"]), field, int(question["have"]))]
 
 
 def _of_the_run(live: Live | None, question: Any) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA
 from cosolve.multibody.model.build import build
 from cosolve.multibody.model.consistency import consistent_start, violations
 from cosolve.multibody.model.model import MultibodyModel
+from cosolve.multibody.model.parts import Marker
 from cosolve.multibody.subsystem.crossing import Crossing
 from cosolve.multibody.subsystem.memory import Memory
 from cosolve.multibody.subsystem.options import checked
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Extra outputs on request: name -> unit. `multipliers` has one entry per constraint row.
 MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "multipliers": ""}
+
+_MOST_DRAWN = 40  # markers of a body
 
 
 class MultibodySubsystem(Subsystem):
@@ -119,6 +122,8 @@ class MultibodySubsystem(Subsystem):
         sizes = {"multipliers": len(self.built.row_names)}
         self.outputs = [*layout.outputs, *(Port(m, sizes.get(m), MONITORS[m]) for m in self._monitors)]
         self._seen = layout.seen
+        marked = [port.name.removesuffix("_position") for port in layout.outputs if port.name.endswith("_position")]
+        self._frames = dict(zip(marked, marked, strict=True)) | {end.name: end.body for end in ends}
         points = {name: marker.point for name, marker in model.markers.items()}
         self._outside = Outside(self.built, list(model.drives.values()), model.time_loads, points, layout.laws)
         self._n_inputs = sum(port.length for port in layout.inputs)
@@ -214,6 +219,28 @@ class MultibodySubsystem(Subsystem):
         z = np.empty(STATE)
         motion_of(self.arrays, self.x, self._outside.driven(self._t), self.built.body_index(body), z)
         return z
+
+    def body_shapes(self) -> dict[str, dict[str, Any]]:
+        """What pictures need beside the motion: for every port and end the centre and the markers of its body.
+
+        All points are seen from the port, in the frame of the body; results keep them (`result.meta["body_shapes"]`).
+
+        >>> import cosolve as cs
+        >>> model = cs.MultibodyModel()
+        >>> model.body("rod", mass=1.0, inertia=[1e-3, 0.1, 0.1])
+        >>> model.marker("tip", "rod", [0.5, 0, 0])
+        >>> cs.MultibodySubsystem(model, ports=["tip"]).body_shapes()
+        {'tip': {'body': 'rod', 'centre': [-0.5, 0.0, 0.0], 'points': [[0.0, 0.0, 0.0]]}}
+        """
+        return {name: self._shape(self.model.markers[marker]) for name, marker in self._frames.items()}
+
+    def _shape(self, at: Marker) -> dict[str, Any]:
+        inside = [one.point for one in self.model.markers.values() if one.body == at.body and one.name != at.body]
+        return {
+            "body": at.body,
+            "centre": (0.0 - at.point).tolist(),
+            "points": [(point - at.point).tolist() for point in inside[:_MOST_DRAWN]],
+        }
 
     def energy(self) -> float:
         """Kinetic energy of the free bodies and potential energy of gravity and springs."""
