@@ -97,6 +97,7 @@ def methods(draw: st.DrawFn) -> cs.Method:
     return cs.Implicit(degree, jacobian=jacobian, predictor=guess, corrector=corrector)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(systems(["ode1", "ode4"]), methods(), st.sampled_from([0.01, 0.013]), st.sampled_from([1, 3]))
 def test_the_engines_agree(system, method, step, every) -> None:

@@ -29,7 +29,7 @@ CONTROLS = {
 }
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.label} {getattr(m, 'predictor', '')}")
 def test_same_steps_and_bits(method, control) -> None:

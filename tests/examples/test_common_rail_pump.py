@@ -239,6 +239,7 @@ def reference(t_end: float) -> Course:
     return undivided(t_end=t_end, x0=running(), interval=5e-7)
 
 
+@pytest.mark.slow
 def test_the_two_sides_together_follow_the_undivided_machine() -> None:
     """Half a millisecond of `Jacobi(1)` with steps of 10 us; the first step holds its signals, and costs most of it."""
     run = coupled(cs.Jacobi(1), 1e-5, running(), t_end=5e-4, startup=cs.RisingDegree())
@@ -325,6 +326,7 @@ def controlled(degree: int, rtol: float, t_end: float = 0.034, reject: bool | No
     return cs.simulate(split(x0=running()), t_end=t_end, method=cs.Jacobi(degree), step=control, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("SC-45", "AP-26")
 def test_controlled_steps_are_shortest_where_the_pressure_rises() -> None:
     """A cylinder fills at 84 degrees after it was empty, just when another has emptied: steps fall to a tenth there."""

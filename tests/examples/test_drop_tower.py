@@ -144,6 +144,7 @@ def passage(window: float) -> Passage:
     return Passage(window)
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-43")
 def test_a_moving_interface_is_frozen_unless_its_past_or_its_rates_are_known() -> None:
     """The first 0.2 ms. Held for 1 us, a place that moves with 1 m/s is off by 1 um: the tie answers with 10 kN."""

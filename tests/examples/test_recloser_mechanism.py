@@ -119,6 +119,7 @@ def test_the_reference_against_another_integrator() -> None:
 # -- coupled ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-39")
 def test_a_step_too_long_for_the_bars_explodes_long_before_the_touch() -> None:
     """The limit of degree 2 before the touch, from both sides: 10 us are quiet for 4 ms, 12 us break after 3.2 ms."""
@@ -163,6 +164,7 @@ def test_degree_0_is_useless() -> None:
     assert error(coupled(0, 0.2, END), END) == pytest.approx(0.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_check_blames_the_coupling_although_very_short_steps_are_unstable_too() -> None:
     """At a hundredth of 8 us explicit coupling happens to have a band of unstable steps; the model grows nowhere."""
     assert not cs.check(split(), cs.Jacobi(3), step=8e-6).ok

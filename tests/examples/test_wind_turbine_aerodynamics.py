@@ -124,6 +124,7 @@ def test_stall_is_too_deep_without_its_delay() -> None:
         assert abs(plain[wind] / measured - 1) > 0.16
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-05")
 def test_torque_overshoots_after_a_step_of_pitch() -> None:
     """The wake needs seconds to slow down; until then the blades see more wind than they will."""

@@ -75,6 +75,7 @@ def test_a_box_of_hexahedra_has_the_frequencies_of_the_beam() -> None:
     assert found.edge[:2] == pytest.approx(beam.frequencies(2, other=True), rel=5e-3)
 
 
+@pytest.mark.slow
 def test_modes_and_all_finite_elements_agree() -> None:
     """Three modes leave out what lies above 75 Hz; a push over 40 ms hardly excites that."""
     tips = []
@@ -214,6 +215,7 @@ def test_stiff_rotor_and_generator(inertia: float, end: float) -> None:
 # -- four subsystems --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.covers("AP-14", "IJ-40")
 def test_four_subsystems_are_the_undivided_machine() -> None:
     """Interface residuals below 1e-12 of each variable; the two codes share no line of the step."""

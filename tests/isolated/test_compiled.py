@@ -303,6 +303,7 @@ def test_without_memory_for_it_the_readable_engine_runs(apart, monkeypatch):
     assert cs.simulate(alone(apart), method=cs.Jacobi(1), step=1e-3, t_end=0.01).finished
 
 
+@pytest.mark.slow
 def test_nothing_stays_behind(apart):
     """Crossings that nobody holds any more are forgotten over there; no file is left."""
     before = leftovers()

@@ -275,6 +275,7 @@ def test_radau_has_order_five() -> None:
     assert cs.slope(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
 
 
+@pytest.mark.slow
 def test_kvaerno_chooses_its_steps_for_stiff_equations() -> None:
     """x' = -1e6 (x - cos t) follows cos t, 1e-6 sin t behind; an explicit method would need steps of 3e-6."""
     tolerance = {"rtol": 1e-9, "atol": 1e-9}

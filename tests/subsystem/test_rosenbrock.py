@@ -52,6 +52,7 @@ def test_stiffness_does_not_limit_the_step() -> None:
     assert abs(off[0] - np.cos(0.1)) < 1e-3  # L-stable: the transient is gone after one step
 
 
+@pytest.mark.slow
 def test_van_der_pol_against_radau() -> None:
     solver = Rosenbrock(1e-6, 1e-8)
     x = solver.integrate(van_der_pol, 0.0, 2.0, np.array([2.0, -0.66]), Polynomial(0.0, 2.0, np.zeros((1, 1))))

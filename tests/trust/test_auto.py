@@ -32,7 +32,7 @@ def test_a_tolerance_is_enough():
 
 
 @pytest.mark.covers("TR-11")
-@pytest.mark.parametrize("name", ["lu_FD", "rc_chain"])  # smooth, and stiff
+@pytest.mark.parametrize("name", ["lu_FD", pytest.param("rc_chain", marks=pytest.mark.slow)])  # smooth, and stiff
 def test_the_tolerance_is_met(name):
     ratio, _, chosen = automatic(CASES[name], CASES[name].build(), 1e-4)
     assert ratio <= 1.0, chosen

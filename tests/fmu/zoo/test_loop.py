@@ -28,7 +28,7 @@ def _folder(tmp_path, monkeypatch):
     expected.cache_clear()
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("sweep", EXPLICIT)
 @pytest.mark.parametrize(("name", "fmi"), CASES)
 def test_explicit_sweeps(name, fmi, sweep):
@@ -44,7 +44,7 @@ def test_explicit_sweeps(name, fmi, sweep):
             np.testing.assert_array_equal(one, two, err_msg=f"run {number}")
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 @pytest.mark.filterwarnings("ignore:the derivatives that the FMU")  # of two animals are wrong; see test_said.py
 @pytest.mark.parametrize(("name", "fmi"), [(n, f) for n, f in CASES if n not in NO_ROLLBACK])
 def test_implicit_steps(name, fmi):

@@ -58,13 +58,13 @@ def same_as_twin(name, fmi, method, **options):
         np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.sample(36)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize(("name", "fmi", "method"), cases(SOME, METHODS))
 def test_readable_engine(name, fmi, method):
     same_as_twin(name, fmi, method, compiled=False)
 
 
-@pytest.mark.sample(13)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("name", "fmi", "method"),
     cases(SOME, ("Jacobi(0)", "GaussSeidel(1)", "SemiImplicit(1), differences", "Implicit(1)")),
