@@ -89,7 +89,7 @@ export class Layer {
         this.size -= one.bytes;
       }
     }
-    this.frame = { ...this.kept.get(key), field: this.about.fields[field] };
+    this.frame = { ...this.kept.get(key), field: this.about.fields[field], which: field };
     if (field >= 0 && !this.limits.has(field)) this.limits.set(field, await this.source.limits(this.k, field));
   }
 
@@ -156,7 +156,7 @@ export class Layer {
     this.here.textContent = this.found ? `here ${number(least, 4)} … ${number(most, 4)}` : "no numbers here";
     let ends = this.found ?? [0, 0];
     if (this.range.value === "fixed") {
-      const { low, high } = this.limits.get(Number(this.what.value));
+      const { low, high } = this.limits.get(this.frame.which); // something else may have been chosen in the meantime
       ends = this.chosen.get(this.key) ?? [low[this.place] ?? 0, high[this.place] ?? 0];
     }
     this.ends.forEach((one, k) => {

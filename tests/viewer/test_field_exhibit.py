@@ -2,6 +2,7 @@
 
 import json
 import struct
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -70,6 +71,16 @@ def test_mesh_and_snapshots_are_those_of_the_file(file):
     assert limits["low"] == pytest.approx([2.0, 0.0, -2.0])  # magnitude, x, y
     assert limits["high"] == pytest.approx([np.hypot(6.0, 2.0), 6.0, -2.0])
     assert (limits["looks"], limits["steps"]) == (3, 3)
+
+
+def test_a_result_and_its_fields_on_one_page(file, result, tmp_path):
+    from cosolve.cli.view import _shown
+
+    files = [result.save(tmp_path / "run.h5"), file]
+    about = _shown(files, None, None, None).about()
+    assert [one["label"] for one in about["results"] + about["fields"]] == ["run.h5", "flow.vtkhdf"]
+    with pytest.raises(cs.SetupError, match=r"results \(.h5\) and fields \(.vtkhdf\); 'system.toml' is a system"):
+        _shown([*files, Path("system.toml")], None, None, None)
 
 
 def test_steps_that_are_added_and_numbers_that_are_none(file):
@@ -151,3 +162,11 @@ def test_a_file_that_is_cut_while_it_is_looked_at(file):
     found = page.get("/secret/field?step=0&field=1")
     assert found.status_code == 422
     assert "flow.vtkhdf' cannot be read as VTKHDF, was it cut or damaged?" in found.json()["problem"]
+
+
+def test_a_file_that_is_replaced_while_it_is_looked_at(file):
+    page = client(exhibition_of((file,), None, None))
+    fewer = POINTS[:3]
+    other = FieldSnapshot(fewer, {"triangle": np.array([[0, 1, 2]])}, {"p": fewer[:, 0], "velocity": fewer})
+    cs.FieldSeries.write(file, [0.0, 1.0, 2.0], [other] * 3)
+    assert page.get("/secret/field?step=0&field=1").status_code == 422

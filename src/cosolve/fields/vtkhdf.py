@@ -132,7 +132,7 @@ def opened(path: Path) -> Iterator[h5py.Group]:
             yield file[_ROOT]
         except CosolveError:
             raise
-        except (OSError, KeyError, RuntimeError, ValueError) as failure:  # what HDF5 says of a file with a hole in it
+        except (OSError, LookupError, RuntimeError, ValueError) as failure:  # what a file with a hole in it leads to
             raise SetupError(f"'{path}' cannot be read as VTKHDF, was it cut or damaged? {_said(failure)}") from None
 
 
