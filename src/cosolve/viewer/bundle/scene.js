@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:1a116999f68e406b7dbfb707ad4aa27a3acc378fe8c5a7d218140699071d61a6 */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:5e7879f868b58286a5a34aecf88701dd02c66d82fb0f6fd6ab84569b1ade9df1 */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
