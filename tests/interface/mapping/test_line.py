@@ -142,3 +142,15 @@ def test_spectral_radius_of_the_added_mass_string(density: float, radius: float)
     added = 2 * density * M_f @ modes @ np.diag(values**-0.5) @ modes.T @ M_f
     sweep = np.linalg.solve(M_s / h**2 + 10 * stiffness(25), L.T @ (added / h**2) @ L)
     assert max(abs(np.linalg.eigvals(sweep))) == pytest.approx(radius, abs=5e-5)
+
+
+def test_points_on_a_line_find_a_cell_whatever_rounding_says():
+    """Two lines along the same edge: a point may lie on a cell and, by rounding, outside the box around it."""
+    random = np.random.default_rng(5)
+    for _ in range(40):
+        source, target = (np.sort(random.uniform(0.2, 0.6, n)) for n in (70, 90))
+        height = random.uniform(0.1, 0.3)
+        fine = Mesh.line(np.column_stack([source, np.full(70, height)]))
+        points = np.column_stack([np.clip(target, source[0], source[-1]), np.full(90, np.nextafter(height, 1.0))])
+        found = barycentric(fine, Mesh(points)).consistent(source)
+        assert found == pytest.approx(points[:, 0], abs=1e-14)

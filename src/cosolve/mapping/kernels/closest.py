@@ -160,12 +160,16 @@ def closest_cells(
     """
     width, leaves, last = weights.shape[1], len(low) // 2, -1
     stack, near, trial = np.empty(128, np.int64), np.empty(128), np.zeros(4)
+    # a cell and its box are as far as rounding says, so that a point on both may seem to lie outside the box only
+    slack = 1e-300
+    for d in range(3):
+        slack += (1e-14 * max(abs(low[1, d]), abs(high[1, d]))) ** 2
     for k in sequence:
         p, best, top = targets[k], np.inf, 1
         if last >= 0 and (
             orientation == 0 or _faces(directions[order[last]], around, starts[k], starts[k + 1], orientation)
         ):
-            best = _try_cell(boxes[last], corners[order[last]], p, trial) * (1.0 + 1e-9) + 1e-300
+            best = _try_cell(boxes[last], corners[order[last]], p, trial) * (1.0 + 1e-9) + slack
         stack[0], near[0] = 1, 0.0
         distances[k], seen = np.inf, last
         while top:
