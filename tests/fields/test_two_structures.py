@@ -117,7 +117,6 @@ def monolithic():
     return np.array(found)
 
 
-@pytest.mark.covers("FS-19")
 @pytest.mark.parametrize("corrector", [cs.IqnIls, cs.IqnImvj, cs.Anderson])
 def test_two_walls_in_one_channel_agree_with_the_monolithic_solution(corrector):
     """The fluid is several times as heavy as the walls, so that nothing but a quasi-Newton method converges."""
@@ -170,7 +169,6 @@ class Subcycled(cs.Subsystem):
         self.s = state
 
 
-@pytest.mark.covers("FS-19")
 @pytest.mark.parametrize(("degree", "order"), [(0, 1), (1, 2), (2, 3)])
 def test_waveforms_inside_the_macro_step_give_a_flow_with_inner_steps_its_order(degree, order):
     """Six inner steps on one side, two on the other; an input held over the macro step would leave order one."""

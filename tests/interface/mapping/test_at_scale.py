@@ -164,7 +164,6 @@ def test_quality_before_the_run(pair):
 
 
 @pytest.mark.slow
-@pytest.mark.covers("FS-18")
 def test_clusters_of_a_participant_on_a_large_mesh():
     """More points than a dense system would take, through the mapping tag of a configuration file."""
     from cosolve.precice.config import MappingTag
