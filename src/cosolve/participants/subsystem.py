@@ -133,6 +133,7 @@ class ParticipantSubsystem(Subsystem):
         try:
             self._line.send(kind, content)
         except OSError:
+            self._name_the_rank()
             raise SubsystemError(self._trouble(self.name) or "its program is gone") from None
 
     def _receive(self) -> tuple[int, bytes]:
@@ -149,7 +150,14 @@ class ParticipantSubsystem(Subsystem):
             if not ready:
                 trouble = self._trouble(None)
                 if trouble:
+                    self._name_the_rank()
                     raise SubsystemError(trouble)
+
+    def _name_the_rank(self) -> None:
+        """Raise where a rank is gone: its line says which one, while the end of its program may be seen first."""
+        if isinstance(self._line, Team):
+            for line in self._ready(0.0):
+                self._read(line)
 
     def _ready(self, within: float) -> list[Connection]:
         """Lines on which something has arrived, or whose program is gone."""
