@@ -18,6 +18,7 @@ from cosolve.participants.hub import Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.opt_in.precice import Participant
 from cosolve.precice.subsystems import Gathering, joined, subsystems_of
+from cosolve.signal.polynomial import Polynomial
 
 FIXED = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
 
@@ -153,6 +154,38 @@ def test_that_only_the_last_sample_counts_is_said_once_where_the_file_carries_al
     with gathered(config("serial-implicit", MEASURES), pair()) as (system, _, _):
         single = cs.simulate(system, t_end=0.3, step=0.1, method=cs.Implicit(degree=0, tol=1e-10))
     assert np.array_equal(result["B.X"], single["B.X"])
+
+
+@pytest.mark.covers("PX-19")
+def test_inside_a_macro_step_the_polynomial_of_the_method_is_read():
+    """Of every degree, at any time of the step, also in substeps; not a spline through some of its values."""
+    chance, read = np.random.default_rng(7), []
+
+    def reading(p):
+        ids = p.set_mesh_vertices("MA", np.column_stack([np.arange(4), np.zeros(4)]))
+        if p.requires_initial_data():
+            p.write_data("MA", "Y", ids, np.zeros(4))
+        p.initialize()
+        while p.is_coupling_ongoing():
+            p.requires_writing_checkpoint()
+            room = p.get_max_time_step_size()
+            for part in (0.3, 0.4, 0.3):
+                asked = np.append(chance.uniform(0.0, part, 5), [0.0, part]) * room
+                read.append([(after, p.read_data("MA", "X", ids, after)) for after in asked])
+                p.advance(min(part * room, p.get_max_time_step_size()))
+
+    with gathered(TEXT, {**pair(), "A": reading}, rollback=False) as (_, subsystems, _), warnings.catch_warnings():
+        warnings.simplefilter("ignore", cs.AccuracyWarning)
+        one, step = subsystems["A"], 0.25
+        one.start(0.0)
+        signals = [Polynomial(k * step, step, chance.normal(size=(k + 1, 4))) for k in range(13)]
+        for u in signals:
+            one.advance(u.t0, u.t0 + step, u)
+    for k, u in enumerate(signals):
+        for part, begins in enumerate((0.0, 0.3, 0.7)):
+            for after, values in read[3 * k + part]:
+                here = u(u.t0 + begins * step + after)
+                assert np.abs(values - here).max() <= 1e-12 * np.abs(u.coefficients).max(), (k, part, after)
 
 
 # -- an elastic tube, nearly: pressure by the inertia of what flows, area by pressure ---------------------------

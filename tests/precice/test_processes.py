@@ -16,7 +16,7 @@ from tests.precice.together import MEASURES, config, constant, couple, pair
 from typer.testing import CliRunner
 
 from cosolve.cli import app
-from cosolve.errors import SetupError, SubsystemError
+from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client
 from cosolve.participants.hub import Door, Hub
 from cosolve.precice.config import Reader
@@ -66,6 +66,9 @@ while p.is_coupling_ongoing():
     if windows == 3 and trouble == "raises":
         raise ValueError("no convergence inside")
 np.save(name + ".npy", v)
+if trouble == "falls":
+    p.finalize()
+    os.kill(os.getpid(), signal.SIGABRT)
 if trouble == "forgets":  # some solvers never finalize
     os._exit(0)
 """
@@ -181,6 +184,13 @@ def test_one_that_raises_ends_the_other_with_its_last_words(case):
     with pytest.raises(SubsystemError, match=r"participant 'B' ended with exit code 1; its last words: .*") as end:
         case(b="raises")
     assert end.match("ValueError: no convergence inside")
+
+
+@pytest.mark.slow
+@pytest.mark.covers("PX-18")
+def test_one_that_dies_after_the_coupling_is_named_with_its_signal(case):
+    with pytest.raises(CosolveError, match=r"participant 'B' aborted \(signal 6, SIGABRT\) after the coupling"):
+        case(b="falls")
 
 
 @pytest.mark.covers("PX-18")

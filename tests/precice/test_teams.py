@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import socket
 import sys
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +18,12 @@ import cosolve as cs
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.participants import client
 from cosolve.participants.hub import Door, Hub
+from cosolve.participants.subsystem import ParticipantSubsystem
 from cosolve.participants.team import Team
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.running import run_configuration
+from cosolve.signal.polynomial import Polynomial
 
 PROGRAMS = Path(__file__).parent / "programs"
 RADIAL = (
@@ -188,6 +192,67 @@ def test_the_hub_lets_in_each_rank_once_and_names_the_one_that_is_missing():
     assert said[1] == "A: another process of 'A' says that there are 2, and this one that there are 3"
     assert said[2] == "A: another process of 'A' says that there are 2, and this one that there are 1"
     assert "did not connect" in said[3]
+
+
+def greeted(door, rank, size):
+    """A line on which one rank of A has said hello, and waits for nothing."""
+    line = client.connected(door.place)
+    hello = client.Packer().whole(client.PROTOCOL).text(door.token).text("A").text(".")
+    line.send(client.HELLO, hello.whole(4711 + rank, rank, size).bytes())
+    return line
+
+
+@pytest.mark.parametrize(("size", "who"), [(1, "participant 'A'"), (2, r"rank 0 of participant 'A' \(process 4711\)")])
+def test_one_that_is_gone_right_after_its_hello_is_named(size, who):
+    """The hub cannot tell it what the contract is, and must not take that for an end of its own."""
+    door = Door()
+    hub = Hub(Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False), door, patience=30.0)
+    greeted(door, 0, size).close()
+    with pytest.raises(SubsystemError, match=f"^{who} is gone before the coupling has ended"):
+        hub.serve()
+
+
+def test_a_rank_that_is_gone_is_named_also_where_the_end_of_its_program_is_seen_first():
+    """A shell ends with its rank: whether the hub sees first that one, or that the line is closed, must not matter."""
+    door = Door()
+    lines = [greeted(door, rank, 2) for rank in range(2)]
+
+    def watch(name):
+        if name is None and "A" in hub.lines and not hub.lines["A"].missing:
+            lines[1].close()
+            return "participant 'A' ended with exit code 137"
+        return "" if name is None else "the words of its program"
+
+    coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
+    hub = Hub(coupling, door, patience=30.0, watch=watch)
+    with pytest.raises(SubsystemError, match=r"^rank 1 of participant 'A' \(process 4712\) is gone .*the words of its"):
+        hub.serve()
+    lines[0].close()
+
+
+@pytest.mark.parametrize("when", ["it is sent to", "it computes"])
+def test_under_a_method_too_a_rank_that_is_gone_is_named(when):
+    ends = [socket.socketpair() for _ in range(2)]
+    coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
+    both = Team("A", 2, coupling.contract("A", "."))
+    for rank, (near, _) in enumerate(ends):
+        both.join(rank, client.Connection(near), 4711 + rank)
+    speech = types.SimpleNamespace(state=lambda *_: b"", outputs=None)
+    both._cut = lambda content: [b"", b""]
+
+    def trouble(name):
+        if name is not None:
+            return "the words of its program"
+        ends[1][1].close()
+        return "participant 'A' ended with exit code 137"
+
+    if when == "it is sent to":
+        ends[1][1].close()
+    subsystem = ParticipantSubsystem("A", both, speech, ["x"], ["y"], np.zeros(1), trouble)
+    with pytest.raises(SubsystemError, match=r"^rank 1 of participant 'A' \(process 4712\) is gone: the words"):
+        subsystem.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
+    both.close()
+    ends[0][1].close()
 
 
 def test_of_ports_rank_0_speaks_and_all_hear(tmp_path):

@@ -59,6 +59,19 @@ def driven(members: dict[str, cs.Subsystem]) -> cs.System:
     return system
 
 
+def wave(t: float) -> float:
+    """No polynomial, and with a jump inside a macro step."""
+    return float(np.sin(17.0 * t) * np.exp(0.3 * t)) + (0.5 if t > 0.33 else 0.0)
+
+
+def waving(members: dict[str, cs.Subsystem], function=wave) -> cs.System:
+    """An input driven by a function of time."""
+    system = cs.System(members)
+    system.law("s1.force", lambda x, y: 3.0 * np.tanh(y - x), of=["s1.x", "s2.x"])
+    system.set("s2.force", function)
+    return system
+
+
 def looped(members: dict[str, cs.Subsystem]) -> cs.System:
     """A large field that goes round."""
     system = cs.System(members)
@@ -82,6 +95,8 @@ CASES = {
     "jacobians": (PAIR, parts.joined, {"method": cs.SemiImplicit(degree=2), "step": STEP}),
     "leader": (PAIR, parts.joined, {"method": cs.LeaderFollower(leader="a"), "step": STEP}),
     "driven": ({n: RING[n] for n in ("s1", "s2")}, driven, {"method": cs.Jacobi(degree=1), "step": STEP}),
+    "function": ({n: RING[n] for n in ("s1", "s2")}, waving, {"method": cs.Jacobi(degree=1), "step": STEP}),
+    "function, newton": ({n: RING[n] for n in ("s1", "s2")}, waving, {"method": cs.Implicit(degree=1), "step": STEP}),
     "field": (FIELD, looped, {"method": cs.Jacobi(degree=1), "step": 0.1}),
 }
 
@@ -94,7 +109,8 @@ def main(folder: str) -> None:
         "three": partial(meeting, "three", "one", 0.3),
     }
     late = {"late": partial(parts.Slow, 0.4)}
-    ranks = cs.on_ranks({**RING, **PAIR, **FIELD, **met, **late, **TREE}, placement=PLACEMENT, timeout=120.0)
+    everything = {**RING, **PAIR, **FIELD, **met, **late, **TREE}
+    ranks = cs.on_ranks(everything, placement=PLACEMENT, timeout=120.0, functions=[np.cos, wave])
     say = lambda what, value: print(json.dumps([what, value]), flush=True)  # noqa: E731
     say("placement", str(ranks))
     for name, (sources, join, options) in CASES.items():
@@ -102,6 +118,12 @@ def main(folder: str) -> None:
         near = cs.simulate(join({n: make() for n, make in sources.items()}), t_end=1.0, **options)
         same = [np.array_equal(near[channel], far[channel]) for channel in near.names]
         say(name, bool(all(same) and np.array_equal(near.t, far.t) and len(near.t) > 2))
+    names = ("s1", "s2")
+    unknown = waving({n: ranks.subsystems[n] for n in names}, lambda t: wave(t))  # travels as a polynomial
+    far = cs.simulate(unknown, t_end=1.0, method=cs.Jacobi(degree=1), step=STEP)
+    near = cs.simulate(waving({n: RING[n]() for n in names}), t_end=1.0, method=cs.Jacobi(degree=1), step=STEP)
+    off = np.abs(near["s2.x"] - far["s2.x"]).max()
+    say("unknown function", bool(0.0 < off < 1e-9))
     for name, method in (("together", cs.Jacobi(degree=1)), ("columns together", cs.SemiImplicit(degree=1))):
         run = cs.simulate(parts.joined({n: ranks.subsystems[n] for n in met}), t_end=0.3, method=method, step=0.1)
         say(name, len(run.t))

@@ -94,7 +94,7 @@ def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_t
         "'s2', 'b', 'three', 'late', 'client2' on rank 2"
     )
     assert said.pop("together") == said.pop("columns together") == 4
-    assert len(said) == 14
+    assert len(said) == 17
     assert all(value is True for value in said.values()), said
 
 
@@ -248,4 +248,6 @@ def test_without_mpiexec_there_is_one_rank():
         cs.on_ranks({"one": 3.0})
     with pytest.raises(cs.SetupError, match="takes subsystems by name"):
         cs.on_ranks([tank])
+    with pytest.raises(cs.SetupError, match="functions is a list of functions of time, not 3"):
+        cs.on_ranks({"one": tank}, functions=3)
     ranks.close()

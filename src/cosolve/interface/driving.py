@@ -20,11 +20,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector, real_array
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import choice, is_number
-from cosolve.basics.wording import did_you_mean, raised, shortened
-from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.basics.wording import did_you_mean
+from cosolve.errors import SetupError
 from cosolve.signal.polynomial import horner
+from cosolve.signal.time_function import numbers, value_at
 
 Kind = Literal["linear", "step", "cubic"]
 Beyond = Literal["hold", "error"]
@@ -276,20 +277,7 @@ class Function(Drive):
         self._last: tuple[float, float, list[Piece]] | None = None
 
     def value(self, t: float, right: bool = False) -> Vector:
-        where = f"the function of time that drives '{self.target}'"
-        try:
-            given = self.function(t)
-            found = np.array(np.broadcast_to(real_array(given).reshape(-1), (self._size,)))
-        except (TypeError, ValueError) as error:
-            raise SubsystemError(
-                f"{where} failed at t = {t:.9g}: {raised(error)}; it takes the time and returns {_numbers(self._size)}",
-                time=t,
-            ) from error
-        except Exception as error:
-            raise SubsystemError(f"{where} failed at t = {t:.9g}: {raised(error)}", time=t) from error
-        if not np.isfinite(found).all():
-            raise NonFiniteError(f"{where} returned {shortened(given)} at t = {t:.9g}; expected finite numbers", time=t)
-        return found
+        return value_at(self.function, self.target, self._size, t)
 
     def pieces(self, a: float, b: float) -> list[Piece]:
         last = self._last
@@ -351,7 +339,7 @@ def as_drive(value: object, target: str, length: int) -> Drive | None:
     if isinstance(value, Drive):
         width = value._rows.shape[1] if isinstance(value, Table) else length
         if width not in (1, length):
-            raise SetupError(f"set: '{target}' takes {_numbers(length)}, but the table has {width} per time")
+            raise SetupError(f"set: '{target}' takes {numbers(length)}, but the table has {width} per time")
         return value
     if not callable(value):
         return None
@@ -428,10 +416,6 @@ def _as_number(text: str) -> float:
         return float(text)
     except ValueError:
         return np.nan
-
-
-def _numbers(length: int) -> str:
-    return "one finite number" if length == 1 else f"{length} finite numbers"
 
 
 @lru_cache(maxsize=16)

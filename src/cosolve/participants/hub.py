@@ -153,12 +153,7 @@ class Hub:
         try:
             while not until():
                 events = vigil.wait(lambda: select(0), lambda: select(_LOOK))
-                for key, _ in events:
-                    if key.data is None:
-                        stream, _ = key.fileobj.accept()
-                        self.take(stream)
-                    else:
-                        self._hear(*key.data)
+                self._attend(events)
                 now = time.monotonic()
                 if not events or now - looked > _LOOK:
                     looked = now
@@ -170,11 +165,21 @@ class Hub:
             self.tell(f"the hub was ended ({type(error).__name__})")
             raise
 
+    def _attend(self, events: Iterable[tuple[selectors.SelectorKey, int]]) -> None:
+        """Let in who knocks and hear who has said something, or is gone."""
+        for key, _ in events:
+            if key.data is None:
+                stream, _ = key.fileobj.accept()  # type: ignore[union-attr]
+                self.take(stream)
+            else:
+                self._hear(*key.data)
+
     def _look_around(self, waited: float) -> None:
         if self.coupling.done:
             return
         trouble = self.watch(None)
         if trouble:
+            self._attend(self._selector.select(0))  # of a rank that is gone its line says more than the program's end
             raise SubsystemError(trouble)
         missing = [name for name in self.coupling.names if name not in self.lines]
         missing += [rank for team in self.lines.values() if isinstance(team, Team) for rank in team.missing]
@@ -291,7 +296,8 @@ class Hub:
             there.join(rank, line, process)
             contract = there.contract
         self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
-        line.send(c.CONTRACT, contract)
+        with suppress(OSError):  # it said hello and is gone, which reading from it tells with its name
+            line.send(c.CONTRACT, contract)
         return ""
 
     def _dismiss(self, line: Connection, name: str | None, why: str) -> None:

@@ -33,12 +33,11 @@ from cosolve.participants import client as c
 from cosolve.participants.client import Packer, Unpacker
 from cosolve.participants.hub import Door, Hub
 from cosolve.participants.launching import Programs
-from cosolve.participants.subsystem import ParticipantSubsystem
+from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike, Ports
 
-_SMOOTH = 3  # the highest degree between samples; as many come as the signals have degrees
 _FAREWELL = 10.0  # seconds to end by itself
 
 
@@ -162,7 +161,7 @@ class _Meeting:
         both = [(port, c.READ) for port in self._inputs] + [(port, c.WRITTEN | c.INITIAL) for port in self._outputs]
         packer = Packer().whole(0, 1).text("ports").whole(1, c.PROVIDED | c.PORTS, len(both))
         for port, flags in both:
-            packer.text(port.name).whole(port.length, flags, _SMOOTH)
+            packer.text(port.name).whole(port.length, flags, SMOOTH)
         return packer.bytes()
 
     def deliver(self, name: str, kind: int, content: bytes) -> None:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import cos, pi
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +30,21 @@ from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike
 
 _LOOK = 0.2  # seconds between two looks at the processes
+_EVEN = 3  # up to this degree samples are evenly spaced; above, the polynomial through them would lose digits
+#: Degree of waveforms in contracts: as many samples come as the signal of the step has degrees, and one more.
+SMOOTH = 12
+
+
+@lru_cache(maxsize=64)
+def places(degree: int) -> list[float]:
+    """Where in a step (0 to 1) a polynomial is sampled so that the one through its samples is the same.
+
+    >>> places(2), [round(s, 3) for s in places(4)]
+    ([0.0, 0.5, 1.0], [0.0, 0.146, 0.5, 0.854, 1.0])
+    """
+    if degree <= _EVEN:
+        return [k / degree for k in range(degree + 1)]
+    return [0.5 - 0.5 * cos(pi * k / degree) for k in range(degree + 1)]
 
 
 class Speech(Protocol):
@@ -105,11 +122,11 @@ class ParticipantSubsystem(Subsystem):
         return self._y
 
     def _cross(self, flags: int, t0: float, t1: float, u: InputSignal) -> Vector:
-        degree = u.degree
+        degree = min(u.degree, SMOOTH)
         if degree == 0:
             times, rows = [t0], [u.end]
         else:
-            times = [t0 + (t1 - t0) * k / degree for k in range(degree)] + [t1]
+            times = [t0 + (t1 - t0) * s for s in places(degree)[:-1]] + [t1]
             rows = [u(t) for t in times[:-1]] + [u.end]
         self._send(c.STATE, self._speech.state(flags, t0, t1 - t0, times, rows, not self._answered))
         self._answered = True
@@ -133,6 +150,7 @@ class ParticipantSubsystem(Subsystem):
         try:
             self._line.send(kind, content)
         except OSError:
+            self._name_the_rank()
             raise SubsystemError(self._trouble(self.name) or "its program is gone") from None
 
     def _receive(self) -> tuple[int, bytes]:
@@ -149,7 +167,14 @@ class ParticipantSubsystem(Subsystem):
             if not ready:
                 trouble = self._trouble(None)
                 if trouble:
+                    self._name_the_rank()
                     raise SubsystemError(trouble)
+
+    def _name_the_rank(self) -> None:
+        """Raise where a rank is gone: its line says which one, while the end of its program may be seen first."""
+        if isinstance(self._line, Team):
+            for line in self._ready(0.0):
+                self._read(line)
 
     def _ready(self, within: float) -> list[Connection]:
         """Lines on which something has arrived, or whose program is gone."""

@@ -16,7 +16,7 @@ from cosolve.participants.one_log import OneLog
 from cosolve.precice.common_result import CommonResult
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.coupling import Coupling
-from cosolve.process.ending import sigterm_raises
+from cosolve.process.ending import how_it_ended, sigterm_raises
 
 #: The folder that makes `import precice` find cosolve's module.
 OPT_IN = Path(__file__).parent / "opt_in"
@@ -113,7 +113,7 @@ def serve(
             Hub(coupling, door, patience=patience, watch=watching(programs, gate)).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:
-                    how = f"participant '{name}' ended with exit code {code} after the coupling"
+                    how = f"participant '{name}' {how_it_ended(code)} after the coupling"
                     raise CosolveError(f"{how}{programs.words(name)}")
     except BaseException as error:
         why = str(error) or f"the hub was ended ({type(error).__name__})"

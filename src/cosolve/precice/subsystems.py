@@ -24,15 +24,13 @@ from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Door, Hub
 from cosolve.participants.launching import Programs
 from cosolve.participants.one_log import OneLog
-from cosolve.participants.subsystem import ParticipantSubsystem
+from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
 from cosolve.precice.common_result import port_name
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member
 from cosolve.precice.fields import Field
 from cosolve.precice.running import environment, refuse_strangers, watching
-
-_SMOOTH = 3  # degree of waveforms: as many samples come as the signals of the method have degrees
 
 
 class Participants:
@@ -151,7 +149,7 @@ class Gathering:
 
     def contract(self, name: str, cwd: str) -> bytes:
         """As the file says, with waveforms that follow the signals of a method."""
-        return self.coupling.members[name].contract(degree=_SMOOTH)
+        return self.coupling.members[name].contract(degree=SMOOTH)
 
     def deliver(self, name: str, kind: int, content: bytes) -> None:
         """The start of a participant."""
@@ -227,7 +225,8 @@ class MemberSpeech:
             self._told = True
             warn(
                 f"participant '{self.member.name}' writes {count} samples in a macro step; a coupling method takes the "
-                "last one only, while the schemes of the file carry all of them: take a smaller step, or no method",
+                "last one only, while the schemes of the file carry all of them: take a smaller step, or no method "
+                "(what it reads inside the step is the method's polynomial itself)",
                 AccuracyWarning,
             )
         if count:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
@@ -29,6 +29,7 @@ class Proxy(Subsystem):
     """
 
     _by_note = False
+    _functions: Sequence[Callable[[float], Any]] = ()  # of time, which the other side has too
 
     def __init__(self, contents: m.Format) -> None:
         self._contents = contents
@@ -172,7 +173,7 @@ class Proxy(Subsystem):
 
     def _cross(self, call: int, t0: float, t1: float, u: InputSignal, weight: Vector | None = None) -> m.Answer:
         extra = None if weight is None else np.asarray(weight, dtype=np.float64)
-        times, driven = (t0, t1, u.t0, u.H), driven_content(u)
+        times, driven = (t0, t1, u.t0, u.H), driven_content(u, self._functions)
         return self._ask(call, driven, times=times, coefficients=u.coefficients, extra=extra)
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
@@ -229,11 +230,21 @@ class Proxy(Subsystem):
         return self._ask(m.CALL, content=(name, arguments, named)).value
 
 
-def driven_content(u: InputSignal) -> list[tuple[Any, ...]] | None:
-    """What travels beside the coefficients so that driven inputs have the same bits elsewhere; None without any."""
+def driven_content(u: InputSignal, known: Sequence[Callable[[float], Any]] = ()) -> list[tuple[Any, ...]] | None:
+    """What travels beside the coefficients so that driven inputs have the same bits elsewhere; None without any.
+
+    Of tables their polynomials; of functions that are `known` there their numbers, and the inputs they drive.
+    """
     if not isinstance(u, DrivenPolynomial):
         return None
-    return [(np.asarray(columns, np.int64), since, np.array(powers)) for columns, since, powers in u.local()] or None
+    found: list[tuple[Any, ...]] = [
+        (np.asarray(columns, np.int64), since, np.array(powers)) for columns, since, powers in u.local()
+    ]
+    for columns, function, target in u.functions if known else ():
+        number = next((k for k, one in enumerate(known) if one == function), None)
+        if number is not None:
+            found.append((np.asarray(columns, np.int64), number, target))
+    return found or None
 
 
 _FORWARDED: dict[str, Callable[..., Any]] = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 import atexit
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import Any, NoReturn
 
+from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import positive
 from cosolve.basics.wording import raised, shortened
 from cosolve.errors import CosolveError, SetupError, SubsystemError
@@ -28,6 +29,7 @@ from cosolve.process.placement import balanced, refuse_bad_costs, refuse_bad_pla
 from cosolve.process.proxy import Proxy, driven_content, told_as_setup
 from cosolve.process.server import Server
 from cosolve.signal.polynomial import InputSignal
+from cosolve.signal.time_function import value_at
 from cosolve.subsystem.base import Subsystem
 
 _ROOT, _CONTROL = 0, 0
@@ -38,10 +40,16 @@ _HURRY = 2.0  # where one of them is at work although nobody waits for it any mo
 
 #: How a subsystem is built where it is needed, or the subsystem itself.
 Source = Callable[[], Subsystem] | Subsystem
+#: A function of time that drives inputs.
+TimeFunction = Callable[[float], Any]
 
 
 def on_ranks(
-    subsystems: Mapping[str, Source], *, placement: Mapping[str, int] | None = None, timeout: float | None = None
+    subsystems: Mapping[str, Source],
+    *,
+    placement: Mapping[str, int] | None = None,
+    timeout: float | None = None,
+    functions: Sequence[TimeFunction] = (),
 ) -> Ranks:
     """Spread subsystems over the ranks that `mpiexec` has started: `mpiexec -n 4 python script.py`.
 
@@ -53,6 +61,9 @@ def on_ranks(
     `placement` says who goes to which rank; the others are spread evenly, and `Ranks.balance` does so by their cost. A
     call to another rank that takes longer than `timeout` seconds ends the run with a sentence.
 
+    `functions` are functions of time that will drive inputs (`system.set("one.u", f)`): each rank then evaluates them
+    itself, with the bits of one process. Others travel as polynomials fitted to them over the step.
+
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
     >>> ranks = cs.on_ranks({"one": tank, "two": tank})
@@ -63,8 +74,8 @@ def on_ranks(
     """
     job = joined()
     if job is not None and job.rank != _ROOT:
-        _serve(job, subsystems)
-    return Ranks(job, subsystems, placement or {}, timeout)
+        _serve(job, subsystems, functions)
+    return Ranks(job, subsystems, placement or {}, timeout, functions)
 
 
 def joined() -> World | None:
@@ -85,10 +96,11 @@ class Ranks:
         subsystems: Mapping[str, Source],
         placement: Mapping[str, int],
         timeout: float | None = None,
+        functions: Sequence[TimeFunction] = (),
     ) -> None:
         self._world, self.size = world, 1 if world is None else world.size
         self._timeout = timeout
-        self._sources = subsystems
+        self._sources, self._functions = subsystems, functions
         self.placement: dict[str, int] = {}
         #: what goes into a `System`: subsystems of this rank, and those that stand for one on another rank
         self.subsystems: dict[str, Subsystem] = {}
@@ -97,7 +109,7 @@ class Ranks:
                 raise SetupError("on_ranks: the other ranks serve those of the first call; give it all subsystems")
             world.taken = True
         try:
-            self._names = _checked(subsystems)
+            self._names = _checked(subsystems, functions)
             if timeout is not None:
                 positive("on_ranks", "timeout", timeout, " of seconds or None")
             refuse_bad_placement(self._names, placement, None if world is None else self.size)
@@ -120,11 +132,14 @@ class Ranks:
             word, what = contents.unpack(world.receive(rank, _CONTROL)[1])
             if word == _FAILED:
                 raise SetupError(f"rank {rank}: {what}")
-            if list(what) != self._names:
+            names, functions = what
+            same = "all ranks must run the same script with the same files"
+            if list(names) != self._names:
                 raise SetupError(
-                    f"rank {rank} has the subsystems {shortened(list(what))}, rank 0 {shortened(self._names)}; all "
-                    "ranks must run the same script with the same files"
+                    f"rank {rank} has the subsystems {shortened(list(names))}, rank 0 {shortened(self._names)}; {same}"
                 )
+            if functions != len(self._functions):
+                raise SetupError(f"rank {rank} has {functions} functions, rank 0 {len(self._functions)}; {same}")
 
     def place(self, placement: Mapping[str, int]) -> None:
         """Put every subsystem on its rank; those that move are built anew there, and `subsystems` are others then."""
@@ -143,7 +158,7 @@ class Ranks:
                 self._tell(old.rank, (_DROP, number + 1))
             self.placement[name] = rank
             if rank != _ROOT and self._world is not None:  # builds it while this one goes on
-                self.subsystems[name] = OnRank(self._world, name, number + 1, rank, self._timeout)
+                self.subsystems[name] = OnRank(self._world, name, number + 1, rank, self._timeout, self._functions)
             else:
                 here.append(name)
         for name in here:
@@ -173,8 +188,17 @@ class Ranks:
 class OnRank(Proxy):
     """A subsystem that lies on another rank. `post_advance` lets it set out while others are still to be asked."""
 
-    def __init__(self, world: World, name: str, tag: int, rank: int, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        tag: int,
+        rank: int,
+        timeout: float | None = None,
+        functions: Sequence[TimeFunction] = (),
+    ) -> None:
         super().__init__(Content())
+        self._functions = functions
         self._world, self._name, self._tag, self.rank, self._timeout = world, name, tag, rank, timeout
         self._posted: tuple[float, float, float, float, bytes] | None = None  # a crossing that is under way
         self._owed = False  # an answer that nobody waits for any more
@@ -233,7 +257,7 @@ class OnRank(Proxy):
         self._about()
         with self._lock:
             notes = self._noted()
-            times, driven = (t0, t1, u.t0, u.H), driven_content(u)
+            times, driven = (t0, t1, u.t0, u.H), driven_content(u, self._functions)
             content = b"" if driven is None else self._contents.pack(driven)
             self._send(
                 m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, notes=notes, content=content)
@@ -258,9 +282,13 @@ class OnRank(Proxy):
 class _RankServer(Server):
     """Answers for one subsystem of a rank, and knows how long it took."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, functions: Sequence[TimeFunction] = ()) -> None:
         super().__init__(Content())
-        self._source, self._fastest = source, float("inf")
+        self._source, self._functions, self._fastest = source, functions, float("inf")
+
+    def known_function(self, number: int, target: str, size: int) -> Callable[[float, bool], Vector]:
+        function = self._functions[number]
+        return lambda t, right: value_at(function, target, size, t)
 
     def load(self, content: Any) -> Subsystem:
         return built(self._source)
@@ -281,7 +309,7 @@ class _RankServer(Server):
         return super().further(r)
 
 
-def _checked(subsystems: Mapping[str, Source]) -> list[str]:
+def _checked(subsystems: Mapping[str, Source], functions: Sequence[TimeFunction]) -> list[str]:
     if not isinstance(subsystems, Mapping) or not subsystems:
         raise SetupError(
             f"on_ranks takes subsystems by name, or functions that build them, not {shortened(subsystems)}"
@@ -289,6 +317,8 @@ def _checked(subsystems: Mapping[str, Source]) -> list[str]:
     for name, source in subsystems.items():
         if not isinstance(source, Subsystem) and not callable(source):
             raise SetupError(f"on_ranks: '{name}' is no subsystem and no function that builds one: {shortened(source)}")
+    if not isinstance(functions, (list, tuple)) or not all(callable(one) for one in functions):
+        raise SetupError(f"on_ranks: functions is a list of functions of time, not {shortened(functions)}")
     return [str(name) for name in subsystems]
 
 
@@ -325,23 +355,23 @@ def leave_early(world: World, error: Exception) -> NoReturn:
     raise SystemExit(0)
 
 
-def _serve(world: World, subsystems: Mapping[str, Source]) -> NoReturn:
+def _serve(world: World, subsystems: Mapping[str, Source], functions: Sequence[TimeFunction]) -> NoReturn:
     """A rank other than 0, from here to its end."""
     try:
-        names = _checked(subsystems)
+        names = _checked(subsystems, functions)
     except CosolveError as error:
         leave_early(world, error)
     hear_ctrl_c_but_go_on()  # it reaches all ranks; rank 0 writes down what there is and lets the others go
     contents = Content()
     servers: dict[int, _RankServer] = {}
-    world.send([contents.pack((_READY, names))], _ROOT, _CONTROL)
+    world.send([contents.pack((_READY, (names, len(functions))))], _ROOT, _CONTROL)
     sources = list(subsystems.values())
     try:
         while True:
             tag, data = world.receive(_ROOT)
             if tag != _CONTROL:
                 if tag not in servers:
-                    servers[tag] = _RankServer(sources[tag - 1])
+                    servers[tag] = _RankServer(sources[tag - 1], functions)
                 world.send(servers[tag].answer(data), _ROOT, tag)
                 continue
             word, what = contents.unpack(data)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import real_array
+from cosolve.basics.arrays import Vector, real_array
 from cosolve.basics.wording import shown
 from cosolve.errors import SubsystemError
 from cosolve.process import message as m
@@ -61,6 +61,10 @@ class Server:
         """Build the subsystem that is asked for."""
         raise NotImplementedError
 
+    def known_function(self, number: int, target: str, size: int) -> Callable[[float, bool], Vector]:
+        """The values of a function of time that both sides have; only some servers know any."""
+        raise Malformed("a function of time that is not known here")
+
     def further(self, r: m.Request) -> m.Parts:
         """Calls that only some servers know."""
         raise Malformed(f"an unknown call {r.call}")
@@ -97,13 +101,17 @@ class Server:
         """The inputs of a crossing."""
         if not r.content:
             return Polynomial(r.u_t0, r.u_H, r.coefficients)
-        local = []
+        local, known = [], []
         for columns, since, powers in self.contents.unpack(r.content):
-            columns, powers = np.asarray(columns), real_array(powers)
+            columns = np.asarray(columns)
+            if isinstance(powers, str):  # the input that a function drives which this side has
+                known.append((columns, self.known_function(since, powers, columns.size)))
+                continue
+            powers = real_array(powers)
             if columns.dtype != np.int64 or powers.shape[1:] != columns.shape or not len(powers):
                 raise Malformed("driven inputs that fit no input")
             local.append((columns, float(since), powers))
-        return from_local(r.u_t0, r.u_H, r.coefficients, local)
+        return from_local(r.u_t0, r.u_H, r.coefficients, local, known)
 
     def _rare(self, r: m.Request) -> m.Parts:
         """Calls that come once, or seldom."""

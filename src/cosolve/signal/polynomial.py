@@ -158,10 +158,18 @@ def perturbed(u: InputSignal, k: int, by: Vector) -> Polynomial:
 
 #: Columns of a signal, a time, and coefficients of powers of the time since then.
 Local = tuple[Index, float, Matrix]
+#: Columns of a signal and their values at a time, before or after a jump there.
+Exact = tuple[Index, Callable[[float, bool], Vector]]
+#: Columns of a signal, the function of time that drives them, and the input it drives.
+Follows = tuple[Index, Callable[[float], Any], str]
 
 
-def from_local(t0: float, H: float, coefficients: Matrix, local: Sequence[Local]) -> DrivenPolynomial:
+def from_local(
+    t0: float, H: float, coefficients: Matrix, local: Sequence[Local], also: Sequence[Exact] = ()
+) -> DrivenPolynomial:
     """The signal of a process elsewhere: what is driven is computed as it is where it comes from, to the last bit.
+
+    `also` are columns whose values are known here without numbers from there.
 
     >>> import numpy as np
     >>> from_local(0.0, 1.0, np.zeros((1, 2)), [(np.array([1]), 0.25, np.array([[3.0], [2.0]]))])(0.5)
@@ -172,7 +180,7 @@ def from_local(t0: float, H: float, coefficients: Matrix, local: Sequence[Local]
         return lambda t, right: horner(powers, t - since)
 
     exact = [(columns, value(since, powers)) for columns, since, powers in local]
-    return DrivenPolynomial(t0, H, coefficients, t0 + H, exact, lambda: list(local))
+    return DrivenPolynomial(t0, H, coefficients, t0 + H, [*exact, *also], lambda: list(local))
 
 
 class DrivenPolynomial(Polynomial):
@@ -180,7 +188,7 @@ class DrivenPolynomial(Polynomial):
 
     `exact` holds those columns and, for each group, `value(t, right)`; at the end of the step, `t1`, a jump has not
     happened yet. `local` gives the same in numbers alone, for processes elsewhere, as far as it can: columns, a time,
-    and coefficients of powers of the time since then.
+    and coefficients of powers of the time since then. `functions` are the functions of time among them.
 
     >>> import numpy as np
     >>> driven = [(np.array([1]), lambda t, right: np.array([t**2]))]
@@ -188,7 +196,7 @@ class DrivenPolynomial(Polynomial):
     array([0.  , 0.25])
     """
 
-    __slots__ = ("_exact", "_t1", "local")
+    __slots__ = ("_exact", "_t1", "functions", "local")
 
     def __init__(
         self,
@@ -196,11 +204,12 @@ class DrivenPolynomial(Polynomial):
         H: float,
         coefficients: Matrix,
         t1: float,
-        exact: Sequence[tuple[Index, Callable[[float, bool], Vector]]],
+        exact: Sequence[Exact],
         local: Callable[[], list[Local]] = list,
+        functions: Sequence[Follows] = (),
     ) -> None:
         super().__init__(t0, H, coefficients)
-        self._t1, self._exact, self.local = t1, exact, local
+        self._t1, self._exact, self.local, self.functions = t1, exact, local, functions
 
     def __call__(self, t: float) -> Vector:
         """Values at time `t`."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix
-from cosolve.interface.driving import Driven, Piece, cubic, shifted, summary
+from cosolve.interface.driving import Driven, Function, Piece, cubic, shifted, summary
 from cosolve.interface.plan import Plan
 from cosolve.signal.polynomial import DrivenPolynomial, Local
 from cosolve.subsystem.base import Subsystem
@@ -37,6 +37,9 @@ class DrivenInputs:
     def __init__(self, subsystem: Subsystem, groups: list[tuple[npt.NDArray[np.intp], Driven]]) -> None:
         self._groups = groups
         self._exact = [(columns, one.value) for columns, one in groups]
+        self._functions = [
+            (columns, one.drive.function, one.target) for columns, one in groups if isinstance(one.drive, Function)
+        ]
         self._stops, self._as = subsystem.stops_inside, subsystem.driven_as
 
     def whole(self, t0: float, t1: float, H: float, values: Matrix) -> DrivenPolynomial:
@@ -79,7 +82,7 @@ class DrivenInputs:
             if abs(scale - 1.0) > 1e-9:
                 shape = shape * scale ** np.arange(len(shape))[:, np.newaxis]
             coefficients[: len(shape), columns] = one.spread(shape)
-        return DrivenPolynomial(t0, H, coefficients, t1, self._exact, partial(self._local, t0, t1))
+        return DrivenPolynomial(t0, H, coefficients, t1, self._exact, partial(self._local, t0, t1), self._functions)
 
     def _local(self, t0: float, t1: float) -> list[Local]:
         """What the driven inputs are from `t0` to `t1`, in numbers alone, as far as that can be said."""
