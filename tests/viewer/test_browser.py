@@ -159,17 +159,18 @@ def test_bodies_move_when_the_slider_does(tab, tmp_path, where):
         assert canvas.screenshot() != before
 
 
-def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
-    """Two snapshots: a wave that has gone on, and points that have moved."""
+def wave(t):
+    """A wave in a channel that rises."""
     places = np.stack(np.meshgrid(np.linspace(0, 4, 9), np.linspace(0, 1, 3)), axis=-1).reshape(-1, 2)
     cells = np.array([[k, k + 1, k + 10, k + 9] for row in (0, 9) for k in range(row, row + 8)])
+    velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
+    points = places + np.array([0, 0.3 * t])
+    return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
 
-    def at(t):
-        velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
-        points = places + np.array([0, 0.3 * t])
-        return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
 
-    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [at(0.0), at(1.0)]))
+def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
+    """Two snapshots: a wave that has gone on, and points that have moved."""
+    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [wave(0.0), wave(1.0)]))
     with served(series) as address:
         page = tab(address)
         canvas = page.locator(".scene canvas")
@@ -192,6 +193,31 @@ def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
         assert page.evaluate(pixels) != before
         page.set_viewport_size({"width": 360, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.slow
+def test_fields_in_a_report_that_was_opened_from_the_disk(tab, tmp_path, result):
+    files = [cs.FieldSeries.write(tmp_path / f"{k}.vtkhdf", [0.0, 1.0], [wave(k), wave(k + 1.0)]) for k in (0, 5)]
+    report = cs.write_report(result, tmp_path / "report.html", fields=files)
+    for file in files:
+        file.unlink()  # the report needs them no more
+    page = tab(report.as_uri())
+    words = "document.querySelector('.scene canvas')?.getAttribute('aria-label')"
+    wait(page, f"{words}?.startsWith('Fields at t = 0: 0.vtkhdf, velocity (magnitude) between 2 and 2.2')")
+    pixels = "document.querySelector('.scene canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    page.get_by_role("slider", name="Time").fill("1")
+    wait(page, f"{words}.startsWith('Fields at t = 1:')")
+    after = page.evaluate(pixels)
+    assert after != before
+    page.get_by_label("Field", exact=True).first.select_option("age")
+    wait(page, f"{words}.includes('0.vtkhdf, age between 0 and 15')")
+    page.get_by_role("slider", name="Time").fill("0")
+    wait(page, f"{words}.startsWith('Fields at t = 0:')")
+    page.get_by_label("Field", exact=True).first.select_option("velocity")
+    wait(page, f"{words}.includes('0.vtkhdf, velocity')")
+    assert page.evaluate(pixels) == before  # also points that were left and came back
+    wait(page, DRAWN)  # the signals, further down on the same page
 
 
 def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
