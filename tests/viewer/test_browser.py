@@ -1,54 +1,17 @@
 """The page in a real browser: Chromium of the system, driven by Playwright. Long ones are slow: docs/howto-view.md."""
 
-import shutil
 import threading
 from contextlib import contextmanager
 from time import monotonic, process_time, sleep
 
 import numpy as np
 import pytest
+from tests.viewer.browsing import CHROMIUM, FLAGS, errors_of, wait
 from tests.viewer.conftest import make_masses
 
 import cosolve as cs
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
-
-#: Chromium must draw without a graphics card and must not look for its maker.
-FLAGS = [
-    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"),
-    *("--disable-component-update", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
-]
-PATIENCE = 60_000  # milliseconds: the machine may be busy
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """Opens pages; any error in their scripts, and any dialog, fails the test."""
-    context, errors = browser.new_context(viewport={"width": 1200, "height": 800}), []
-
-    def open_tab(address):
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("dialog", lambda dialog: (errors.append("a dialog"), dialog.dismiss()))
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-        page.goto(address)
-        return page
-
-    yield open_tab
-    context.close()
-    assert [error for error in errors if "ERR_CONNECTION_REFUSED" not in error] == []  # asked after the server's end
 
 
 @contextmanager
@@ -62,14 +25,6 @@ def served(*shown, **more):
 
 def label(page, k=0):
     return page.locator(".plot").nth(k).get_attribute("aria-label")
-
-
-def wait(page, question):
-    """Until an expression is true; the page itself must not evaluate texts, so Playwright's own waiting cannot."""
-    end = monotonic() + PATIENCE / 1000
-    while not page.evaluate(question):
-        assert monotonic() < end, f"never true: {question}"
-        sleep(0.05)
 
 
 DRAWN = "document.querySelector('.plot')?.getAttribute('aria-label')?.startsWith('Chart of')"
@@ -118,16 +73,13 @@ def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
         assert page.locator("#cosolve img, #cosolve script").count() == 0
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(browser, result):
+def test_a_narrow_window_needs_no_sideways_scrolling(tab, result):
     with served(result) as address:
-        page = browser.new_page(viewport={"width": 360, "height": 700})
-        page.set_default_timeout(PATIENCE)
-        page.goto(address)
+        page = tab(address, viewport={"width": 360, "height": 700})
         wait(page, DRAWN)
-        for tab in range(4):
-            page.keyboard.press(str(tab + 1))
+        for number in range(4):
+            page.keyboard.press(str(number + 1))
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.close()
 
 
 class Ball(cs.Subsystem):
@@ -244,6 +196,7 @@ def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
 
 
 def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one_is_closed(tab, tmp_path):
+    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0, low=-5.0, high=5.0))
@@ -326,6 +279,7 @@ def test_ten_million_points(browser, tmp_path):
     began, spent = monotonic(), process_time()
     with served(tmp_path / "long.h5") as address:
         page = plain.new_page(viewport={"width": 1200, "height": 800})
+        errors = errors_of(page)
         page.goto(address)
         wait(page, DRAWN)
         opened, spent = monotonic() - began, process_time() - spent
@@ -345,6 +299,7 @@ def test_ten_million_points(browser, tmp_path):
             }"""
         )
     plain.close()
+    assert errors == []
     print(f"opened in {opened:.2f} s ({spent:.2f} s of CPU here), {pictures:.0f} pictures a second")
     assert spent < 2.0  # what a clock says depends on who else is at work: docs/howto-view.md has what was measured
 
@@ -352,6 +307,7 @@ def test_ten_million_points(browser, tmp_path):
 @pytest.mark.slow
 def test_a_run_of_a_minute_at_a_thousand_steps_a_second(tab):
     """Watched all the time; paused, stepped and let go in the middle; not a point is missing at the end."""
+    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0))
