@@ -142,20 +142,37 @@ export class Server {
   }
 }
 
-/** Numbers that lie in the page: { about, frames: [base64, ...] }, one frame with all listed signals per result. */
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+
+/**
+ * Numbers that lie in the page: { about, frames: [base64, ...] }, one frame with all listed signals per result; `motion`,
+ * where bodies move, and `fields`, snapshots of each file with its mesh. What draws those lies in an element of its own.
+ */
 export class Embedded {
   constructor(held) {
     this.held = held;
-    const opened = (frame) => ({
-      ids: frame.ids,
-      ...decode(Uint8Array.from(atob(frame.data), (letter) => letter.charCodeAt(0)).buffer),
-    });
+    const opened = (frame) => ({ ids: frame.ids, ...decode(bytesOf(frame.data)) });
     this.frames = held.frames.map(opened);
+    if (held.motion || held.fields) this.scene = () => moduleOf(JSON.parse(document.querySelector("script.cosolve-scene").textContent));
     if (held.motion) {
       const motion = opened(held.motion);
       this.sample = async (result, ids) => ({ ...motion, low: ids.map((id) => motion.low[motion.ids.indexOf(id)]) });
-      this.scene = () => moduleOf(held.scene);
     }
+  }
+
+  async mesh(f) {
+    return decode(bytesOf(this.held.fields[f].mesh));
+  }
+
+  async field(f, step, field, have) {
+    const { at, points, values } = this.held.fields[f];
+    const found = field < 0 ? { bytes: 0 } : decode(bytesOf(values[step][field]));
+    if (at[step] !== have) found.points = decode(bytesOf(points[at[step]])).points;
+    return { ...found, at: at[step] };
+  }
+
+  async limits(f, field) {
+    return this.held.fields[f].limits[field];
   }
 
   async about() {

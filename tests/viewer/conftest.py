@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests.viewer.browsing import CHROMIUM, FLAGS, Tabs
 
 import cosolve as cs
 
@@ -23,3 +24,21 @@ def masses():
 @pytest.fixture(scope="session")
 def result():
     return cs.simulate(make_masses(), t_end=2.0, method=cs.SemiImplicit(degree=1), step=0.01)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """Opens pages; any error in their scripts, and any dialog, fails the test."""
+    tabs = Tabs(browser)
+    yield tabs
+    tabs.close()

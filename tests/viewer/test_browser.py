@@ -1,54 +1,17 @@
 """The page in a real browser: Chromium of the system, driven by Playwright. Long ones are slow: docs/howto-view.md."""
 
-import shutil
 import threading
 from contextlib import contextmanager
 from time import monotonic, process_time, sleep
 
 import numpy as np
 import pytest
+from tests.viewer.browsing import CHROMIUM, FLAGS, errors_of, wait
 from tests.viewer.conftest import make_masses
 
 import cosolve as cs
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
-
-#: Chromium must draw without a graphics card and must not look for its maker.
-FLAGS = [
-    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"),
-    *("--disable-component-update", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
-]
-PATIENCE = 60_000  # milliseconds: the machine may be busy
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """Opens pages; any error in their scripts, and any dialog, fails the test."""
-    context, errors = browser.new_context(viewport={"width": 1200, "height": 800}), []
-
-    def open_tab(address):
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("dialog", lambda dialog: (errors.append("a dialog"), dialog.dismiss()))
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-        page.goto(address)
-        return page
-
-    yield open_tab
-    context.close()
-    assert [error for error in errors if "ERR_CONNECTION_REFUSED" not in error] == []  # asked after the server's end
 
 
 @contextmanager
@@ -62,14 +25,6 @@ def served(*shown, **more):
 
 def label(page, k=0):
     return page.locator(".plot").nth(k).get_attribute("aria-label")
-
-
-def wait(page, question):
-    """Until an expression is true; the page itself must not evaluate texts, so Playwright's own waiting cannot."""
-    end = monotonic() + PATIENCE / 1000
-    while not page.evaluate(question):
-        assert monotonic() < end, f"never true: {question}"
-        sleep(0.05)
 
 
 DRAWN = "document.querySelector('.plot')?.getAttribute('aria-label')?.startsWith('Chart of')"
@@ -118,16 +73,13 @@ def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
         assert page.locator("#cosolve img, #cosolve script").count() == 0
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(browser, result):
+def test_a_narrow_window_needs_no_sideways_scrolling(tab, result):
     with served(result) as address:
-        page = browser.new_page(viewport={"width": 360, "height": 700})
-        page.set_default_timeout(PATIENCE)
-        page.goto(address)
+        page = tab(address, viewport={"width": 360, "height": 700})
         wait(page, DRAWN)
-        for tab in range(4):
-            page.keyboard.press(str(tab + 1))
+        for number in range(4):
+            page.keyboard.press(str(number + 1))
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.close()
 
 
 class Ball(cs.Subsystem):
@@ -159,17 +111,18 @@ def test_bodies_move_when_the_slider_does(tab, tmp_path, where):
         assert canvas.screenshot() != before
 
 
-def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
-    """Two snapshots: a wave that has gone on, and points that have moved."""
+def wave(t):
+    """A wave in a channel that rises."""
     places = np.stack(np.meshgrid(np.linspace(0, 4, 9), np.linspace(0, 1, 3)), axis=-1).reshape(-1, 2)
     cells = np.array([[k, k + 1, k + 10, k + 9] for row in (0, 9) for k in range(row, row + 8)])
+    velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
+    points = places + np.array([0, 0.3 * t])
+    return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
 
-    def at(t):
-        velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
-        points = places + np.array([0, 0.3 * t])
-        return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
 
-    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [at(0.0), at(1.0)]))
+def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
+    """Two snapshots: a wave that has gone on, and points that have moved."""
+    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [wave(0.0), wave(1.0)]))
     with served(series) as address:
         page = tab(address)
         canvas = page.locator(".scene canvas")
@@ -192,6 +145,31 @@ def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
         assert page.evaluate(pixels) != before
         page.set_viewport_size({"width": 360, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.slow
+def test_fields_in_a_report_that_was_opened_from_the_disk(tab, tmp_path, result):
+    files = [cs.FieldSeries.write(tmp_path / f"{k}.vtkhdf", [0.0, 1.0], [wave(k), wave(k + 1.0)]) for k in (0, 5)]
+    report = cs.write_report(result, tmp_path / "report.html", fields=files)
+    for file in files:
+        file.unlink()  # the report needs them no more
+    page = tab(report.as_uri())
+    words = "document.querySelector('.scene canvas')?.getAttribute('aria-label')"
+    wait(page, f"{words}?.startsWith('Fields at t = 0: 0.vtkhdf, velocity (magnitude) between 2 and 2.2')")
+    pixels = "document.querySelector('.scene canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    page.get_by_role("slider", name="Time").fill("1")
+    wait(page, f"{words}.startsWith('Fields at t = 1:')")
+    after = page.evaluate(pixels)
+    assert after != before
+    page.get_by_label("Field", exact=True).first.select_option("age")
+    wait(page, f"{words}.includes('0.vtkhdf, age between 0 and 15')")
+    page.get_by_role("slider", name="Time").fill("0")
+    wait(page, f"{words}.startsWith('Fields at t = 0:')")
+    page.get_by_label("Field", exact=True).first.select_option("velocity")
+    wait(page, f"{words}.includes('0.vtkhdf, velocity')")
+    assert page.evaluate(pixels) == before  # also points that were left and came back
+    wait(page, DRAWN)  # the signals, further down on the same page
 
 
 def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
@@ -218,6 +196,7 @@ def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
 
 
 def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one_is_closed(tab, tmp_path):
+    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0, low=-5.0, high=5.0))
@@ -300,6 +279,7 @@ def test_ten_million_points(browser, tmp_path):
     began, spent = monotonic(), process_time()
     with served(tmp_path / "long.h5") as address:
         page = plain.new_page(viewport={"width": 1200, "height": 800})
+        errors = errors_of(page)
         page.goto(address)
         wait(page, DRAWN)
         opened, spent = monotonic() - began, process_time() - spent
@@ -319,6 +299,7 @@ def test_ten_million_points(browser, tmp_path):
             }"""
         )
     plain.close()
+    assert errors == []
     print(f"opened in {opened:.2f} s ({spent:.2f} s of CPU here), {pictures:.0f} pictures a second")
     assert spent < 2.0  # what a clock says depends on who else is at work: docs/howto-view.md has what was measured
 
@@ -326,6 +307,7 @@ def test_ten_million_points(browser, tmp_path):
 @pytest.mark.slow
 def test_a_run_of_a_minute_at_a_thousand_steps_a_second(tab):
     """Watched all the time; paused, stepped and let go in the middle; not a point is missing at the end."""
+    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0))

@@ -256,3 +256,15 @@ def test_wait_comes_back_at_once_where_nobody_looked(masses):
     cs.simulate(masses, t_end=0.1, method=METHOD, step=0.01, live=live)
     live.wait()
     assert not live.ever_watched
+
+
+def test_states_travel_as_they_are(masses):
+    """A browser offers to pack messages: packing would take time from the run."""
+    from websockets.sync.client import connect
+
+    with cs.Live(open_browser=False, told=None) as live:
+        address = live.address.replace("http:", "ws:") + "live"
+        with connect(address, origin=live.address.rsplit("/", 2)[0], compression="deflate", proxy=None) as line:
+            assert line.request.headers["Sec-WebSocket-Extensions"].startswith("permessage-deflate")
+            assert line.protocol.extensions == []
+            assert "running" in json.loads(line.recv(timeout=30.0))

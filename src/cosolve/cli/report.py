@@ -1,4 +1,4 @@
-"""`cosolve report`: a page to look at from a result file."""
+"""`cosolve report`: a page to look at from a result file, with fields in motion where their files are given."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ import typer
 
 def report(
     file: Annotated[Path, typer.Argument(metavar="RESULT", help="Result file (.h5).", show_default=False)],
+    fields: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FIELDS]...", help="Fields of the same run (.vtkhdf), shown in motion.", show_default=False
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write it.", show_default="RESULT with .html")
     ] = None,
 ) -> None:
-    """Make a report to look at from a result."""
+    """Make a report to look at from a result, and from fields of the same run."""
     from cosolve.report import write_report
     from cosolve.result.store import load
 
-    typer.echo(f"report  {write_report(load(file), out or file.with_suffix('.html'))}")
+    written = write_report(load(file), out or file.with_suffix(".html"), fields=fields or ())
+    typer.echo(f"report  {written}")

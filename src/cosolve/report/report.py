@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from cosolve.report import page
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
-from cosolve.viewer.embedded import embedded
+from cosolve.viewer import embedded
+
+if TYPE_CHECKING:
+    from cosolve.fields import FieldSeries
+
+    Fields = FieldSeries | str | Path
 
 #: Outputs that end this many times larger than they began are reported as growth.
 _GROWTH = 1e5
@@ -21,12 +26,17 @@ _MOST_COST_ROWS = 25
 _MOST_EDGE_ROWS = 200
 
 
-def write_report(result: Result, path: str | Path, *, title: str | None = None) -> Path:
+def write_report(
+    result: Result, path: str | Path, *, title: str | None = None, fields: Fields | Sequence[Fields] = ()
+) -> Path:
     """Write one self-contained HTML file about a run, finished or not, and return its path.
 
     It holds the verdict, the coupling diagram, outputs and coupling variables over time, the macro steps, and the
     cost of every subsystem, and the signals once more to zoom into; it needs nothing but a
     browser. Lines are thinned to what a screen can show, peaks stay.
+
+    `fields` are snapshots of the same run, from `cs.read_fields` or as files (.vtkhdf): they are shown in motion, with
+    as many snapshots and points as keep the report below some ten megabytes; the page says how many.
 
     >>> import cosolve as cs, tempfile
     >>> from cosolve.report import write_report
@@ -40,8 +50,10 @@ def write_report(result: Result, path: str | Path, *, title: str | None = None) 
     name = title or f"{method.split('(')[0]} run of {page.count(len(result.subsystems), 'subsystem')}"
     outputs, rest = output_panels(result)
     couplings, rest_z = coupling_panels(result)
+    held: list[dict[str, Any]] = []  # what the viewer in the page shows
     sections = [
         _coupling(result.meta),
+        _in_motion(fields, held),
         page.section("Outputs", _doubt(result), page.grid([_panel(result, p) for p in outputs]), _others(rest))
         if outputs
         else "",
@@ -50,7 +62,8 @@ def write_report(result: Result, path: str | Path, *, title: str | None = None) 
         else "",
         _steps(result),
         _cost(result),
-        _closer(result, name),
+        _closer(result, name, held),
+        embedded.program(held) if held else "",
         _setup(result, method),
     ]
     lead = _verdict(result, method) + _facts(result, method)
@@ -254,12 +267,26 @@ def _cost(result: Result) -> str:
     return page.section("Cost", page.paragraph(text), page.table(columns, rows))
 
 
-def _closer(result: Result, label: str) -> str:
+def _in_motion(fields: Fields | Sequence[Fields], held: list[dict[str, Any]]) -> str:
+    """Fields on their meshes, with a slider for the time."""
+    files = [fields] if isinstance(fields, (str, Path)) or not isinstance(fields, Sequence) else fields
+    if not files:
+        return ""
+    from cosolve.viewer.field_extract import extract
+
+    found, sentences = extract(files)
+    held.append(found)
+    notes = [page.paragraph(sentence, "muted") for sentence in sentences]
+    return page.section("Fields", *notes, embedded.element(found), kind="screen")
+
+
+def _closer(result: Result, label: str, held: list[dict[str, Any]]) -> str:
     """The same with zoom and cursor, for readers with a screen."""
     if len(result.t) < 2:
         return ""
+    held.append(embedded.signals(result, label))
     text = "Drag to zoom, double click to see everything, click a connection for its signals."
-    return page.section("Look closer", page.paragraph(text, "muted"), embedded(result, label), kind="screen")
+    return page.section("Look closer", page.paragraph(text, "muted"), embedded.element(held[-1]), kind="screen")
 
 
 def _setup(result: Result, method: str) -> str:

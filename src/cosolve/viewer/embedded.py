@@ -1,9 +1,14 @@
-"""The viewer inside a report: its script and style, and some thousand points of every signal, in one HTML file."""
+"""The viewer inside a report: its script and style, and what it shows, in one HTML file.
+
+`signals` holds some thousand points of every signal of a run and what moves, `field_extract.extract` snapshots of
+fields. Each becomes an `element` where it shall be seen; the `program` comes once, for all of them.
+"""
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,19 +23,20 @@ _NOTHING_ELSE: dict[str, Any] = {"fields": [], "system": None, "sweep": None}
 _MOST_NUMBERS = 40  # signals, elements of vectors included: what a report of one file can carry
 
 
-def embedded(result: Result, label: str) -> str:
-    """HTML that shows the signals, steps and couplings of a run to whoever opens the file; nothing is loaded.
+def signals(result: Result, label: str) -> dict[str, Any]:
+    """The signals, steps and couplings of a run, and what moves, as the script in the page reads them.
 
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
-    >>> text = embedded(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1), "</script><b>")
+    >>> held = signals(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1), "</script><b>")
+    >>> text = element(held) + program([held])
     >>> text.count("<script"), "</script><b>" in text
     (2, False)
     """
     exhibit = Exhibit(result, label)
     about = exhibit.about()
     held: list[int] = []
-    signals = []
+    listed = []
     order = sorted(
         about["signals"], key=lambda s: (s["group"] not in ("steps", "outputs", "coupling"), not s["scalar"])
     )
@@ -38,23 +44,34 @@ def embedded(result: Result, label: str) -> str:
         size = min(signal["size"], _MOST_NUMBERS - len(held))
         if size > 0 and signal["group"] not in ("calls", RESIDUAL):
             held += range(signal["id"], signal["id"] + size)
-            signals.append({**signal, "size": size})
+            listed.append({**signal, "size": size})
     window = exhibit.window(held, -1e300, 1e300, _SLOTS)
-    about |= {"signals": sorted(signals, key=lambda s: s["id"]), "system": "", "meta": {}}
+    about |= {"signals": sorted(listed, key=lambda s: s["id"]), "system": "", "meta": {}}
     data = {
         "about": {"title": label, "problem": "", "live": False, "results": [about]} | _NOTHING_ELSE,
         "frames": [{"ids": held, "data": b64encode(window.frame()).decode("ascii")}],
     }
-    data |= _motion(exhibit, about["scene"])
+    return data | _motion(exhibit, about["scene"])
+
+
+def element(held: dict[str, Any]) -> str:
+    """HTML of what is shown; it needs the `program` somewhere in the same page."""
+    return f'<script type="application/json" class="cosolve-data">{as_script(held)}</script>'
+
+
+def program(all_held: Sequence[dict[str, Any]]) -> str:
+    """HTML of style and script, with those for things in space where any of what is shown needs them."""
+    space = any("motion" in held or "fields" in held for held in all_held)
+    text = as_script(bundle("scene.js")) if space else ""
     return (
         f"<style>{bundle('viewer.css')}</style>\n"
-        f'<script type="application/json" class="cosolve-data">{as_script(data)}</script>\n'
-        f'<script type="module">{bundle("viewer.js")}</script>'
+        + (f'<script type="application/json" class="cosolve-scene">{text}</script>\n' if space else "")
+        + f'<script type="module">{bundle("viewer.js")}</script>'
     )
 
 
 def _motion(exhibit: Exhibit, scene: dict[str, Any] | None) -> dict[str, Any]:
-    """Positions of what moves at some hundred moments, and the script that draws them; nothing where nothing moves."""
+    """Positions of what moves at some hundred moments; nothing where nothing moves."""
     if not scene:
         return {}
     parts = [(one["position"], 3) for one in scene["frames"]]
@@ -62,10 +79,7 @@ def _motion(exhibit: Exhibit, scene: dict[str, Any] | None) -> dict[str, Any]:
     parts += [(one["id"], one["size"]) for one in scene["fields"]]
     ids = [first + k for first, count in parts for k in range(count)]
     sample = exhibit.sample(ids, min(_MOMENTS, max(16, _MOST_IN_MOTION // len(ids))))
-    return {
-        "motion": {"ids": ids, "data": b64encode(sample.frame()).decode("ascii")},
-        "scene": bundle("scene.js"),
-    }
+    return {"motion": {"ids": ids, "data": b64encode(sample.frame()).decode("ascii")}}
 
 
 def as_script(data: Any) -> str:

@@ -20,6 +20,7 @@ from cosolve.fields.triangles import DRAWN, triangles
 from cosolve.viewer.frames import packed, plain_dict
 
 _LOOKS = 12  # snapshots that are read to find the ends of the colours
+_HALVINGS = 12  # of the squares of a coarser mesh
 
 Rows = npt.NDArray[np.int64]
 
@@ -57,8 +58,8 @@ class FieldExhibit:
     ([{'name': 'v', 'components': 2, 'per_cell': False}], [1.0, 1.0])
     """
 
-    def __init__(self, series: FieldSeries) -> None:
-        self.label = series.path.name
+    def __init__(self, series: FieldSeries, most_points: int | None = None) -> None:
+        self.label, self._most_points = series.path.name, most_points
         self._take(series)
 
     def _take(self, series: FieldSeries) -> None:
@@ -69,6 +70,10 @@ class FieldExhibit:
         if not len(cut):
             kinds = ", ".join(first.cells) or "nothing"
             raise SetupError(f"'{series.path}' has cells of the kinds {kinds}; view draws {', '.join(DRAWN)}")
+        #: Points of the file that a picture of all of it would have.
+        self.all_points = len(np.unique(cut))
+        if self._most_points is not None and self.all_points > self._most_points:
+            cut, owners = coarser(first.points, cut, owners, self._most_points)
         points, corners = np.unique(cut, return_inverse=True)
         cells, owners = np.unique(owners, return_inverse=True)
         places = in_space(first.points[points])
@@ -96,12 +101,31 @@ class FieldExhibit:
             }
         )
 
-    def mesh(self) -> bytes:
-        """Times (`t`), triangles (`corners`, three points each) and the cell of each (`owners`)."""
+    def __len__(self) -> int:
+        return len(self._series)
+
+    @property
+    def points(self) -> int:
+        """How many points are drawn."""
+        return len(self._surface.points)
+
+    def numbers(self, field: int) -> int:
+        """How many numbers a snapshot of a field has."""
+        one, held = self.fields[field], self._surface
+        return one.components * len(held.cells if one.per_cell else held.points)
+
+    def places(self) -> Rows:
+        """Where the points of every step begin in the file: the same number twice, they have not moved."""
+        with vtkhdf.opened(self._series.path) as root:
+            return np.array([vtkhdf.points_at(root, step) for step in range(len(self))])
+
+    def mesh(self, steps: Rows | None = None) -> bytes:
+        """Times (`t`, of some steps or all), triangles (`corners`, three points each), the cell of each (`owners`)."""
         held = self._surface
+        t = self._series.t if steps is None else self._series.t[steps]
         head = {"origin": held.origin.tolist(), "points": len(held.points), "cells": len(held.cells)}
         corners, owners = held.corners.astype("<u4"), held.owners.astype("<u4")
-        return packed(head, t=self._series.t.astype("<f8"), corners=corners, owners=owners)
+        return packed(head, t=t.astype("<f8"), corners=corners, owners=owners)
 
     def frame(self, step: int, field: int, have: int = -1) -> bytes:
         """One step: `values` of a field (none where `field` is -1), and `points` unless the page has those `at`."""
@@ -144,6 +168,52 @@ class FieldExhibit:
         one, held = self.fields[field], self._surface
         values = vtkhdf.read_field(root, "CellData" if one.per_cell else "PointData", one.name, step)
         return values.reshape(len(values), -1)[held.cells if one.per_cell else held.points]
+
+
+def coarser(points: npt.NDArray[np.float64], cut: Rows, owners: Rows, most: int) -> tuple[Rows, Rows]:
+    """Fewer triangles between at most so many of the points: one point in each square of a grid, as fine as can be.
+
+    >>> x, y = (a.ravel() for a in np.meshgrid(np.arange(9.0), np.arange(9.0)))
+    >>> low = np.arange(72)[np.arange(72) % 9 < 8]
+    >>> fine = np.vstack([np.column_stack([low, low + 1, low + 10]), np.column_stack([low, low + 10, low + 9])])
+    >>> cut, owners = coarser(np.column_stack([x, y]), fine, np.arange(128), 25)
+    >>> len(np.unique(cut)) <= 25, len(cut) == len(owners), 10 < len(cut) < 64
+    (True, True, True)
+    """
+    used = np.unique(cut)
+    used = np.concatenate([edge := _edge(cut), np.setdiff1d(used, edge)])  # in a square a point of the edge comes first
+    places = np.nan_to_num(in_space(points[used]))
+    places -= places.min(axis=0)
+    extent = np.sort(places.max(axis=0))
+    width = max(np.sqrt(extent[2] * extent[1] / most), extent[2] / most, 1e-300)
+    for _ in range(_HALVINGS):  # a thin ring fills few squares of its box
+        if len(_squares(places, width)[0]) > most:
+            break
+        width /= 2
+    first, square = _squares(places, width)
+    while len(first) > most:
+        width *= 1.1
+        first, square = _squares(places, width)
+    stands_for = np.zeros(len(points), dtype=np.int64)
+    stands_for[used] = used[first[square]]
+    cut = stands_for[cut]
+    whole = (cut[:, 0] != cut[:, 1]) & (cut[:, 1] != cut[:, 2]) & (cut[:, 2] != cut[:, 0])
+    _, once = np.unique(np.sort(cut[whole], axis=1), axis=0, return_index=True)
+    return cut[whole][once], owners[whole][once]
+
+
+def _edge(cut: Rows) -> Rows:
+    """The points at the edge of a surface, where triangles have no neighbour."""
+    sides = np.sort(np.concatenate([cut[:, [0, 1]], cut[:, [1, 2]], cut[:, [2, 0]]]), axis=1)
+    _, first, count = np.unique(sides @ [cut.max() + 1, 1], return_index=True, return_counts=True)
+    return np.unique(sides[first[count == 1]])
+
+
+def _squares(places: npt.NDArray[np.float64], width: float) -> tuple[Rows, Rows]:
+    """The first point in every square of a grid where there is one, and the square of every point."""
+    x, y, z = np.floor(places / width + 0.5).astype(np.int64).T
+    _, first, square = np.unique((x * (y.max() + 1) + y) * (z.max() + 1) + z, return_index=True, return_inverse=True)
+    return first, square.ravel()
 
 
 def in_space(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -71,7 +71,13 @@ def serve(
     names = None if host not in _OWN else frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
     app = application(exhibition, token, names)
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="off", ws="websockets-sansio", timeout_graceful_shutdown=1
+        app,
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,  # it would take time from the run, and the way is short
+        timeout_graceful_shutdown=1,
     )
     shown = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):

@@ -81,7 +81,7 @@ def results_and_fields(shown: tuple[Shown, ...]) -> Exhibition:
         if isinstance(one, Result):
             results.append(Exhibit(one, f"{k + 1}: {one.meta.get('method', 'run')}"))
         elif is_fields(one):
-            fields.append(_fields(one))
+            fields.append(field_exhibit(one))
         elif isinstance(one, (str, Path)):
             results.append(Exhibit(load_result(one), Path(one).name))
         else:
@@ -99,11 +99,12 @@ def is_fields(shown: object) -> bool:
     return type(shown).__name__ == "FieldSeries"
 
 
-def _fields(shown: FieldSeries | str | Path) -> FieldExhibit:
+def field_exhibit(shown: FieldSeries | str | Path, most_points: int | None = None) -> FieldExhibit:
+    """A series of fields, or its file, ready to be looked at; coarser where its mesh has more points than that."""
     from cosolve.fields import FieldSeries
     from cosolve.viewer.field_exhibit import FieldExhibit
 
-    return FieldExhibit(shown if isinstance(shown, FieldSeries) else FieldSeries(Path(shown)))
+    return FieldExhibit(shown if isinstance(shown, FieldSeries) else FieldSeries(Path(shown)), most_points)
 
 
 def _is_netcdf(shown: object) -> bool:

@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:5e7879f868b58286a5a34aecf88701dd02c66d82fb0f6fd6ab84569b1ade9df1 */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:b5d913e2b3faad11b8810bda3daa04a2c74e7bceab04a6d4b50100ce9d787b43 */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors
