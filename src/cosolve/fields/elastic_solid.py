@@ -7,6 +7,7 @@ triangles at once, which takes a tenth of the time of its forms. There is no com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -127,7 +128,7 @@ class ElasticSolid(MovingSolid):
             found: csr_array = csr_array(self._basis.probes(np.array([[x], [y]])))
         except Exception:
             raise SetupError(f"{self._who}: the probe '{name}' at {tuple(point)!r} is no point of the mesh") from None
-        return lambda field: np.asarray(found @ field.reshape(-1, 2)).ravel()
+        return partial(_value_at, found)
 
     def trace_to(self, target: Mesh) -> FieldMapping:
         return quadratic_trace(self.meshes["force"], self._edges, target)
@@ -220,3 +221,8 @@ def scikit_fem() -> Any:
         raise SetupError(
             f"elastic solids by finite elements need scikit-fem ({error}): pip install 'cosolve[fem]'"
         ) from error
+
+
+def _value_at(weights: csr_array, field: Vector) -> Vector:
+    """A field that goes point by point, where these weights are those of its points."""
+    return np.asarray(weights @ field.reshape(-1, 2)).ravel()
