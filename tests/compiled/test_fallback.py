@@ -191,3 +191,30 @@ def test_what_raises_in_machine_code_is_raised(where, solver, method, capfd) -> 
     assert 0.45 < raised[1].result.t[-1] < 0.55
     assert raised[1].result.stats.compiled_steps > 20
     assert "ignored" not in capfd.readouterr().err  # how numba reports what nobody hears
+
+
+def test_a_right_hand_side_is_compiled_once_for_both_engines():
+    """Compiling takes longer than most runs: the loop that the readable engine calls is the one in compiled runs."""
+    import numba
+
+    from cosolve.integrator import kernels
+
+    @numba.njit
+    def rhs(t, x, u):
+        return u - x
+
+    @numba.njit
+    def output(t, x, u):
+        return x
+
+    lags = {name: cs.Ode(rhs, output, x0=[1.0], inputs=["u"], outputs=["y"], integrator="ode1", internal_step=0.1)
+            for name in ("one", "two")}  # fmt: skip
+    system = cs.System(lags)
+    system.connect("one.y", "two.u")
+    system.connect("two.y", "one.u")
+    runs = [
+        cs.simulate(system, t_end=1.0, step=0.1, method=cs.Jacobi(), compiled=compiled) for compiled in (True, False)
+    ]
+    assert runs[0]["one.y"].tobytes() == runs[1]["one.y"].tobytes()
+    made = [kind for kind in kernels.compiled().fixed.signatures if kind[0] == numba.typeof(rhs)]
+    assert len(made) == 1

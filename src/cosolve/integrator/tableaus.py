@@ -24,7 +24,10 @@ def _tableau(rows: list[list[float]], b: list[float], lower: list[float] | None 
         a[i, : len(row)] = row
     weights = np.array(b)
     error = np.zeros(0) if lower is None else weights - np.array(lower)
-    return Tableau(a, weights, a.sum(axis=1), error)
+    found = Tableau(a, weights, a.sum(axis=1), error)
+    for part in found:  # as numba sees constants of compiled code: one compilation of a loop serves both callers
+        part.setflags(write=False)
+    return found
 
 
 _DORMAND_PRINCE = [

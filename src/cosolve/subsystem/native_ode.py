@@ -68,7 +68,8 @@ def _explicit(rhs: Any, most: int) -> tuple[Any, Any]:
 
     @njit
     def cross(t0, t1, x, H, u, rtol, atol, h):
-        return run(rhs, t0, t1, x, t0, H, u, a, b, c, e, rtol, atol, h, most, most)
+        limit = np.int64(most)  # a number as any other, not a literal: the same compilation as in the readable engine
+        return run(rhs, t0, t1, x, t0, H, u, a, b, c, e, rtol, atol, h, limit, limit)
 
     @njit
     def repeat(t0, grid, x, H, u):
@@ -84,7 +85,7 @@ def _stiff(rhs: Any, most: int) -> tuple[Any, Any]:
 
     @njit
     def cross(t0, t1, x, H, u, rtol, atol, h):
-        return run(rhs, t0, t1, x, t0, H, u, rtol, atol, h, most)
+        return run(rhs, t0, t1, x, t0, H, u, rtol, atol, h, np.int64(most))
 
     @njit
     def repeat(t0, grid, x, H, u):
