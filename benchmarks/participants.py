@@ -1,4 +1,4 @@
-"""Cost of an explicit window between two Python programs with one number each way, through the hub.
+"""Cost of an explicit window between two programs with one number each way, through the hub: in Python, and in C++.
 
     python benchmarks/participants.py [windows]
 
@@ -10,11 +10,14 @@ which somebody else had the core. Three processes take turns, so two cores are e
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import cosolve as cs
 from cosolve.precice.running import run_configuration
 
 PROGRAM = """
@@ -36,6 +39,41 @@ n, taken = len(ends), time.process_time() - processor
 quarter = sorted(b - a for a, b in zip([wall, *ends], ends))[n // 4]
 print((ends[-1] - wall) / n * 1e6, quarter * 1e6, taken / n * 1e6)
 """
+COMPILED = r"""
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <vector>
+#include <precice/precice.hpp>
+
+int main(int, char** argv) {
+  using clock = std::chrono::steady_clock;
+  const char *name = argv[1], *mesh = argv[2], *into = argv[3], *out = argv[4];
+  precice::Participant p(name, "config.xml", 0, 1);
+  std::vector<double> at{0.0, 0.0}, value(1);
+  std::vector<int> ids(1);
+  p.setMeshVertices(mesh, at, ids);
+  p.initialize();
+  const auto began = clock::now();
+  const auto processor = std::clock();
+  auto last = began;
+  std::vector<double> windows;
+  while (p.isCouplingOngoing()) {
+    const double dt = p.getMaxTimeStepSize();
+    p.readData(mesh, into, ids, dt, value);
+    p.writeData(mesh, out, ids, value);
+    p.advance(dt);
+    const auto now = clock::now();
+    windows.push_back(std::chrono::duration<double, std::micro>(now - last).count());
+    last = now;
+  }
+  const double taken = 1e6 * double(std::clock() - processor) / CLOCKS_PER_SEC, n = double(windows.size());
+  std::sort(windows.begin(), windows.end());
+  std::printf("%g %g %g\n", std::chrono::duration<double, std::micro>(last - began).count() / n,
+              windows[windows.size() / 4], taken / n);
+}
+"""
 CONFIG = """<precice-configuration>
   <data:scalar name="X" /><data:scalar name="Y" />
   <mesh name="MA" dimensions="2"><use-data name="X" /><use-data name="Y" /></mesh>
@@ -56,23 +94,50 @@ CONFIG = """<precice-configuration>
 
 def main(windows: int = 5000) -> None:
     """The table."""
-    print(f"{'scheme':<20} {'wall':>8} {'quarter':>8} {'hub':>8} {'A':>8} {'B':>8}   microseconds per window")
-    for scheme in ("serial-explicit", "parallel-explicit"):
-        short, _ = measured(scheme, windows // 10)  # what starting costs is in both
-        whole, logs = measured(scheme, windows)
-        hub = (whole - short) / (windows - windows // 10) * 1e6
-        print(f"{scheme:<20} {logs[0][0]:8.0f} {logs[0][1]:8.0f} {hub:8.0f} {logs[0][2]:8.0f} {logs[1][2]:8.0f}")
+    print(f"{'programs':<9} {'scheme':<20} {'wall':>8} {'quarter':>8} {'hub':>8} {'A':>8} {'B':>8}   us per window")
+    with tempfile.TemporaryDirectory() as folder:
+        kinds = {"Python": python(Path(folder))}
+        if shutil.which("c++"):
+            kinds["C++"] = compiled(Path(folder))
+        for kind, program in kinds.items():
+            for scheme in ("serial-explicit", "parallel-explicit"):
+                short, _ = measured(program, scheme, windows // 10)  # what starting costs is in both
+                whole, (a, b) = measured(program, scheme, windows)
+                hub = (whole - short) / (windows - windows // 10) * 1e6
+                print(f"{kind:<9} {scheme:<20} {a[0]:8.0f} {a[1]:8.0f} {hub:8.0f} {a[2]:8.0f} {b[2]:8.0f}", flush=True)
 
 
-def measured(scheme: str, windows: int) -> tuple[float, list[list[float]]]:
+def python(folder: Path) -> str:
+    """The command of the program in Python."""
+    (folder / "program.py").write_text(PROGRAM)
+    return f"{sys.executable} {folder}/program.py"
+
+
+def compiled(folder: Path) -> str:
+    """The command of the same program in C++, built against the package's own library."""
+    (folder / "program.cpp").write_text(COMPILED)
+    library = cs.build_participant_library(folder / "library", precice=True) / "precice"
+    words = [
+        "c++",
+        "-O2",
+        "-std=c++17",
+        str(folder / "program.cpp"),
+        "-o",
+        str(folder / "program"),
+        f"-I{library}/include",
+    ]
+    subprocess.run([*words, f"-L{library}/lib", "-lprecice", f"-Wl,-rpath,{library}/lib"], check=True, timeout=300)
+    return str(folder / "program")
+
+
+def measured(program: str, scheme: str, windows: int) -> tuple[float, list[list[float]]]:
     """Processor time of the hub, and what the programs have measured themselves."""
     home = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             Path("config.xml").write_text(CONFIG.format(scheme=scheme, windows=windows))
-            Path("program.py").write_text(PROGRAM)
-            commands = {"A": f"{sys.executable} program.py A MA X Y", "B": f"{sys.executable} program.py B MB Y X"}
+            commands = {"A": f"{program} A MA X Y", "B": f"{program} B MB Y X"}
             began = time.process_time()
             run_configuration("config.xml", commands, logs=Path("logs"))
             taken = time.process_time() - began

@@ -51,6 +51,13 @@ def compiled(library, source, target, *, flags=()):
     return target
 
 
+def test_names_and_values_are_taken_as_programs_have_them(library):
+    """Literals, pointers, strings, vectors, arrays: with none of them the compiler has a choice to complain about."""
+    words = ["c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Werror", str(PROGRAMS / "arguments.cpp")]
+    done = subprocess.run([*words, f"-I{library}/precice/include"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def run(commands, folder, text=S_CONST, **environment):
     """Both programs under a hub; what they print, the coupling, and their exit codes and words."""
     coupling = Coupling(Reader("config.xml", text.encode()).configuration, record=True)

@@ -20,8 +20,10 @@ public:
   template <class C, class = decltype(std::declval<C &>().size()),
             class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
   constexpr span(C &&container) noexcept : data_(container.data()), size_(container.size()) {}
-  template <class U = T, class = std::enable_if_t<std::is_same_v<U, const char>>>
-  span(const char *const &text) noexcept : data_(text), size_(std::strlen(text)) {}
+  // a pointer to text; not an array, as literals are: both would do for these
+  template <class P, std::enable_if_t<std::is_pointer_v<P> && std::is_convertible_v<P, const char *> &&
+                                          std::is_same_v<T, const char>, int> = 0>
+  span(const P &text) noexcept : data_(text), size_(std::strlen(text)) {}
 
   constexpr T *data() const noexcept { return data_; }
   constexpr std::size_t size() const noexcept { return size_; }
