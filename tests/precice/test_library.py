@@ -14,7 +14,7 @@ from tests.precice.test_processes import SOLVER
 from tests.precice.together import MEASURES, config, constant, iterations
 
 import cosolve as cs
-from cosolve.errors import SubsystemError
+from cosolve.errors import CosolveError, SubsystemError
 from cosolve.participants.hub import Door, Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
@@ -26,6 +26,8 @@ COUNTS = [70, 64, 62, 59, 54, 60, 62, 63, 63, 63]
 X = [0.544325324184, 0.621589570466, 0.646378488152, 0.548273771835]
 Y = [0.345971168816, 0.330740356399, 0.422908836328, 0.641715475604]
 
+OWN = ("own.c", "ranked.c", "pair.f90", "misused.c", "unopened.f90")  # over cosolve's own interface
+
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 
 
@@ -36,7 +38,7 @@ def library(tmp_path_factory):
 
 def compiled(library, source, target, *, flags=()):
     """A test program, linked as pkg-config says."""
-    module = "cosolve_participant" if source in ("own.c", "ranked.c", "pair.f90") else "libprecice"
+    module = "cosolve_participant" if source in OWN else "libprecice"
     where = library if module == "cosolve_participant" else library / "precice"
     name = "cosolve_participant" if module == "cosolve_participant" else "precice"
     compiler = {".c": "cc", ".cpp": "c++", ".f90": "gfortran"}[Path(source).suffix]
@@ -59,20 +61,27 @@ def test_names_and_values_are_taken_as_programs_have_them(library):
 
 
 def run(commands, folder, text=S_CONST, **environment):
-    """Both programs under a hub; what they print, the coupling, and their exit codes and words."""
+    """Both programs under a hub; the numbers they print, the coupling, and their exit codes and words."""
+    coupling, failure, ends = told(commands, folder, text, **environment)
+    return [np.array(out.split(), float) for _, out, _ in ends], coupling, failure, ends
+
+
+def told(commands, folder, text=S_CONST, watched=False, **environment):
+    """Programs under a hub, to their ends; where they are watched, the hub learns that one has failed."""
     coupling = Coupling(Reader("config.xml", text.encode()).configuration, record=True)
     door = Door()
-    told = os.environ | {"COSOLVE_HUB": door.address} | environment
+    finding = os.environ | {"COSOLVE_HUB": door.address} | environment
     processes = [
-        subprocess.Popen(command, env=told, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        subprocess.Popen(command, env=finding, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
         for command in commands
     ]
     failure = None
     late = threading.Timer(60.0, lambda: [process.kill() for process in processes])  # no test may hang
     late.start()
     try:
-        Hub(coupling, door, patience=30.0).serve()
-    except SubsystemError as error:
+        watch = (lambda name: "one has ended" * any(process.poll() for process in processes)) if watched else None
+        Hub(coupling, door, patience=30.0, watch=watch).serve()
+    except CosolveError as error:
         failure = error
     late.cancel()
     ends = []
@@ -83,7 +92,7 @@ def run(commands, folder, text=S_CONST, **environment):
             process.kill()
             raise
         ends.append((process.returncode, out, words))
-    return [np.array(out.split(), float) for _, out, _ in ends], coupling, failure, ends
+    return coupling, failure, ends
 
 
 @pytest.mark.covers("PX-17")
@@ -192,11 +201,98 @@ def test_a_nan_in_one_program_ends_both_with_its_name(library, tmp_path):
     assert "B: participant 'A' has finished before the coupling has ended" in ends[1][2]
 
 
+WRONG = {
+    "dimensions(none": "no participant: cosolve_open it first",
+    "advance(none": "no participant: cosolve_open it first",
+    "must_save(none": "no participant: cosolve_open it first",
+    'open("A"': "A: participant 'A' is connected already",
+    'open("Nobody"': "Nobody: there is no participant 'Nobody' in this coupling; there are 'A', 'B'",
+    'set_points(solver, "MC"': "A: has no mesh 'MC'; its meshes are ",
+    'set_points(solver, "MB"': "A: mesh 'MB' is received from another participant, which sets its points",
+    'set_points(solver, "MA", -4': "a number of points is negative",
+    "advance(solver, 0.1": "A: start it before it advances",
+    'read(solver, "MA", "X", 0.0': "A: nothing can be read before the start",
+    'write(solver, "MA", "Z"': "A: has no data 'Z' on mesh 'MA'; there are ",
+    'write(solver, "MA", "X"': "A: does not write data 'X' on mesh 'MA'",
+    'write(solver, "MA", "Y", 4, NULL, bad': "A: data 'Y' on mesh 'MA' at t = 0 would hold a NaN or an infinity",
+    'write(solver, "MA", "Y", 3': "A: mesh 'MA' has 4 points, not 3",
+    'write(solver, "MA", "Y", 4, far': "A: mesh 'MA' has the points 0 to 3, not 4",
+    "start(solver": "A: was started already",
+    'set_points(solver, "MA", 4': "A: the points of mesh 'MA' can be set only before the start",
+    "advance(solver, 0.2": "A: a step of 0.2 is not above 0 and at most 0.1",
+    "advance(solver, NAN": "A: a step of nan is not above 0 and at most 0.1",
+    "advance(solver, 0.0": "A: a step of 0 is not above 0 and at most 0.1",
+    'read(solver, "MA", "X", 0.2': "A: data 'X' are known for the next 0.1 s, not 0.2 s from now",
+}
+
+
+@pytest.fixture(scope="module")
+def misused(library, tmp_path_factory):
+    return compiled(library, "misused.c", tmp_path_factory.mktemp("misused") / "misused")
+
+
+@pytest.mark.covers("PX-17", "PX-18")
+def test_wrong_calls_in_c_are_told_and_one_that_leaves_is_named(library, misused, tmp_path):
+    """Wrong order, wrong names, NaN, two of one name: -1 and a sentence each; nothing crashes and nothing hangs."""
+    other = compiled(library, "own.c", tmp_path / "own")
+    _, failure, ends = told([[misused, "leaves"], [other, "B", "1"]], tmp_path)
+    lines = ends[0][1].splitlines()
+    for call, words in WRONG.items():
+        assert [line for line in lines if call in line and f": -1: {words}" in line], (call, lines)
+    assert any("advance(solver, 0.1): -1: A: its state must be saved here; ask must_save" in line for line in lines)
+    assert "0 1" in lines  # without a participant nothing goes on, and times are NaN
+    assert str(failure) == "participant 'A' is gone before the coupling has ended"
+    assert "participant 'A' is gone before the coupling has ended" in ends[1][2]
+
+
+@pytest.mark.covers("PX-18")
+def test_a_program_in_c_that_looks_at_no_answer_comes_out_of_its_loop(misused, tmp_path):
+    _, failure, ends = told([[misused, "ignores"], [misused, "quits"]], tmp_path)
+    assert str(failure) == "participant 'B' is gone before the coupling has ended"
+    assert ends[0][1].splitlines()[-1] == "came out: A: participant 'B' is gone before the coupling has ended"
+
+
+@pytest.fixture(scope="module")
+def misused_one(library, tmp_path_factory):
+    return compiled(library, "misused_one.c", tmp_path_factory.mktemp("misused") / "misused_one")
+
+
+@pytest.mark.covers("PX-17", "PX-18")
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("unmade", "no participant: call precicec_createParticipant first"),
+        ("name", "there is no participant 'Nobody' in this coupling"),
+        ("twice", "participant 'A' is connected already"),
+        ("mesh", "A: has no mesh 'MC'; its meshes are "),
+        ("advance", "A: start it before it advances"),
+        ("read", "A: nothing can be read before the start"),
+        ("unasked", "initial data are due; ask requiresInitialData before initialize"),
+        ("nan", "A: data 'Y' on mesh 'MA' at t = 0 would hold a NaN or an infinity"),
+        ("id", "A: mesh 'MA' has the points 0 to 0, not 7"),
+    ],
+)
+def test_a_wrong_call_of_the_other_interface_ends_the_program_with_a_sentence(misused_one, tmp_path, what, words):
+    _, failure, ends = told([[misused_one, what]], tmp_path, watched=True)
+    code, out, said = ends[0]
+    assert code == 1
+    assert out == ""
+    assert words in said
+    assert failure is not None
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="no gfortran")
+def test_a_participant_that_was_not_opened_ends_a_program_in_fortran_with_a_sentence(library, tmp_path):
+    program = compiled(library, "unopened.f90", tmp_path / "unopened")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (1, "", "no participant: open it first")
+
+
 def test_cmake_and_pkg_config_find_it(library, tmp_path):
     if shutil.which("pkg-config"):
-        told = os.environ | {"PKG_CONFIG_PATH": f"{library}/lib/pkgconfig:{library}/precice/lib/pkgconfig"}
+        where = os.environ | {"PKG_CONFIG_PATH": f"{library}/lib/pkgconfig:{library}/precice/lib/pkgconfig"}
         asked = ["pkg-config", "--libs", "--cflags", "cosolve_participant", "libprecice"]
-        said = subprocess.run(asked, env=told, capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(asked, env=where, capture_output=True, text=True, check=True).stdout
         assert "-lcosolve_participant" in said
         assert "-lprecice" in said
     if shutil.which("cmake") is None:

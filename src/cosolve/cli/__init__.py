@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from cosolve.cli.check import check
 from cosolve.cli.compare import compare
+from cosolve.cli.completion import completion
 from cosolve.cli.crosscheck import crosscheck
 from cosolve.cli.demo import demo
 from cosolve.cli.doctor import doctor
@@ -90,7 +91,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback(invoke_without_command=True)(start)
-for _command in (new, run, resume, view, check, compare, report, export, inspect, schema, crosscheck, serve, doctor):
+for _command in (
+    *(new, run, resume, view, check, compare, report, export, inspect, schema, crosscheck, serve, doctor),
+    completion,
+):
     app.command()(_command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(demo)
 app.add_typer(precice, name="precice")

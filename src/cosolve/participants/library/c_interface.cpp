@@ -3,6 +3,7 @@
 #include "cosolve_participant.hpp"
 
 #include <algorithm>
+#include <limits>
 
 struct cosolve_participant {
   cosolve::Participant solver;
@@ -32,6 +33,17 @@ template <class Do> int done(Do what) {
 
 std::string text(const char *given) { return given ? given : ""; }
 
+cosolve::Participant &of(cosolve_participant *p) {
+  if (!p) throw cosolve::ParticipantError("no participant: cosolve_open it first, and look whether that gave one");
+  return p->solver;
+}
+
+template <class Do> double number(Do what) {
+  double found = std::numeric_limits<double>::quiet_NaN();
+  done([&] { found = what(); });
+  return found;
+}
+
 std::size_t size(int count) {
   if (count < 0) throw cosolve::ParticipantError("a number of points is negative");
   return std::size_t(count);
@@ -53,72 +65,84 @@ void cosolve_close(cosolve_participant *p) { delete p; }
 const char *cosolve_error() { return last.c_str(); }
 
 int cosolve_dimensions(cosolve_participant *p, const char *mesh) {
-  return guarded([&] { return p->solver.dimensions(text(mesh)); });
+  return guarded([&] { return of(p).dimensions(text(mesh)); });
 }
 int cosolve_components(cosolve_participant *p, const char *mesh, const char *data) {
-  return guarded([&] { return p->solver.components(text(mesh), text(data)); });
+  return guarded([&] { return of(p).components(text(mesh), text(data)); });
 }
 int cosolve_set_points(cosolve_participant *p, const char *mesh, int count, const double *points) {
-  return guarded([&] { return p->solver.set_points(text(mesh), size(count), points); });
+  return guarded([&] { return of(p).set_points(text(mesh), size(count), points); });
 }
 int cosolve_needs_cells(cosolve_participant *p, const char *mesh) {
-  return guarded([&] { return int(p->solver.needs_cells(text(mesh))); });
+  return guarded([&] { return int(of(p).needs_cells(text(mesh))); });
 }
 int cosolve_set_cells(cosolve_participant *p, const char *mesh, int kind, int count, const int *corners) {
   return done([&] {
     if (kind < COSOLVE_LINE || kind > COSOLVE_TETRAHEDRON) throw cosolve::ParticipantError("there is no such cell");
-    p->solver.set_cells(text(mesh), cosolve::Cell(kind), size(count), corners);
+    of(p).set_cells(text(mesh), cosolve::Cell(kind), size(count), corners);
   });
 }
 int cosolve_set_region(cosolve_participant *p, const char *mesh, const double *box) {
-  return done([&] { p->solver.set_region(text(mesh), box); });
+  return done([&] { of(p).set_region(text(mesh), box); });
 }
 int cosolve_needs_initial_data(cosolve_participant *p) {
-  return guarded([&] { return int(p->solver.needs_initial_data()); });
+  return guarded([&] { return int(of(p).needs_initial_data()); });
 }
 int cosolve_needs_gradient(cosolve_participant *p, const char *mesh, const char *data) {
-  return guarded([&] { return int(p->solver.needs_gradient(text(mesh), text(data))); });
+  return guarded([&] { return int(of(p).needs_gradient(text(mesh), text(data))); });
 }
 int cosolve_start(cosolve_participant *p) {
-  return done([&] { p->solver.start(); });
+  return done([&] { of(p).start(); });
 }
 int cosolve_point_count(cosolve_participant *p, const char *mesh) {
-  return guarded([&] { return int(p->solver.point_count(text(mesh))); });
+  return guarded([&] { return int(of(p).point_count(text(mesh))); });
 }
 int cosolve_get_points(cosolve_participant *p, const char *mesh, double *points) {
   return done([&] {
-    const std::size_t all = p->solver.point_count(text(mesh)) * std::size_t(p->solver.dimensions(text(mesh)));
-    std::copy_n(p->solver.points(text(mesh)), all, points);
+    const std::size_t all = of(p).point_count(text(mesh)) * std::size_t(of(p).dimensions(text(mesh)));
+    std::copy_n(of(p).points(text(mesh)), all, points);
   });
 }
 int cosolve_write(cosolve_participant *p, const char *mesh, const char *data, int count, const int *points,
                   const double *values) {
-  return done([&] { p->solver.write(text(mesh), text(data), size(count), points, values); });
+  return done([&] { of(p).write(text(mesh), text(data), size(count), points, values); });
 }
 int cosolve_write_gradient(cosolve_participant *p, const char *mesh, const char *data, int count, const int *points,
                            const double *gradients) {
-  return done([&] { p->solver.write_gradient(text(mesh), text(data), size(count), points, gradients); });
+  return done([&] { of(p).write_gradient(text(mesh), text(data), size(count), points, gradients); });
 }
 int cosolve_read(cosolve_participant *p, const char *mesh, const char *data, double after, int count,
                  const int *points, double *values) {
-  return done([&] { p->solver.read(text(mesh), text(data), after, size(count), points, values); });
+  return done([&] { of(p).read(text(mesh), text(data), after, size(count), points, values); });
 }
 int cosolve_read_at(cosolve_participant *p, const char *mesh, const char *data, double after, int count,
                     const double *coordinates, double *values) {
-  return done([&] { p->solver.read_at(text(mesh), text(data), after, size(count), coordinates, values); });
+  return done([&] { of(p).read_at(text(mesh), text(data), after, size(count), coordinates, values); });
 }
 int cosolve_write_at(cosolve_participant *p, const char *mesh, const char *data, int count, const double *coordinates,
                      const double *values) {
-  return done([&] { p->solver.write_at(text(mesh), text(data), size(count), coordinates, values); });
+  return done([&] { of(p).write_at(text(mesh), text(data), size(count), coordinates, values); });
 }
 int cosolve_advance(cosolve_participant *p, double step) {
-  return done([&] { p->solver.advance(step); });
+  return done([&] { of(p).advance(step); });
 }
-double cosolve_time(cosolve_participant *p) { return p->solver.time(); }
-double cosolve_step_limit(cosolve_participant *p) { return p->solver.step_limit(); }
-int cosolve_ongoing(cosolve_participant *p) { return p->solver.ongoing(); }
-int cosolve_window_complete(cosolve_participant *p) { return p->solver.window_complete(); }
-int cosolve_must_save(cosolve_participant *p) { return p->solver.must_save(); }
-int cosolve_must_restore(cosolve_participant *p) { return p->solver.must_restore(); }
+double cosolve_time(cosolve_participant *p) {
+  return number([&] { return of(p).time(); });
+}
+double cosolve_step_limit(cosolve_participant *p) {
+  return number([&] { return of(p).step_limit(); });
+}
+int cosolve_ongoing(cosolve_participant *p) {  // never -1, which would be a yes in most loops
+  return guarded([&] { return int(of(p).in_touch() && of(p).ongoing()); }) == 1;
+}
+int cosolve_window_complete(cosolve_participant *p) {
+  return guarded([&] { return int(of(p).window_complete()); });
+}
+int cosolve_must_save(cosolve_participant *p) {
+  return guarded([&] { return int(of(p).must_save()); });
+}
+int cosolve_must_restore(cosolve_participant *p) {
+  return guarded([&] { return int(of(p).must_restore()); });
+}
 
 }  // extern "C"

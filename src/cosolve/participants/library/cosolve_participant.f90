@@ -209,6 +209,15 @@ contains
     end if
   end subroutine
 
+  ! For what cannot tell that it failed.
+  subroutine refuse_unopened(self)
+    class(participant), intent(in) :: self
+    if (.not. c_associated(self%handle)) then
+      write (0, '(a)') "no participant: open it first"
+      stop 1
+    end if
+  end subroutine
+
   ! A solver of several processes gives the rank of each (from 0) and how many there are.
   subroutine open_participant(self, name, address, patience, rank, ranks, failed)
     class(participant), intent(inout) :: self
@@ -342,31 +351,37 @@ contains
 
   real(c_double) function time(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     time = c_time(self%handle)
   end function
 
   real(c_double) function step_limit(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     step_limit = c_step_limit(self%handle)
   end function
 
   logical function ongoing(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     ongoing = c_ongoing(self%handle) == 1
   end function
 
   logical function window_complete(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     window_complete = c_window_complete(self%handle) == 1
   end function
 
   logical function must_save(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     must_save = c_must_save(self%handle) == 1
   end function
 
   logical function must_restore(self)
     class(participant), intent(in) :: self
+    call refuse_unopened(self)
     must_restore = c_must_restore(self%handle) == 1
   end function
 

@@ -1,8 +1,8 @@
 /* A solver that owns its time loop, coupled by a cosolve hub: the client for C and whatever calls C.
 
    Functions that can fail return 0 when all went well, and -1 when not; cosolve_error() has the sentence then. Questions
-   return 1 for yes, 0 for no, -1 where something is wrong. Points are numbered from 0; a null pointer for `points` means
-   all of them. cosolve_participant.hpp is the same in C++, with an example. */
+   return 1 for yes, 0 for no, -1 where something is wrong; times are NaN then. Points are numbered from 0; a null
+   pointer for `points` means all of them. cosolve_participant.hpp is the same in C++, with an example. */
 #ifndef COSOLVE_PARTICIPANT_H
 #define COSOLVE_PARTICIPANT_H
 
@@ -49,6 +49,8 @@ int cosolve_write_at(cosolve_participant *participant, const char *mesh, const c
 int cosolve_advance(cosolve_participant *participant, double step);
 double cosolve_time(cosolve_participant *participant);
 double cosolve_step_limit(cosolve_participant *participant);
+/* 0 also once a call has failed for good (the hub is gone, another participant has died): a loop that asks nothing else
+   comes to its end. */
 int cosolve_ongoing(cosolve_participant *participant);
 int cosolve_window_complete(cosolve_participant *participant);
 int cosolve_must_save(cosolve_participant *participant);

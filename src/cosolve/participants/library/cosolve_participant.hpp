@@ -69,6 +69,7 @@ public:
   void advance(double step);
   double time() const;
   double step_limit() const;
+  bool in_touch() const;  // false once the hub is gone, or has said that something went wrong
   bool ongoing() const;
   bool window_complete() const;
   bool must_save();     // must be asked when it is true

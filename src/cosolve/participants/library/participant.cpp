@@ -808,6 +808,7 @@ void Participant::advance(double step) {
 
 double Participant::time() const { return inside_->time + inside_->progress; }
 double Participant::step_limit() const { return inside_->room(); }
+bool Participant::in_touch() const { return inside_->line && inside_->line->open(); }
 bool Participant::ongoing() const { return inside_->flags & is_ongoing; }
 bool Participant::window_complete() const { return inside_->flags & complete; }
 bool Participant::must_save() {
