@@ -1,7 +1,9 @@
-"""FSI3 in its limit cycle, stored in single precision, so that the interesting part is there in half a minute.
+"""FSI2 and FSI3 in their limit cycles, stored in single precision, so that the interesting part is there in half a
+minute.
 
-`limit_cycle.npz` holds two points of a run to 10 s, as values at points: on the meshes it was made on they are taken as
-they are, on others they are interpolated. A run that starts from it needs a few steps to forget both.
+The files hold two points at the end of long runs, as values at points: on the meshes they were made on these are taken
+as they are, on others they are interpolated. A run that starts from them needs a few steps to forget both, and some
+periods where the mesh is another one.
 """
 
 from __future__ import annotations
@@ -12,10 +14,25 @@ import numpy as np
 
 import cosolve as cs
 
-FILE = Path(__file__).with_name("limit_cycle.npz")
+FOLDER = Path(__file__).parent
+
+#: Case and fineness of the meshes of what is stored.
+STORED = {
+    ("FSI2", 1.5): "limit_cycle_fsi2.npz",
+    ("FSI3", 1.0): "limit_cycle_fsi3.npz",
+    ("FSI3", 1.5): "limit_cycle_fsi3_fine.npz",
+}
 
 
-def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path = FILE) -> None:
+def nearest(case: str, fineness: float) -> Path:
+    """The file of a case whose meshes are most like those of this fineness."""
+    return FOLDER / min((abs(f - fineness), name) for (c, f), name in STORED.items() if c == case)[1]
+
+
+FILE = nearest("FSI3", 1.0)
+
+
+def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path) -> None:
     """Write where both stand, at the end of a run."""
     moving, bending = flow.motion(), flag.motion()
     del moving["displacement"]  # that of the solid counts
