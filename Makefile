@@ -6,9 +6,11 @@ STAMP  := $(VENV)/.installed
 
 # Two test processes share two cores: threads inside the linear algebra would only get in each other's way.
 export OPENBLAS_NUM_THREADS = 1
+# Many tests start Python anew: with compiled modules kept it starts in half the time, also where the shell forbids them.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check docs gallery docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
+.PHONY: help install demo test test-all check lint types docs gallery docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,10 +33,14 @@ test: $(STAMP)  ## quick tests and docstring examples
 test-all: $(STAMP)  ## also the long studies
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
-check: $(STAMP)  ## lint, format, types, layers, coverage table, bundle
+check: lint types  ## lint, format, types, layers, coverage table, bundle
+
+types: $(STAMP)
+	@$(BIN)/mypy
+
+lint: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
 	@$(BIN)/python tools/bundle.py

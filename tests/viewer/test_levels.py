@@ -67,7 +67,7 @@ def test_a_negative_factor_turns_lowest_into_highest(result):
     np.testing.assert_array_equal(both.low[:, 1], -both.high[:, 0])
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
+@pytest.mark.parametrize("chunk", [1, 7, 3000])
 def test_a_run_of_any_length_fits_and_keeps_its_peaks(chunk):
     """12 000 rows in room for 64: a peak of one row is there to the end, early or late."""
     signals = Signals({"a.x": Channel("y", (0,), True)}, ["a"])
@@ -87,6 +87,30 @@ def test_a_run_of_any_length_fits_and_keeps_its_peaks(chunk):
     early = growing.window([0], 0.0, 100.0, 1000)
     assert early.slots.high.max() == 5.0
     assert (np.diff(window.t) >= 0).all()
+
+
+@pytest.mark.parametrize("sizes", [(1,), (5,), (2000,), (1, 1, 40, 2000, 3)])
+def test_steps_look_the_same_however_they_come(sizes):
+    """One by one, a few or thousands at a time, with a number for all steps or for each, all taken in at once."""
+    chance = np.random.default_rng(5)
+    values, effort = chance.standard_normal((4000, 3)), chance.integers(0, 9, 4000)
+    signals = Signals({"a.x": Channel("y", (0,), True), "b.u": Channel("z", (0,), True)}, ["a", "b"])
+    growing = Growing(signals, (2, 1, 2), most_rows=8000)
+    at, k = 0, 0
+    while at < 4000:
+        rows = slice(at, min(4000, at + sizes[k % len(sizes)]))
+        n = rows.stop - at
+        each: dict[str, object] = dict.fromkeys(STEPS, effort[rows] if k % 2 else 4)
+        each |= {"seconds": 0.5 if k % 3 else np.full((n, 2), 0.5), "calls": np.array([1, 2])}
+        growing.put(SimpleNamespace(t=np.arange(4000.0)[rows], y=values[rows, :2], z=values[rows, 2:], **each))
+        at, k = rows.stop, k + 1
+    growing.take_in()
+    found = growing._low[: growing._count]
+    assert growing.rows == growing._count == 4000
+    np.testing.assert_array_equal(found[:, :3], values)
+    steps = found[:, 3 : 3 + len(STEPS)]
+    assert ((steps == 4) | (steps == effort[:, np.newaxis])).all()
+    np.testing.assert_array_equal(found[:, 3 + len(STEPS) :], np.tile([0.5, 0.5, 1, 2], (4000, 1)))
 
 
 def test_a_difference_needs_no_common_grid(masses):

@@ -22,9 +22,11 @@ from cosolve.viewer.frames import Window
 from cosolve.viewer.levels import Slots, scaled
 from cosolve.viewer.signals import STEPS, Signals, factors
 
-_NUMBERS = 1 << 22  # kept at most, lowest and highest each
-_LEAST_ROWS = 1 << 11
+_NUMBERS = 1 << 19  # kept at most, lowest and highest each: more is not seen, and filling memory holds the run up
+_LEAST_ROWS = 1 << 12
 _MOST_WAITING = 1 << 12  # chunks, which may be single steps
+_MOST_NUMBERS = 1 << 22  # in them
+_MANY = 1 << 10  # steps in a chunk
 
 
 class Growing:
@@ -77,7 +79,7 @@ class Growing:
         self._waiting.append(chunk)
         if self.bounded:
             self._numbers_waiting += len(chunk.t) * self._width
-        full = self._numbers_waiting > _NUMBERS or len(self._waiting) > _MOST_WAITING
+        full = self._numbers_waiting > _MOST_NUMBERS or len(self._waiting) > _MOST_WAITING
         if full and (self._helper is None or not self._helper.is_alive()):
             self._helper = Thread(target=self.take_in, name="cosolve viewer takes in")
             self._helper.start()
@@ -89,9 +91,11 @@ class Growing:
         with self._lock:
             self._numbers_waiting = 0
             chunks = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            for alone, group in groupby(chunks, lambda chunk: len(chunk.t) == 1):
-                if alone:
+            for size, group in groupby(chunks, _size):
+                if size == "one":
                     self._add(*self._together(list(group)))
+                elif size == "few":
+                    self._add(*self._side_by_side(list(group)))
                 else:
                     for chunk in group:
                         self._add(chunk.t, self._columns(chunk))
@@ -117,6 +121,22 @@ class Growing:
                 joined = np.vstack([np.broadcast_to(value, (1, width)) for value in values])
             found[name] = joined.reshape(count, -1)
         return np.concatenate([chunk.t for chunk in chunks]), found
+
+    def _side_by_side(self, chunks: list[Any]) -> tuple[Vector, dict[str, Any]]:
+        """Chunks of some steps each, as one: what a chunk costs by itself would be most of it."""
+        if self._chosen is not None:
+            chunks = [self._chosen(chunk) for chunk in chunks]
+        t = np.concatenate([chunk.t for chunk in chunks])
+        ends = np.cumsum([len(chunk.t) for chunk in chunks]).tolist()
+        rows = [slice(end - len(chunk.t), end) for chunk, end in zip(chunks, ends, strict=True)]
+        found = {}
+        for name in self._at:
+            together = np.empty((len(t), self._widths.get(name, 1)))
+            for chunk, here in zip(chunks, rows, strict=True):
+                value = getattr(chunk, name)
+                together[here] = value[:, np.newaxis] if name in STEPS and np.ndim(value) else value
+            found[name] = together
+        return t, found
 
     def _table(self, columns: dict[str, Any], first: int, last: int) -> Matrix:
         """Some rows, all columns side by side."""
@@ -219,6 +239,11 @@ class Growing:
             times, low, high = np.append(times, end_t), np.vstack([low, end]), np.vstack([high, end])
         slots = Slots(np.arange(len(times)), low, low if same else high)
         return Window(times, scaled(slots, *factors(places)), rows)
+
+
+def _size(chunk: Any) -> str:
+    rows = len(chunk.t)
+    return "one" if rows == 1 else "few" if rows < _MANY else "many"
 
 
 def _longer(array: Any, size: int) -> Any:

@@ -202,6 +202,11 @@ class Live:
         self._has_page = False
 
     @property
+    def goes_on(self) -> bool:
+        """True while steps are taken."""
+        return self._run is not None and not self._paused
+
+    @property
     def watchers(self) -> int:
         """How many pages are open."""
         return self._watchers

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
 from secrets import compare_digest
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
@@ -28,8 +30,12 @@ from cosolve.viewer.sweep_map import places
 
 if TYPE_CHECKING:
     from cosolve.viewer.field_exhibit import FieldExhibit
+    from cosolve.viewer.live import Live
 
-_EVERY = 0.25  # seconds between two states of a run: more often is not seen, and costs the run
+_EVERY = 0.25  # seconds between two states of a run at least: more often is not seen, and costs the run
+_LONGEST = 4.0  # at most
+_SOON = 0.1  # seconds from an order to the next state
+_SHARE = 0.015  # of a run's time that is spent on showing it
 _MOST_SIGNALS = 12_000  # in one picture: fields have many places
 _LONGEST_ORDER = 2000  # characters
 _FILES = {"viewer.js": "text/javascript", "viewer.css": "text/css", "scene.js": "text/javascript"}
@@ -142,8 +148,16 @@ def _about(request: Request) -> Response:
         return _problem(error)
 
 
-def _series(request: Request) -> Response:
-    """Signals `ids` of result `r` from `t0` to `t1`, or with `minus` the difference to another result."""
+async def _series(request: Request) -> Response:
+    """Signals `ids` of result `r` from `t0` to `t1`, or with `minus` the difference to another result.
+
+    Those of a run that goes on are at hand, and read in this thread (see `Thrift`).
+    """
+    live = request.app.state.exhibition.live
+    return _window(request) if live is not None and live.goes_on else await run_in_threadpool(_window, request)
+
+
+def _window(request: Request) -> Response:
     query, exhibition = request.query_params, request.app.state.exhibition
     try:
         addresses = [int(word) for word in query.get("ids", "").split(",") if word][:_MOST_SIGNALS]
@@ -224,7 +238,8 @@ async def _live(socket: WebSocket) -> None:
         return
     await socket.accept()
     live.arrived()
-    telling = asyncio.create_task(_tell(socket, live))
+    hurry = asyncio.Event()
+    telling = asyncio.create_task(_tell(socket, live, hurry))
     try:
         while True:
             text = await socket.receive_text()
@@ -233,6 +248,7 @@ async def _live(socket: WebSocket) -> None:
                 order = json.loads(text) if len(text) <= _LONGEST_ORDER else None
             if isinstance(order, dict):
                 await asyncio.to_thread(live.order, order)
+                hurry.set()
     except (WebSocketDisconnect, RuntimeError, KeyError):
         pass
     finally:
@@ -242,12 +258,40 @@ async def _live(socket: WebSocket) -> None:
             await telling
 
 
-async def _tell(socket: WebSocket, live: Any) -> None:
-    last = ""
+async def _tell(socket: WebSocket, live: Live, hurry: asyncio.Event) -> None:
+    """States, when there is something new; soon after an order, otherwise at a pace that leaves the run its time."""
+    last, thrift = "", Thrift()
     with suppress(WebSocketDisconnect, RuntimeError, OSError):
         while True:
             text = json.dumps(live.state())
             if text != last:
                 await socket.send_text(text)
                 last = text
-            await asyncio.sleep(_EVERY)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), thrift.pause() if live.goes_on else _EVERY)
+                hurry.clear()
+                await asyncio.sleep(_SOON)
+
+
+class Thrift:
+    """How long to wait for the next look at a run, so that all looks together take at most a small share of its time.
+
+    The run and this thread share one interpreter: what one of them computes, the other waits for. A page asks for
+    numbers when it is told of a new state, so states set the pace of everything; with more pages, wider systems or a
+    slower machine they come less often.
+
+    >>> thrift = Thrift()
+    >>> thrift.pause(used=thrift.used + 0.003)
+    0.25
+    >>> thrift.pause(used=thrift.used + 0.030)
+    2.0
+    """
+
+    def __init__(self) -> None:
+        self.used = thread_time()
+
+    def pause(self, used: float | None = None) -> float:
+        """Seconds; `used` is the processor time of this thread, in which all pages are served."""
+        used = thread_time() if used is None else used
+        found, self.used = (used - self.used) / _SHARE, used
+        return round(min(max(found, _EVERY), _LONGEST), 3)
