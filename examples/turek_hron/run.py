@@ -63,6 +63,7 @@ def run_in_time(
     step: float,
     *,
     t_start: float = 0.0,
+    startup: cs.Startup | None = None,
     tol: float = 1e-5,
     fresh: bool = False,
 ) -> cs.Result:
@@ -72,11 +73,12 @@ def run_in_time(
             old.unlink()
     if file.exists():
         print(f"going on with {file} (--fresh begins anew)")
-        return cs.resume(file, joined, progress=_Bar())
+        return cs.resume(file, joined, startup=startup, progress=_Bar())
     return cs.simulate(
         joined,
         t_start=t_start,
         t_end=t_end,
+        startup=startup,
         method=method(case, tol=tol),
         step=step,
         save=file,
@@ -182,11 +184,12 @@ def main() -> None:
         print(table(case, run_steady(case, options.fineness)))
         return
     joined = system(case, options.fineness)
-    t_start = 0.0
+    t_start, startup = 0.0, None
     if from_cycle:
         stored = options.from_cycle or limit_cycle.nearest(case.name, options.fineness or case.fineness)
-        limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"], Path(stored))
         t_start = case.t_end
+        parts = joined.subsystems
+        startup = limit_cycle.set_start(parts["fluid"], parts["solid"], Path(stored), t_start)
     t_end = options.t_end or (t_start + 0.375 if from_cycle else case.t_end)
     name = case.name + ("_cycle" if from_cycle else "")
     file = options.out / f"{name}.h5"
@@ -198,6 +201,7 @@ def main() -> None:
             t_end,
             options.step or case.step,
             t_start=t_start,
+            startup=startup,
             tol=options.tol,
             fresh=options.fresh or options.case is None,
         )
