@@ -44,6 +44,17 @@ ALLOWED = (
     ("tests/fields/test_openfoam.py", "no OpenFOAM here", "packages of the system, too big for the automatic run"),
     ("tests/fields/test_calculix.py", "no CalculiX here", "packages of the system cannot be installed everywhere"),
     ("tests/fields/test_turek_hron.py", "no CalculiX here", "packages of the system cannot be installed everywhere"),
+    (
+        "tests/fields/test_turek_hron.py",
+        "no dolfinx here",
+        "packages of the system cannot be installed everywhere",
+    ),
+    (
+        "tests/fields/test_dolfinx_solid.py",
+        "no dolfinx here",
+        "packages of the system cannot be installed everywhere",
+    ),
+    ("tests/fields/test_dolfinx_solid.py", "signals", "Windows"),
     ("tests/fields/test_kratos.py", "no Kratos here", "an extra that brings a quarter of a gigabyte"),
     ("tests/fields/test_programs.py", "setpriv is missing", "Linux only"),
     ("tests/fields/test_programs.py", "scripts as programs", "Windows"),

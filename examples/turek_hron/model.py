@@ -180,9 +180,9 @@ def system(case: Case, fineness: float | None = None, flag: cs.FieldSubsystem | 
         return cs.System({"fluid": fluid(case, fineness)})
     flow, flag = fluid(case, fineness), flag or solid(case, fineness)
     joined = cs.System({"fluid": flow, "solid": flag})
-    surface = flow.meshes["displacement"]
-    own_trace = getattr(flag, "trace_to", None)  # quadratic along the edges; CalculiX tells values at its nodes only
-    trace = own_trace(surface) if own_trace else cs.barycentric(flag.meshes["displacement"], surface)
+    trace = flag.trace_to(
+        flow.meshes["displacement"]
+    )  # quadratic along the edges, as the solid itself; all of `solids.py` have it
     joined.map("solid.displacement", "fluid.displacement", trace)
     joined.map("fluid.force", "solid.force", trace, "conservative")
     return joined

@@ -1,4 +1,4 @@
-"""The same flag by three solvers that replace each other: NGSolve, scikit-fem, and CalculiX as a program of its own."""
+"""The same flag by four solvers that replace each other: NGSolve, scikit-fem, dolfinx and CalculiX."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from examples.calculix_flag.deck import WET, write_deck
 from examples.turek_hron.model import POISSON, A, Case, solid, solid_mesh
 
 
-def by_scikit_fem(case: Case) -> cs.FieldSubsystem:
-    """The mesh of NGSolve's solid with straight edges, in scikit-fem."""
+def on_same_triangles(kind: type[cs.ElasticSolid], case: Case) -> cs.ElasticSolid:
+    """A flag on the mesh of NGSolve's solid with straight edges."""
     import skfem
 
     given = solid_mesh()
@@ -24,7 +24,7 @@ def by_scikit_fem(case: Case) -> cs.FieldSubsystem:
     edges = mesh.boundary_facets()
     from_centre = np.hypot(*(mesh.p[:, mesh.facets[:, edges]] - 0.2)).max(axis=0)
     held = edges[from_centre < 0.0501]  # both ends lie on the cylinder
-    return cs.ElasticSolid(
+    return kind(
         mesh.with_boundaries({"clamped": held, "surface": np.setdiff1d(edges, held)}),
         clamped="clamped",
         surface="surface",
@@ -33,6 +33,16 @@ def by_scikit_fem(case: Case) -> cs.FieldSubsystem:
         density=case.solid_density,
         probes={"A": A},
     )
+
+
+def by_scikit_fem(case: Case) -> cs.FieldSubsystem:
+    """Forces and matrices by numpy."""
+    return on_same_triangles(cs.ElasticSolid, case)
+
+
+def by_dolfinx(case: Case) -> cs.FieldSubsystem:
+    """By compiled forms, in a process of the Python that has dolfinx."""
+    return on_same_triangles(cs.DolfinxSolid, case)
 
 
 def by_calculix(case: Case) -> cs.FieldSubsystem:
@@ -46,6 +56,7 @@ def by_calculix(case: Case) -> cs.FieldSubsystem:
 SOLIDS: dict[str, Callable[[Case], cs.FieldSubsystem]] = {
     "ngsolve": solid,
     "scikit-fem": by_scikit_fem,
+    "dolfinx": by_dolfinx,
     "calculix": by_calculix,
 }
 

@@ -14,7 +14,8 @@ models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, Sta
             weak_coupling, Nested (a System inside a System); parts of right-hand sides (contact, friction, circuits):
             cs.elements
 fields      FieldSubsystem (bring your own solver), NgsFlow, NgsSolid, LatticeBoltzmannCylinder and
-            FiniteElementCylinder (in a CrossFlow), OpenFoam, CalculiX, Kratos; files: FieldFile, read_fields
+            FiniteElementCylinder (in a CrossFlow), OpenFoam, CalculiX, Kratos, DolfinxSolid; files: FieldFile,
+            read_fields
 joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
             dual_mortar, barycentric, nearest_neighbour, radial_basis, partition_of_unity, field_to_loads,
             loads_to_field, read_mesh), mapping_quality, draw_mapping

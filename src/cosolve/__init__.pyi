@@ -82,6 +82,9 @@ from .fields.ngsolve_cylinder import (
 from .fields.adapters.calculix import (
     CalculiX as CalculiX,
 )
+from .fields.adapters.dolfinx_solid import (
+    DolfinxSolid as DolfinxSolid,
+)
 from .fields.adapters.kratos import (
     Kratos as Kratos,
 )

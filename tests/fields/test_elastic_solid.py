@@ -103,6 +103,20 @@ def test_a_step_that_is_repeated_has_the_same_bits_here_and_elsewhere():
     assert other.advance(0.02, 0.03, loads[2]).tobytes() == first.tobytes()
 
 
+def test_a_run_goes_on_from_the_motion_of_another():
+    solid, other = flag(cells=(8, 1)), flag(cells=(8, 1))
+    still = hold(np.zeros(2 * solid.meshes["force"].n_points))
+    with pytest.raises(cs.SetupError, match="no motion before the first step"):
+        solid.motion()
+    for k in range(2):
+        solid.advance(0.01 * k, 0.01 * (k + 1), still)
+    other.set_start(**solid.motion())
+    assert other.start(0.0).tobytes() == solid._outputs().tobytes()
+    assert other.advance(0.0, 0.01, still).tobytes() == solid.advance(0.0, 0.01, still).tobytes()
+    with pytest.raises(cs.SetupError, match=r"set_start takes finite values of the shape \(51, 2\), not \(3, 2\)"):
+        other.set_start(0.01, (np.zeros((3, 2)),) * 2, (np.zeros((3, 2)),) * 2)
+
+
 def test_the_tangent_is_that_of_the_forces():
     """Newton would hide a wrong one behind more iterations."""
     solid = flag(cells=(4, 1))

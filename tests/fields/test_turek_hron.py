@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from examples.turek_hron.run import evaluated, run_in_time, table
 from examples.turek_hron.solids import SOLIDS, end_of_flag
 
 import cosolve as cs
+from cosolve.fields.adapters.other_python import find_python
 
 CASE = CASES["FSI3"]
 ROOT = Path(__file__).parents[2]
@@ -156,25 +158,59 @@ def test_iterations_from_rest_by_corrector() -> None:
         assert lifts[name, 1e-4] == pytest.approx(lifts["reuse", 1e-6], abs=1e-3 * along)
 
 
+def ends_of_flags(case: Case, name: str, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """How the end of the flag moves, by NGSolve and by another solid in its place: columns ux and uy."""
+    ends = []
+    for flag in (solid(case), SOLIDS[name](case)):
+        run = cs.simulate(
+            system(case, flag=flag), t_end=steps * case.step, method=method(case, tol=1e-4), step=case.step
+        )
+        ends.append(end_of_flag(run, flag))
+    return ends[0], ends[1]
+
+
 @pytest.mark.slow
 @pytest.mark.covers("FS-10")
-@pytest.mark.parametrize("name", ["scikit-fem", "calculix"])
+@pytest.mark.parametrize("name", ["scikit-fem", "dolfinx"])
 def test_solids_replace_each_other(name: str) -> None:
-    """The first 40 steps of FSI3: scikit-fem's flag is as far away as solids are by themselves when it swings (CSM3).
+    """The first 40 steps of FSI3: flags of triangles are as far apart as solids are when they swing alone (CSM3)."""
+    if name == "dolfinx":
+        try:
+            find_python("dolfinx", "install it")
+        except cs.SetupError as missing:
+            pytest.skip(f"no dolfinx here: {missing}")
+    expected, found = ends_of_flags(CASE, name, 40)
+    assert (np.abs(found - expected).max(axis=0) <= 0.015 * np.abs(expected).max(axis=0)).all()
 
-    CalculiX prints seven digits, too few for 1e-5 of micrometres, and takes its accelerations anew in every step; what
-    its flag does is told by docs/fields.md, and held here: 3 % of the whole motion.
-    """
-    if name == "calculix" and shutil.which("ccx") is None:
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-10")
+def test_calculix_replaces_the_flag_where_it_is_bent() -> None:
+    """FSI1, from rest to 8 s: ux and uy within 1.5 % of their largest values all the way, and 0.2 % at the end."""
+    if shutil.which("ccx") is None:
         pytest.skip("no CalculiX here")
-    ends = []
-    for flag in (solid(CASE), SOLIDS[name](CASE)):
-        joined = system(CASE, flag=flag)
-        run = cs.simulate(joined, t_end=40 * CASE.step, method=method(CASE, tol=1e-4), step=CASE.step)
-        ends.append(end_of_flag(run, flag))
-    apart, largest = np.abs(ends[1] - ends[0]).max(axis=0), np.abs(ends[0]).max(axis=0)
-    allowed = 0.015 * largest if name == "scikit-fem" else 0.03 * np.hypot(*largest)
-    assert (apart <= allowed).all(), (apart, largest)
+    expected, found = ends_of_flags(CASES["FSI1"], "calculix", 80)
+    apart = np.abs(found - expected)
+    assert (apart.max(axis=0) <= 0.015 * np.abs(expected).max(axis=0)).all()
+    assert (apart[-1] <= 0.002 * np.abs(expected[-1])).all()
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-10")
+@pytest.mark.parametrize(("finer", "allowed"), [(1, 0.025), (2, 0.015)])
+def test_calculix_replaces_the_flag_from_rest_as_steps_become_shorter(finer: int, allowed: float) -> None:
+    """The first 0.1 s of FSI3, in steps of 2.5 and 1.25 ms.
+
+    The flag is pushed together and rings along its length, nine steps of 2.5 ms to a period, which BDF2 damps and
+    CalculiX does not. uy comes from how symmetric the meshes are: two micrometres, which other triangles change by a
+    quarter of it. It is measured against the whole motion, not against itself; FSI1 has a uy worth the name.
+    """
+    if shutil.which("ccx") is None:
+        pytest.skip("no CalculiX here")
+    expected, found = ends_of_flags(replace(CASE, step=CASE.step / finer), "calculix", 40 * finer)
+    apart, largest = np.abs(found - expected).max(axis=0), np.abs(expected).max(axis=0)
+    assert apart[0] <= allowed * largest[0]
+    assert apart[1] <= 0.01 * largest[0]
 
 
 @pytest.mark.slow

@@ -1,17 +1,13 @@
 """An elastic solid in plane strain by scikit-fem: St. Venant-Kirchhoff, quadratic triangles, BDF2 (extra `fem`).
 
-Nodal forces on a surface come in, its displacement goes out. Displacement `d` and velocity `v` are differenced by the
-same formula, so that the velocity of the surface is what a flow with BDF2 sees of its displacement:
-
-    v = D d,   rho D v + div-terms of P(d) = rho g + forces,      P = F S,  S = lambda tr(E) I + 2 mu E.
-
 scikit-fem knows the mesh, the elements and the mass; elastic forces and their tangent are summed here over all
 triangles at once, which takes a tenth of the time of its forms. There is no compiler and no large package to install.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -21,21 +17,15 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import positive, whole
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
+from cosolve.fields.moving_solid import MovingSolid
+from cosolve.fields.quadratic_trace import quadratic_trace
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
-from cosolve.mapping.neighbours import nearest_cells
-from cosolve.signal.polynomial import InputSignal
-from cosolve.subsystem.port import Port
-
-#: displacement and velocity, now and one step ago, and the length of that step (None: there was none)
-State = tuple[Vector, Vector, Vector, Vector, float | None]
 
 
-class ElasticSolid(FieldSubsystem):
+class ElasticSolid(MovingSolid):
     """A solid on a scikit-fem mesh of triangles: `force` on the boundary `surface` in, its `displacement` out.
 
     `mesh` is a `skfem.MeshTri` with named boundaries (`mesh.with_boundaries`). `young` (Pa) and `poisson` describe the
@@ -53,39 +43,17 @@ class ElasticSolid(FieldSubsystem):
     -1.35
     """
 
-    def __init__(
-        self,
-        mesh: Any,
-        *,
-        clamped: str,
-        surface: str,
-        young: float,
-        poisson: float,
-        density: float,
-        gravity: Sequence[float] = (0.0, 0.0),
-        probes: Mapping[str, Sequence[float]] | None = None,
-        tol: float = 1e-10,
-        most: int = 20,
-    ) -> None:
-        self._who = who = type(self).__name__
+    def _set_up(self, mesh: Any, clamped: str, surface: str, density: float) -> None:
         fem = scikit_fem()
-        for name, value in (("young", young), ("density", density), ("tol", tol)):
-            positive(who, name, value)
-        if not -1.0 < poisson < 0.5:
-            raise SetupError(f"{who}: poisson must lie between -1 and 0.5, not {poisson!r}")
         if type(mesh) is not fem.MeshTri:
-            raise SetupError(f"{who}: mesh must be a skfem.MeshTri with straight edges, not a {type(mesh).__name__}")
-        self.mesh, self.tol, self.most = mesh, tol, whole(who, "most", most)
-        self._lame = young * poisson / ((1 + poisson) * (1 - 2 * poisson)), young / (2 * (1 + poisson))
+            raise SetupError(
+                f"{self._who}: mesh must be a skfem.MeshTri with straight edges, not a {type(mesh).__name__}"
+            )
+        self.mesh = mesh
         held, facets = self._facets("clamped", clamped), self._facets("surface", surface)
-        self._assemble(fem, held, density, gravity)
+        self._number(fem, held)
+        self._assemble(fem, density)
         self._trace(facets, surface)
-        self._probes = [self._probe(name, point) for name, point in (probes or {}).items()]
-        count = 2 * len(self._nodes)
-        self.inputs, self.outputs = [Port("force", count, "N/m")], [Port("displacement", count, "m")]
-        for name in probes or {}:
-            self.outputs += [Port(f"{name}_x", unit="m"), Port(f"{name}_y", unit="m")]
-        self.start(0.0)
 
     def _facets(self, what: str, pattern: str) -> npt.NDArray[np.int64]:
         """The edges of boundaries such as `top|end`, all of which the mesh must name."""
@@ -96,17 +64,21 @@ class ElasticSolid(FieldSubsystem):
                 raise SetupError(f"{self._who}: {what} names the boundary '{name}'; {did_you_mean(name, known)}")
         return np.unique(np.concatenate([np.asarray(self.mesh.boundaries[name]) for name in names])).astype(np.int64)
 
-    def _assemble(self, fem: Any, held: npt.NDArray[np.int64], density: float, gravity: Any) -> None:
-        """What does not change: gradients of shape functions at all integration points, mass, weight, who is free."""
-        acceleration = np.asarray(gravity, dtype=np.float64)
-        if acceleration.shape != (2,) or not np.isfinite(acceleration).all():
-            raise SetupError(f"{self._who}: gravity must be two numbers, not {gravity!r}")
-        basis = fem.Basis(self.mesh, fem.ElementTriP2(), intorder=4)
-        self._basis = basis
+    def _number(self, fem: Any, held: npt.NDArray[np.int64]) -> None:
+        """Points, triangles, and who is free."""
+        self._basis = basis = fem.Basis(self.mesh, fem.ElementTriP2(), intorder=4)
         self._n = int(basis.N)
-        #: vertices, then the middles of edges; the same numbers as those of the nodes of `_basis`
-        self._points: Matrix = np.ascontiguousarray(basis.doflocs.T)
-        self._elements = np.ascontiguousarray(basis.element_dofs.T.astype(np.int64))  # triangles x 6
+        self._points = np.ascontiguousarray(basis.doflocs.T)
+        # scikit-fem lists the edges 01, 12, 02 of a triangle, snapshots 01, 12, 20: the same
+        self._triangles = np.ascontiguousarray(basis.element_dofs.T.astype(np.int64))
+        fixed = np.unique(np.concatenate([self._ends(held).ravel(), self.mesh.p.shape[1] + held]))
+        free = np.ones(2 * self._n, dtype=np.bool_)
+        free[2 * fixed], free[2 * fixed + 1] = False, False
+        self._free = free
+
+    def _assemble(self, fem: Any, density: float) -> None:
+        """What does not change: gradients of shape functions at all integration points, and the mass."""
+        basis = self._basis
         grads = np.array([basis.basis[i][0].grad for i in range(6)])  # 6 x 2 x triangles x points
         self._grads = np.ascontiguousarray(np.moveaxis(grads, (2, 3), (0, 1)))  # triangles x points x 6 x 2
         self._dx = np.asarray(basis.dx)
@@ -116,11 +88,6 @@ class ElasticSolid(FieldSubsystem):
         both = np.concatenate([2 * rows, 2 * rows + 1]), np.concatenate([2 * columns, 2 * columns + 1])
         values = np.asarray(mass[rows, columns]).ravel()
         self._mass = csr_array((np.concatenate([values, values]), both), shape=(2 * self._n, 2 * self._n))
-        self._weight = self._mass @ np.tile(acceleration, self._n)
-        fixed = np.unique(np.concatenate([self._ends(held).ravel(), self.mesh.p.shape[1] + held]))
-        free = np.ones(2 * self._n, dtype=np.bool_)
-        free[2 * fixed], free[2 * fixed + 1] = False, False
-        self._free = free
         self._pattern()
 
     def _ends(self, facets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -128,7 +95,7 @@ class ElasticSolid(FieldSubsystem):
 
     def _pattern(self) -> None:
         """Where the entries of all triangles go in the matrix of the free unknowns."""
-        dofs = (2 * self._elements[:, :, np.newaxis] + np.arange(2)).reshape(len(self._elements), 12)
+        dofs = (2 * self._triangles[:, :, np.newaxis] + np.arange(2)).reshape(len(self._triangles), 12)
         self._dofs = dofs
         number = np.full(2 * self._n, -1, dtype=np.int64)
         m = int(np.count_nonzero(self._free))
@@ -155,99 +122,42 @@ class ElasticSolid(FieldSubsystem):
         mesh = Mesh(self._points[self._nodes], lines=halves, name=f"{self._who} on {surface}")
         self.meshes = dict.fromkeys(("force", "displacement"), mesh)
 
-    def _probe(self, name: str, point: Sequence[float]) -> csr_array:
-        """How the displacement of a point follows from values at the nodes."""
+    def _probe(self, name: str, point: Sequence[float]) -> Callable[[Vector], Vector]:
         try:
             x, y = (float(value) for value in point)
             found: csr_array = csr_array(self._basis.probes(np.array([[x], [y]])))
         except Exception:
             raise SetupError(f"{self._who}: the probe '{name}' at {tuple(point)!r} is no point of the mesh") from None
-        return found
-
-    # -- the contract ------------------------------------------------------------------------------------------------
-
-    def start(self, t0: float) -> Vector:
-        zero = np.zeros(2 * self._n)
-        self._state: State = (zero, zero, zero, zero, None)
-        return self._outputs()
-
-    def save(self) -> State:
-        return self._state
-
-    def restore(self, state: State) -> None:
-        self._state = state
-
-    def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        h = t1 - t0
-        d, v, d_old, v_old, before = self._state
-        a, b, c = _difference_weights(h, before)
-        # rho D v = rho (a (a d + b d_n + c d_o) + b v_n + c v_o)
-        past = b * d + c * d_old
-        load = self._loads(u.end) - self._mass @ (a * past + b * v + c * v_old)
-        found = self._solve(d + h * v, load, a * a, t0)
-        self._state = found, a * found + past, d, v, h
-        return self._outputs()
-
-    def static(self, force: Vector | None = None, steps: int = 1) -> dict[str, Any]:
-        """Where the solid rests under its weight and a `force` on its surface, applied in `steps`; outputs by name.
-
-        A run that begins afterwards does not start from there: this is a solver of its own.
-        """
-        count = 2 * len(self._nodes)
-        load = self._loads(np.zeros(count) if force is None else np.asarray(force, dtype=np.float64))
-        found = np.zeros(2 * self._n)
-        for k in range(1, steps + 1):
-            found = self._solve(found, load * (k / steps), 0.0, 0.0)
-        self._state = found, np.zeros_like(found), found, np.zeros_like(found), None
-        values = self._outputs()
-        names = [port.name for port in self.outputs[1:] if isinstance(port, Port)]
-        return {"displacement": values[:count], **{n: float(x) for n, x in zip(names, values[count:], strict=True)}}
+        return partial(_value_at, found)
 
     def trace_to(self, target: Mesh) -> FieldMapping:
-        """The mapping of displacements to another mesh of the surface, by the solid's own quadratic functions.
+        return quadratic_trace(self.meshes["force"], self._edges, target)
 
-        Its transpose takes forces back: `system.map("fluid.force", "solid.force", mapping, "conservative")`.
-        """
-        points = self.meshes["force"].points
-        straight = Mesh(points, lines=self._edges[:, :2], name=self.meshes["force"].name)
-        edges, shares, distances = nearest_cells(straight, target)
-        s = shares[:, 1]
-        weights = np.column_stack([(1 - s) * (1 - 2 * s), s * (2 * s - 1), 4 * s * (1 - s)])
-        starts = 3 * np.arange(target.n_points + 1)
-        matrix = csr_array((weights.ravel(), self._edges[edges].ravel(), starts), shape=(target.n_points, len(points)))
-        matrix.sort_indices()
-        return FieldMapping("quadratic trace", matrix, distance=float(distances.max()))
+    # -- fields go point by point ------------------------------------------------------------------------------------
 
-    def snapshot(self) -> FieldSnapshot:
-        """Points where they are now, with displacement and velocity."""
-        d, v, *_ = self._state
-        moved, speed = d.reshape(-1, 2), v.reshape(-1, 2)
-        # scikit-fem lists the edges 01, 12, 02 of a triangle, snapshots 01, 12, 20: the same
-        return FieldSnapshot(
-            self._points + moved,
-            {"triangle6": self._elements},
-            point_data={"displacement": moved.copy(), "velocity": speed.copy()},
-        )
+    def _nodal(self, field: Vector) -> Matrix:
+        return field.reshape(-1, 2)
 
-    # -- one step ----------------------------------------------------------------------------------------------------
+    def _unknowns(self, nodal: Matrix) -> Vector:
+        return nodal.ravel()
 
-    def _loads(self, force: Vector) -> Vector:
-        """Weight and nodal forces on the surface."""
+    def _at_surface(self, field: Vector) -> Vector:
+        return field.reshape(-1, 2)[self._nodes].reshape(-1)
+
+    def _surface_loads(self, force: Vector) -> Vector:
         if not np.isfinite(force).all():
             raise NonFiniteError("the forces on its surface are not all finite")
-        load = self._weight.copy().reshape(-1, 2)
-        load[self._nodes] += force.reshape(-1, 2)
+        load = np.zeros((self._n, 2))
+        load[self._nodes] = force.reshape(-1, 2)
         return load.reshape(-1)
 
-    def _outputs(self) -> Vector:
-        d = self._state[0].reshape(-1, 2)
-        return np.concatenate([d[self._nodes].reshape(-1), *((probe @ d).ravel() for probe in self._probes)])
+    # -- one step ----------------------------------------------------------------------------------------------------
 
     def _elastic(self, d: Vector) -> tuple[Vector, npt.NDArray[np.float64], float]:
         """Elastic forces, the tangent of each triangle (12 x 12), and the smallest ratio of volumes."""
         lam, mu = self._lame
         G, dx = self._grads, self._dx
-        local = d.reshape(-1, 2)[self._elements]  # triangles x 6 x 2
+        local = d.reshape(-1, 2)[self._triangles]  # triangles x 6 x 2
         H = np.einsum("eia,eqib->eqab", local, G)
         F = H + np.eye(2)
         # (F^T F - 1) / 2 without its cancellation, so that the smallest loads are solved as accurately as large ones
@@ -313,13 +223,6 @@ def scikit_fem() -> Any:
         ) from error
 
 
-def _difference_weights(h: float, h_before: float | None) -> tuple[float, float, float]:
-    """Weights of the values now, one and two steps ago in a derivative: BDF2, of the first step BDF1.
-
-    >>> _difference_weights(0.5, 0.5), _difference_weights(0.5, None)
-    ((3.0, -4.0, 1.0), (2.0, -2.0, 0.0))
-    """
-    if h_before is None:
-        return 1.0 / h, -1.0 / h, 0.0
-    r = h / h_before
-    return (1.0 + 2.0 * r) / (1.0 + r) / h, -(1.0 + r) / h, r * r / (1.0 + r) / h
+def _value_at(weights: csr_array, field: Vector) -> Vector:
+    """A field that goes point by point, where these weights are those of its points."""
+    return np.asarray(weights @ field.reshape(-1, 2)).ravel()

@@ -25,6 +25,7 @@ from scipy.sparse.linalg import SuperLU
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import positive
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.fields.bdf2 import difference_weights
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.fields.flow_residual import flow_residual
 from cosolve.fields.ngsolve_mesh_motion import MeshMotion
@@ -34,7 +35,6 @@ from cosolve.fields.ngsolve_space import (
     Trace,
     boundary_names,
     checked_mesh,
-    difference_weights,
     factorised,
     ngsolve,
 )

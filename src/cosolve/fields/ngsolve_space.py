@@ -19,11 +19,10 @@ from scipy.sparse.linalg import SuperLU, splu
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.fields.quadratic_triangle import NODES, Index, shapes
+from cosolve.fields.quadratic_trace import quadratic_trace
+from cosolve.fields.quadratic_triangle import Index, jacobians
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
-
-_, _BY_FIRST, _BY_SECOND, _ = shapes(NODES)
 
 
 def ngsolve() -> Any:
@@ -56,20 +55,6 @@ def boundary_names(who: str, what: str, mesh: Any, pattern: str) -> tuple[str, .
         if name not in known:
             raise SetupError(f"{who}: {what} names the boundary '{name}'; {did_you_mean(name, known)}")
     return names
-
-
-def difference_weights(h: float, h_before: float | None) -> tuple[float, float, float]:
-    """Weights of the values now, one and two steps ago in a derivative: BDF2, of the first step BDF1.
-
-    >>> difference_weights(0.5, 0.5)
-    (3.0, -4.0, 1.0)
-    >>> difference_weights(0.5, None)
-    (2.0, -2.0, 0.0)
-    """
-    if h_before is None:
-        return 1.0 / h, -1.0 / h, 0.0
-    r = h / h_before
-    return (1.0 + 2.0 * r) / (1.0 + r) / h, -(1.0 + r) / h, r * r / (1.0 + r) / h
 
 
 class FreePart:
@@ -176,18 +161,11 @@ class QuadraticSpace:
 
         `displacement` holds coefficients, (2, n).
         """
-        return float((self._jacobians(self.nodal(displacement).T + self.points) / self._areas_at_rest).min())
+        return float((jacobians(self.nodal(displacement).T + self.points, self.triangles) / self._areas_at_rest).min())
 
     @cached_property
     def _areas_at_rest(self) -> Matrix:
-        return self._jacobians(self.points)
-
-    def _jacobians(self, points: Matrix) -> Matrix:
-        """Determinants of the map from the unit triangle, at six nodes of each triangle."""
-        x = points[self.triangles]
-        along, across = (np.tensordot(by, x, (1, 1)) for by in (_BY_FIRST, _BY_SECOND))
-        determinants: Matrix = along[..., 0] * across[..., 1] - along[..., 1] * across[..., 0]
-        return determinants
+        return jacobians(self.points, self.triangles)
 
 
 def _doubled_area(corners: Matrix) -> Vector:
@@ -280,19 +258,4 @@ class Trace:
 
     def mapping(self, target: Mesh) -> FieldMapping:
         """Quadratic interpolation on the nearest edge, at every point of another mesh of the same surface."""
-        x, nodes = target.points, self.mesh.points
-        start, end = nodes[self.cells[:, 0]], nodes[self.cells[:, 1]]
-        along = end - start
-        place = np.einsum("pec,ec->pe", x[:, None] - start, along) / np.einsum("ec,ec->e", along, along)
-        place = np.clip(place, 0.0, 1.0)
-        foot = start + place[..., None] * along
-        distance = np.linalg.norm(x[:, None] - foot, axis=2)
-        nearest = distance.argmin(axis=1)
-        rows = np.arange(len(x))
-        s = place[rows, nearest]
-        weights = np.column_stack([(1 - s) * (1 - 2 * s), s * (2 * s - 1), 4 * s * (1 - s)])
-        matrix = csr_array(
-            (weights.ravel(), (np.repeat(rows, 3), self.cells[nearest].ravel())), shape=(len(x), self.n_points)
-        )
-        matrix.eliminate_zeros()
-        return FieldMapping("quadratic trace", matrix, distance=float(distance[rows, nearest].max(initial=0.0)))
+        return quadratic_trace(self.mesh, self.cells, target)

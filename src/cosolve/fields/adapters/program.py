@@ -24,7 +24,7 @@ from cosolve.process.ending import how_it_ended, kill_group
 from cosolve.process.launch import last_words
 
 #: One thread each: the threads of several solvers on the same cores mostly wait for each other.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CCX_NPROC_STIFFNESS", "NUMBER_OF_PROCESSORS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CCX_NPROC_STIFFNESS", "NUMBER_OF_PROCESSORS")
 
 
 def find_program(name: str | os.PathLike[str], remedy: str) -> str:
@@ -76,7 +76,7 @@ def run_program(
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
-            env={**dict.fromkeys(_THREADS, "1"), **(environment or {}), **os.environ},
+            env={**dict.fromkeys(THREADS, "1"), **(environment or {}), **os.environ},
             **group,
         )
         try:

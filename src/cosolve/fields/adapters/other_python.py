@@ -1,0 +1,160 @@
+"""A solver that lives in another Python: that of the system, of a container, of an environment with other versions.
+
+What is called there is a file of functions, `functions.py`, that knows nothing of cosolve. A worker process of the
+other Python loads it; arguments and results are numbers, text and arrays of numpy, and nothing that could be code. The
+process is ended with this object, and with this process however that ends; one that fails, hangs or is killed becomes a
+sentence with the last lines that it printed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from typing import IO, Any
+
+from cosolve.errors import SetupError, SubsystemError
+from cosolve.fields.adapters.other_python_serve import pack, unpack
+from cosolve.fields.adapters.program import THREADS
+from cosolve.process.channel import Disconnected, TimedOut, pipe
+from cosolve.process.ending import kill_group
+from cosolve.process.launch import LOADING, ended, last_words
+
+_FAREWELL = 2.0  # seconds to end by itself
+#: What belongs to this Python, or to this process as the rank of a job.
+_OURS = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "OMPI_", "PMIX_", "PMI_")
+
+
+def find_python(module: str, remedy: str, python: str | os.PathLike[str] | None = None) -> str:
+    """A Python that has a module: the one that is named, or this one, that of the system, the first on PATH.
+
+    >>> find_python("json", "") == sys.executable
+    True
+    >>> find_python("no_such_module", "install it")
+    Traceback (most recent call last):
+        ...
+    cosolve.errors.SetupError: no Python here has the module 'no_such_module' (asked: ...); install it
+    """
+    named = [sys.executable, "/usr/bin/python3", "python3"] if python is None else [os.fspath(python)]
+    asked = []
+    for name in dict.fromkeys(filter(None, named)):
+        path = shutil.which(name)
+        if path is None:
+            if python is not None:
+                raise SetupError(f"python: the program '{name}' is not there; {remedy}")
+            continue
+        asked.append(path)
+        code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+        if not subprocess.run(
+            [path, "-c", code], env=_environment(), stderr=subprocess.DEVNULL, timeout=60.0
+        ).returncode:
+            return path
+    raise SetupError(f"no Python here has the module '{module}' (asked: {', '.join(asked)}); {remedy}")
+
+
+class OtherPython:
+    r"""A process of another Python that has loaded a file of functions, which are called by name.
+
+    `timeout` is for one call, in seconds; loading may take a minute longer.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "functions.py")
+    ...     _ = file.write_text("def doubled(x):\n    return {'y': 2 * x}")
+    ...     other = OtherPython(sys.executable, file, timeout=60.0)
+    ...     print(other.call("doubled", x=21))
+    ...     other.close()
+    {'y': 42}
+    """
+
+    def __init__(self, python: str, functions: Path, timeout: float | None = None) -> None:
+        self._name, self._timeout, self._first = os.path.basename(python), timeout, True
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        serve = Path(__file__).with_name("other_python_serve.py")
+        group: dict[str, Any] = (
+            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+            if os.name == "nt"
+            else {"process_group": 0}
+        )
+        self._process = subprocess.Popen(
+            [python, str(serve), str(functions), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            bufsize=0,
+            env=_environment(),
+            **group,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._channel = pipe(os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno()))
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._end = weakref.finalize(self, _end, self._process, self._channel, self._log, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    def call(self, name: str, **values: Any) -> dict[str, Any]:
+        """Call a function there; a sentence where it fails, and where the process does not answer any more.
+
+        The text of an ArithmeticError is taken for such a sentence.
+        """
+        timeout = self._timeout
+        if timeout is not None and self._first:
+            timeout += LOADING
+        try:
+            self._channel.send([pack(name, values)])
+            how, found = unpack(self._channel.receive(timeout))
+        except TimedOut:
+            words = last_words(self._log)
+            kill_group(self._process)
+            self.close()
+            raise SubsystemError(
+                f"its process ({self._name}) gave no answer within {timeout:g} s and was ended{words}; raise timeout "
+                "if a step may take that long"
+            ) from None
+        except Disconnected:
+            words = f"{ended(self._process)}{last_words(self._log)}"
+            self.close()
+            raise SubsystemError(f"its process ({self._name}) {words}") from None
+        except BaseException:  # Ctrl-C: the answer to this call would be taken for that to the next
+            kill_group(self._process)
+            self.close()
+            raise
+        self._first = False
+        if how == "failed":
+            kind, text = found["kind"], found["text"]
+            raise SubsystemError(text if kind == "ArithmeticError" else f"{name} of its process: {kind}: {text}")
+        return found
+
+    @property
+    def closed(self) -> bool:
+        """True once the process is known to be gone."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """End the process now."""
+        self._end()
+
+
+def _environment() -> dict[str, str]:
+    """One thread; without what is for this Python."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return {**dict.fromkeys(THREADS, "1"), **kept}
+
+
+def _end(process: subprocess.Popen[bytes], channel: Any, log: IO[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the run
+        return
+    channel.close()  # it ends by itself, unless it computes
+    try:
+        process.wait(timeout=_FAREWELL)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+    log.close()
