@@ -57,7 +57,7 @@ CASES = {
         Case("CFD2", velocity=1.0, fineness=1.5),
         Case("CFD3", velocity=2.0, step=0.004, t_end=8.0, fineness=1.5),
         Case("FSI1", velocity=0.2, step=0.1, t_end=8.0),
-        Case("FSI2", solid_density=1.0e4, velocity=1.0, step=0.005, t_end=16.0),
+        Case("FSI2", solid_density=1.0e4, velocity=1.0, step=0.005, t_end=16.0, fineness=1.5),
         Case("FSI3", shear_modulus=2.0e6, velocity=2.0, step=0.0025, t_end=10.0),
     )
 }

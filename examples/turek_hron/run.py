@@ -9,7 +9,7 @@ where it was when the same command is given again, and `--fresh` begins anew. Th
 values next to those of the run.
 
 Steady cases take seconds. On one core: CSM3 and FSI1 less than half a minute, CFD3 five minutes, FSI2 and FSI3 about a
-quarter of an hour each.
+quarter of an hour each. `--from-cycle` starts FSI2 and FSI3 in their stored limit cycles.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--step", type=float, help="macro step in s")
     parser.add_argument("--tol", type=float, default=1e-5, help="of the coupling, relative to the displacement")
     parser.add_argument(
-        "--fineness", type=float, help="2: triangles half as large as at 1; default: 1, CFD2 and CFD3 1.5"
+        "--fineness", type=float, help="2: triangles half as large as at 1; default: 1, CFD2, CFD3 and FSI2 1.5"
     )
     parser.add_argument("--out", type=Path, default=Path("build/turek_hron"))
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run")
