@@ -13,8 +13,9 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,15 +28,15 @@ class CoverageError(Exception):
 class Family:
     """A group of capabilities with a common id prefix; ``items`` maps id to title.
 
-    ``source`` is markdown that says where the group comes from, ``elsewhere`` markdown that says what shows its
-    capabilities where no test does.
+    ``source`` is markdown that says where the group comes from, ``elsewhere`` markdown by id that says what shows a
+    capability where no test does; in the file one text may stand for all.
     """
 
     prefix: str
     title: str
     items: dict[str, str]
     source: str = ""
-    elsewhere: str = ""
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
 
 def read_checklist(path: Path) -> list[Family]:
@@ -43,7 +44,7 @@ def read_checklist(path: Path) -> list[Family]:
     with path.open("rb") as file:
         data = tomllib.load(file)
     families = [
-        Family(prefix, table["title"], table["items"], table.get("source", ""), table.get("elsewhere", ""))
+        Family(prefix, table["title"], table["items"], table.get("source", ""), _elsewhere(path, table))
         for prefix, table in data.items()
     ]
     for family in families:
@@ -51,6 +52,16 @@ def read_checklist(path: Path) -> list[Family]:
             if not name.startswith(f"{family.prefix}-"):
                 raise CoverageError(f"{path.name}: id {name} stands in family {family.prefix}")
     return families
+
+
+def _elsewhere(path: Path, table: dict[str, Any]) -> dict[str, str]:
+    found = table.get("elsewhere", {})
+    if isinstance(found, str):
+        return dict.fromkeys(table["items"], found)
+    for name in found:
+        if name not in table["items"]:
+            raise CoverageError(f"{path.name}: elsewhere names {name}, which is no item of its family")
+    return dict(found)
 
 
 def _is_covers(node: ast.expr) -> bool:
@@ -163,7 +174,7 @@ def render(families: list[Family], covered: dict[str, list[str]]) -> str:
     for family in families:
         lines += ["", f"## {family.title}", "", "| capability | shown by | id |", "|---|---|---|"]
         for name, title in family.items.items():
-            lines.append(f"| {title} | {_named(covered[name]) or family.elsewhere or 'open'} | {name} |")
+            lines.append(f"| {title} | {_named(covered[name]) or family.elsewhere.get(name, 'open')} | {name} |")
     return "\n".join(lines) + "\n"
 
 

@@ -33,6 +33,7 @@ class Discretisation:
 
     solver: Solver = "lattice"
     small: bool = False
+    wide: bool = False  # finite elements only: 80 diameters from side to side instead of 24
 
     @property
     def h(self) -> float:
@@ -42,7 +43,8 @@ class Discretisation:
     def fluid(self, flow: cs.CrossFlow) -> cs.FieldSubsystem:
         """The lattice has 16 nodes on a diameter (8 where it is small), the finite elements 14 900 unknowns (4700)."""
         if self.solver == "elements":
-            return cs.FiniteElementCylinder(flow, self.h, refinement=0.5 if self.small else 1.0)
+            room = {"upstream": 40.0, "downstream": 50.0, "side": 40.0} if self.wide else {}
+            return cs.FiniteElementCylinder(flow, self.h, refinement=0.5 if self.small else 1.0, **room)
         if self.small:
             return cs.LatticeBoltzmannCylinder(flow, self.h / 4, cells=8, upstream=7, downstream=13, width=12)
         return cs.LatticeBoltzmannCylinder(flow, self.h / 8, cells=16)

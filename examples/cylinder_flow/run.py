@@ -184,16 +184,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("build/cylinder_flow"))
     parser.add_argument("--solver", choices=["lattice", "elements"], default="lattice")
     parser.add_argument("--quick", action="store_true", help="a small lattice or mesh, and short times")
+    parser.add_argument("--wide", action="store_true", help="elements: sides far away, less blockage")
     parser.add_argument("--stage", choices=["fixed", "swing", "film"], action="append", help="only this (repeatable)")
     parser.add_argument("--free", type=float, help="seconds without control")
     parser.add_argument("--held", type=float, help="seconds with control")
     parser.add_argument("--amplitude", type=float, default=0.36, help="where the cylinder is let go, in diameters")
     options = parser.parse_args(arguments)
+    if options.wide and options.solver != "elements":
+        parser.error("--wide: for --solver elements; the lattice would have eleven times as many nodes")
     options.out.mkdir(parents=True, exist_ok=True)
     import matplotlib
 
     matplotlib.use("Agg")
-    how = Discretisation(options.solver, options.quick)
+    how = Discretisation(options.solver, options.quick, options.wide)
     stages = options.stage or ["fixed", "swing", "film"]
     t_free, t_held = options.free or (2.0 if options.quick else 20.0), options.held or (1.2 if options.quick else 6.0)
     p = controlled(Cylinder(), how.h, t_free)

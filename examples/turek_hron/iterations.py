@@ -45,21 +45,29 @@ def main() -> None:
             print(f"{name}: {error}")
             continue
         joined = system(case, options.fineness, flag)
-        t_start = 0.0
+        t_start, startup = 0.0, None
         if options.from_cycle:
-            limit_cycle.set_start(joined.subsystems["fluid"], flag)
             t_start = case.t_end
-        count(case, joined, flag, name, t_start, options.steps, options.tol)
+            startup = limit_cycle.set_start(joined.subsystems["fluid"], flag, t0=t_start)
+        count(case, joined, flag, name, t_start, startup, options.steps, options.tol)
 
 
 def count(
-    case: Case, joined: cs.System, flag: cs.FieldSubsystem, name: str, t_start: float, steps: int, tol: float
+    case: Case,
+    joined: cs.System,
+    flag: cs.FieldSubsystem,
+    name: str,
+    t_start: float,
+    startup: cs.Startup | None,
+    steps: int,
+    tol: float,
 ) -> None:
     """One line per corrector."""
     print(f"{'flag by ' + name:<26}{'iterations':>12}{'most':>6}{'uy in mm':>14}{'in the solvers':>16}")
     t_end = t_start + steps * case.step
     for label, corrector in CORRECTORS.items():
-        run = cs.simulate(joined, t_start=t_start, t_end=t_end, method=method(case, corrector(), tol), step=case.step)
+        how = method(case, corrector(), tol)
+        run = cs.simulate(joined, t_start=t_start, t_end=t_end, method=how, step=case.step, startup=startup)
         counts, lift = run.iterations + 1, 1e3 * end_of_flag(run, flag)[-1, 1]
         seconds = sum(run.stats.seconds.values())
         print(f"{label:<26}{counts.mean():>12.2f}{counts.max():>6}{lift:>14.6g}{seconds:>14.1f} s", flush=True)

@@ -1,6 +1,6 @@
 """The benchmark of Turek and Hron: an elastic flag behind a cylinder in a channel, flow and solid coupled.
 
-    python examples/turek_hron/run.py [CASE] [--from-cycle] [--fineness 1] [--t-end T] [--out DIR] [--fresh]
+    python examples/turek_hron/run.py [CASE] [--from-cycle [FILE]] [--fineness 1] [--t-end T] [--out DIR] [--fresh]
 
 Cases are CSM1 to CSM3 (the flag alone), CFD1 to CFD3 (a rigid flag) and FSI1 to FSI3. Without a case: FSI3 from a
 stored point of its limit cycle, two periods, and the first picture within two minutes. Results are streamed to a file
@@ -9,7 +9,7 @@ where it was when the same command is given again, and `--fresh` begins anew. Th
 values next to those of the run.
 
 Steady cases take seconds. On one core: CSM3 and FSI1 less than half a minute, CFD3 five minutes, FSI2 and FSI3 about a
-quarter of an hour each.
+quarter of an hour each. `--from-cycle` starts FSI2 and FSI3 in their stored limit cycles.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.turek_hron import limit_cycle
-from examples.turek_hron.model import CASES, REFERENCE, SIGNALS, Case, fluid, measured, method, solid, system
+from examples.turek_hron.model import CASES, LATER, REFERENCE, SIGNALS, Case, fluid, measured, method, solid, system
 
 Found = dict[str, tuple[float, float, float]]
 
@@ -33,12 +33,13 @@ UNITS = {"ux": "mm", "uy": "mm", "drag": "N/m", "lift": "N/m"}
 
 
 def table(case: Case, found: Found) -> str:
-    """Every quantity of the case: mean, amplitude and frequency, measured and published."""
-    lines = [f"{case.name:<14}{'here':>34}{'Turek and Hron':>34}"]
-    for name, (mean, amplitude, frequency) in REFERENCE[case.name].items():
-        here = _shown(*found[name])
-        lines.append(f"{name + ' in ' + UNITS[name]:<14}{here:>34}{_shown(mean, amplitude, frequency):>34}")
-    return "\n".join(lines)
+    """Every quantity of the case: mean, amplitude and frequency, measured and published (also later, where known)."""
+    later = LATER.get(case.name)
+    lines = [f"{case.name:<14}{'here':>32}{'Turek and Hron (2006)':>32}{'Featflow, later' if later else '':>32}"]
+    for name, published in REFERENCE[case.name].items():
+        cells = [found[name], published, *([later[name]] if later else [])]
+        lines.append(f"{name + ' in ' + UNITS[name]:<14}" + "".join(f"{_shown(*cell):>32}" for cell in cells))
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _shown(mean: float, amplitude: float, frequency: float) -> str:
@@ -62,6 +63,7 @@ def run_in_time(
     step: float,
     *,
     t_start: float = 0.0,
+    startup: cs.Startup | None = None,
     tol: float = 1e-5,
     fresh: bool = False,
 ) -> cs.Result:
@@ -71,11 +73,12 @@ def run_in_time(
             old.unlink()
     if file.exists():
         print(f"going on with {file} (--fresh begins anew)")
-        return cs.resume(file, joined, progress=_Bar())
+        return cs.resume(file, joined, startup=startup, progress=_Bar())
     return cs.simulate(
         joined,
         t_start=t_start,
         t_end=t_end,
+        startup=startup,
         method=method(case, tol=tol),
         step=step,
         save=file,
@@ -159,29 +162,34 @@ def draw_flow(path: Path, case: Case, joined: cs.System) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", nargs="?", choices=list(CASES), help="default: FSI3 --from-cycle")
-    parser.add_argument("--from-cycle", action="store_true", help="FSI3 only: start in the limit cycle")
+    parser.add_argument(
+        "--from-cycle", nargs="?", const="", metavar="FILE", help="FSI2, FSI3: start in the limit cycle that is stored"
+    )
+    parser.add_argument("--store", type=Path, metavar="FILE", help="keep the end of the run, for --from-cycle")
     parser.add_argument("--t-end", type=float, help="how long; default: until the motion has settled")
     parser.add_argument("--step", type=float, help="macro step in s")
     parser.add_argument("--tol", type=float, default=1e-5, help="of the coupling, relative to the displacement")
     parser.add_argument(
-        "--fineness", type=float, help="2: triangles half as large as at 1; default: 1, CFD2 and CFD3 1.5"
+        "--fineness", type=float, help="2: triangles half as large as at 1; default: 1, CFD2, CFD3 and FSI2 1.5"
     )
     parser.add_argument("--out", type=Path, default=Path("build/turek_hron"))
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run")
     options = parser.parse_args()
     case = CASES[options.case or "FSI3"]
-    from_cycle = options.from_cycle or options.case is None
-    if from_cycle and case.name != "FSI3":
-        parser.error("--from-cycle: only the limit cycle of FSI3 is stored")
+    from_cycle = options.from_cycle is not None or options.case is None
+    if from_cycle and case.name not in LATER:
+        parser.error(f"--from-cycle: the limit cycles of FSI2 and FSI3 are stored, {case.name} has none")
     options.out.mkdir(parents=True, exist_ok=True)
     if not case.step:
         print(table(case, run_steady(case, options.fineness)))
         return
     joined = system(case, options.fineness)
-    t_start = 0.0
+    t_start, startup = 0.0, None
     if from_cycle:
-        limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"])
+        stored = options.from_cycle or limit_cycle.nearest(case.name, options.fineness or case.fineness)
         t_start = case.t_end
+        parts = joined.subsystems
+        startup = limit_cycle.set_start(parts["fluid"], parts["solid"], Path(stored), t_start)
     t_end = options.t_end or (t_start + 0.375 if from_cycle else case.t_end)
     name = case.name + ("_cycle" if from_cycle else "")
     file = options.out / f"{name}.h5"
@@ -193,6 +201,7 @@ def main() -> None:
             t_end,
             options.step or case.step,
             t_start=t_start,
+            startup=startup,
             tol=options.tol,
             fresh=options.fresh or options.case is None,
         )
@@ -204,6 +213,8 @@ def main() -> None:
         counts = result.iterations + 1
         print(f"iterations per step: {counts.mean():.2f} on average, {counts.max()} at most")
     print(result.stats)
+    if options.store and case.kind == "FSI":
+        limit_cycle.store(joined.subsystems["fluid"], joined.subsystems["solid"], options.store)
     draw_history(options.out / f"{name}_history.png", case, result)
     if case.kind != "CSM":
         draw_flow(options.out / f"{name}_flow.png", case, joined)

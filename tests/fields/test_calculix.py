@@ -1,14 +1,16 @@
 """CalculiX: what is read of decks, and the flag of Turek and Hron by the real program."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
 from examples.calculix_flag.deck import WET, write_deck
 from examples.calculix_flag.run import AT_REST, LOWEST, PERIOD, H, at_rest, swing, turning_point
+from tests.fields.fake_solvers import write_triangle
 
 import cosolve as cs
-from cosolve.fields.adapters.calculix_deck import read_deck
+from cosolve.fields.adapters.calculix import read_deck
 from cosolve.fields.adapters.sides import outer_sides
 
 real = pytest.mark.skipif(shutil.which("ccx") is None, reason="no CalculiX here")
@@ -74,6 +76,24 @@ def test_sides_with_midside_nodes_become_linear_cells():
     assert mesh.sizes.sum() == pytest.approx(1.5 + 3**0.5 / 2)
     outwards = (mesh.directions * (mesh.corner_points.mean(axis=1) - 0.25)).sum(axis=1)
     assert (outwards > 0).all()
+
+
+@pytest.mark.covers("FS-10")
+def test_traces_follow_the_parabolas_of_the_elements_and_keep_forces(tmp_path):
+    deck = write_deck(tmp_path / "flag.inp", along=6, across=2)
+    flag = cs.CalculiX(deck, WET, program=sys.executable)  # which is not run
+    points = flag.meshes["displacement"].points
+    s = np.linspace(0.3, 0.59, 40)
+    target = cs.Mesh.line(np.column_stack([s, np.full_like(s, 0.21)]))
+    trace = flag.trace_to(target)
+    np.testing.assert_allclose(trace.consistent(points[:, 0] ** 2), s**2, rtol=0, atol=1e-12)
+    straight = cs.barycentric(flag.meshes["displacement"], target).consistent(points[:, 0] ** 2)
+    assert np.abs(straight - s**2).max() > 1e-4
+    f = np.random.default_rng(3).standard_normal(40)
+    assert trace.conservative(f).sum() == pytest.approx(f.sum(), abs=1e-13 * np.abs(f).sum())
+    linear = cs.CalculiX(write_triangle(tmp_path / "one.inp"), "EDGE", program=sys.executable)
+    with pytest.raises(cs.SetupError, match=r"plane elements with midside nodes; .*one.inp.*cs\.barycentric"):
+        linear.trace_to(target)
 
 
 @real

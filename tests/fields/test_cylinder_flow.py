@@ -203,6 +203,16 @@ def test_cylinder_that_is_held_at_re_100(solver: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.covers("FS-11")
+def test_far_sides_give_the_frequency_of_an_unbounded_flow() -> None:
+    """1.3 % blockage; minutes of processor time."""
+    how, water = Discretisation("elements", wide=True), flow(Cylinder(), 100.0)
+    t_end = round(150.0 * water.unit_time / how.h) * how.h
+    result = cs.simulate(fixed(how, Cylinder()), t_end=t_end, method=cs.Jacobi(degree=1), step=how.h)
+    assert run.shedding(result, water, 0.7 * t_end)["St"] == pytest.approx(0.164, rel=0.02)
+
+
+@pytest.mark.slow
 @pytest.mark.covers("FS-12", "FS-13")
 def test_lock_in_and_control_on_the_lattice() -> None:
     """The frequency of the source, evaluations per step, and how much less it swings with control."""

@@ -13,8 +13,14 @@ from examples.open_foam_cylinder.case import write_case
 from examples.open_foam_cylinder.model import Cylinder, cylinder_system, simulate
 
 import cosolve as cs
-from cosolve.fields.adapters.openfoam import _environment
-from cosolve.fields.adapters.openfoam_files import FoamFile, entry, read_faces, read_points, write_patch_values
+from cosolve.fields.adapters.openfoam import (
+    FoamFile,
+    _environment,
+    entry,
+    read_faces,
+    read_points,
+    write_patch_values,
+)
 
 real = pytest.mark.skipif(shutil.which("pimpleFoam") is None, reason="no OpenFOAM here")
 H = 0.05
@@ -67,13 +73,19 @@ def test_values_at_the_end_of_a_field_win_and_are_cut_off_again(tmp_path, format
 
 def one_process(case: Path, work: Path, times: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """Forces on the cylinder when OpenFOAM makes all steps by itself, the motion given as a table."""
+    places = np.column_stack([np.zeros_like(heights), heights, np.zeros_like(heights)])
+    return one_process_of(case, work, "cylinder", times, places)[:, :2]
+
+
+def one_process_of(case: Path, work: Path, patch: str, times: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The same for a patch that moves as one in space."""
     shutil.copytree(case, work)
     program = shutil.which("pimpleFoam")
     env = {**_environment(program), **os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(["blockMesh"], cwd=work, env=env, stdout=subprocess.DEVNULL, check=True, timeout=60)
-    table = "\n".join(f"({t:.12g} (0 {y:.17g} 0))" for t, y in zip(times, heights, strict=True))
-    motion = f"\nboundaryField {{ cylinder {{ type uniformFixedValue; uniformValue table ({table}); }} }}\n"
-    forces = 'type forces; libs ("libforces.so"); patches (cylinder); rho rhoInf; rhoInf 1; CofR (0 0 0);'
+    table = "\n".join(f"({t:.12g} ({x:.17g} {y:.17g} {z:.17g}))" for t, (x, y, z) in zip(times, places, strict=True))
+    motion = f"\nboundaryField {{ {patch} {{ type uniformFixedValue; uniformValue table ({table}); }} }}\n"
+    forces = f'type forces; libs ("libforces.so"); patches ({patch}); rho rhoInf; rhoInf 1; CofR (0 0 0);'
     control = (
         f"\nendTime {times[-1]:.12g}; writeInterval 100000; timePrecision 12;\n"
         f"functions {{ all {{ {forces} writeControl timeStep; }} }}\n"
@@ -82,7 +94,7 @@ def one_process(case: Path, work: Path, times: np.ndarray, heights: np.ndarray) 
         (work / name).write_text((work / name).read_text() + text)
     subprocess.run([program], cwd=work, env=env, stdout=subprocess.DEVNULL, check=True, timeout=600)
     lines = (work / "postProcessing/all/0/force.dat").read_text().splitlines()
-    rows = [re.sub("[()]", " ", line).split()[1:3] for line in lines if not line.startswith("#")]
+    rows = [re.sub("[()]", " ", line).split()[1:4] for line in lines if not line.startswith("#")]
     return np.array(rows, dtype=float)
 
 
@@ -139,6 +151,82 @@ def test_points_of_the_patch_move_as_told_in_both_formats(tmp_path):
         assert moved.cell_data["velocity"].shape == (moved.n_cells, 2)
     # blockMesh writes the points of one with 12 digits
     assert np.allclose(forces["ascii"], forces["binary"], rtol=1e-8, atol=1e-9)
+
+
+def write_cube(case: Path, cells: int = 3) -> None:
+    """A cube of 1 m in a flow in space: 26 blocks around it, each of `cells` to the third; schemes of the cylinder."""
+    write_case(case, **SMALL)
+    ticks = [(-3.0, -0.5, 0.5, 5.0), (-2.5, -0.5, 0.5, 2.0), (-2.0, -0.5, 0.5, 3.0)]
+    vertices = [f"({ticks[0][i]} {ticks[1][j]} {ticks[2][k]})" for i, j, k in np.ndindex(4, 4, 4)]
+    unit = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
+    sides = {(0, 0): (0, 4, 7, 3), (0, 1): (1, 2, 6, 5), (1, 0): (0, 1, 5, 4), (1, 1): (3, 7, 6, 2)}
+    sides |= {(2, 0): (0, 3, 2, 1), (2, 1): (4, 5, 6, 7)}
+    blocks, patches = [], {"inlet": [], "outlet": [], "sides": [], "cube": []}
+    for place in np.ndindex(3, 3, 3):
+        corners = [int(np.dot(place + step, (16, 4, 1))) for step in unit]
+        if place != (1, 1, 1):
+            blocks.append(f"hex ({' '.join(map(str, corners))}) ({cells} {cells} {cells}) simpleGrading (1 1 1)")
+        for (axis, end), four in sides.items():
+            face = f"({' '.join(str(corners[n]) for n in four)})"
+            if place == (1, 1, 1):
+                patches["cube"].append(face)
+            elif place[axis] == 2 * end:
+                patches[("inlet", "outlet")[end] if axis == 0 else "sides"].append(face)
+    boundary = "\n".join(
+        f"{name} {{ type {'wall' if name == 'cube' else 'patch'}; faces ({' '.join(faces)}); }}"
+        for name, faces in patches.items()
+    )
+    lists = {"vertices": vertices, "blocks": blocks, "edges": []}
+    mesh = "scale 1;\n" + "".join(f"{name}\n(\n" + "\n".join(rows) + "\n);\n" for name, rows in lists.items())
+    head = "FoamFile {{ version 2.0; format ascii; class {}; object {}; }}\n"
+    dictionary = case / "system" / "blockMeshDict"
+    dictionary.write_text(head.format("dictionary", "blockMeshDict") + mesh + f"boundary\n(\n{boundary}\n);\n")
+    for path in [*(case / "0").iterdir(), case / "constant" / "dynamicMeshDict"]:
+        text = path.read_text().replace("cylinder", "cube").replace("across { type empty; }", "")
+        path.write_text(text)
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.covers("FS-08", "FS-14")
+def test_a_body_in_space_is_pushed_and_turned_and_its_steps_are_repeated(tmp_path):
+    """Three values per point of the surface, in and out; a trial between two crossings leaves no trace."""
+    write_cube(tmp_path / "case")
+    flow = cs.OpenFoam(tmp_path / "case", "cube", density=2.0, timeout=120.0)
+    mesh = flow.meshes["force"]
+    assert (mesh.points.shape, mesh.n_cells) == ((56, 3), 54)
+    x, y, z = mesh.points.T
+    shift = 0.02 * np.column_stack([1 + 0 * x, z * z, -y * x])  # forwards, with a bulge and a twist
+    assert flow.start(0.0).size == 3 * 56
+    flow.advance(0.0, H, lambda t: shift.ravel())
+    state = flow.save()
+    once = flow.advance(H, 2 * H, lambda t: 1.5 * shift.ravel())
+    moved = flow.snapshot()
+    assert np.abs(moved.points[:, np.newaxis] - (mesh.points + 1.5 * shift)).sum(axis=2).min(axis=0).max() < 1e-12
+    assert np.allclose(moved.cell_data["force"].sum(axis=0), once.reshape(-1, 3).sum(axis=0), rtol=1e-12, atol=1e-12)
+    flow.restore(state)
+    other = flow.advance(H, 2 * H, lambda t: -shift.ravel())
+    assert (np.abs(other - once).reshape(-1, 3).max(axis=0) > 1e-2).all(), "each component answers"
+    flow.restore(state)
+    assert flow.advance(H, 2 * H, lambda t: 1.5 * shift.ravel()).tobytes() == once.tobytes()
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.covers("FS-14")
+def test_a_body_that_moves_as_one_in_space_is_that_of_one_process(tmp_path):
+    write_cube(tmp_path / "case")
+    flow = cs.OpenFoam(tmp_path / "case", "cube", density=1.0, rigid=True, timeout=120.0)
+    assert flow.start(0.0).size == 3
+    times = H * np.arange(5)
+    places = 0.02 * np.column_stack([times, np.sin(20 * times), np.cos(15 * times) - 1.0])
+    found = []
+    for k in range(4):
+        state = flow.save()
+        flow.advance(times[k], times[k + 1], lambda t: np.array([0.05, 0.0, -0.05]))
+        flow.restore(state)
+        found.append(flow.advance(times[k], times[k + 1], lambda t, k=k: places[k + 1]))
+    assert same_digits(one_process_of(tmp_path / "case", tmp_path / "one", "cube", times, places), np.array(found))
 
 
 @real

@@ -4,12 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from examples.turek_hron import limit_cycle
-from examples.turek_hron.model import CASES, REFERENCE, SIGNALS, measured, method, solid, system
+from examples.turek_hron.model import CASES, LATER, REFERENCE, SIGNALS, Case, measured, method, solid, system
 from examples.turek_hron.run import evaluated, run_in_time, table
 from examples.turek_hron.solids import SOLIDS, end_of_flag
 
@@ -50,13 +51,14 @@ def test_displacements_go_by_the_quadratic_trace_and_forces_by_its_transpose(coa
 def test_a_coupled_run_that_is_resumed_has_the_same_bits(tmp_path: Path) -> None:
     """In motion, from an (interpolated) point of the limit cycle; the second half is run by solvers of its own."""
     joined = system(CASE, 0.5)
-    limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"])
+    startup = limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"], t0=10.0)
     run = {"t_start": 10.0, "t_end": 10.0 + 6 * CASE.step, "method": method(CASE), "step": CASE.step}
+    run["startup"] = startup
     whole = cs.simulate(joined, **run)
     file = tmp_path / "run.h5"
     with pytest.raises(cs.SimulationError, match="max_steps"):
         cs.simulate(joined, **run, save=file, state_every=3, max_steps=3)
-    resumed = cs.resume(file, system(CASE, 0.5), max_steps=100)
+    resumed = cs.resume(file, system(CASE, 0.5), startup=startup, max_steps=100)
     assert len(resumed.t) == len(whole.t) == 7
     for name in ("solid.A_x", "solid.A_y", "fluid.drag", "fluid.lift", "fluid.force", "solid.displacement"):
         assert resumed[name].tobytes() == whole[name].tobytes(), name
@@ -90,7 +92,10 @@ def test_mean_amplitude_and_frequency_are_found_in_a_noisy_signal() -> None:
 
 def test_the_table_gives_the_published_values_beside_those_of_the_run() -> None:
     lines = table(CASE, REFERENCE["FSI3"]).splitlines()
-    assert " ".join(lines[2].split()) == "uy in mm 1.48 +- 34.38 [5.300 Hz] 1.48 +- 34.38 [5.300 Hz]"
+    here = "1.48 +- 34.38 [5.300 Hz]"
+    assert " ".join(lines[2].split()) == f"uy in mm {here} {here} 1.47 +- 34.99 [5.460 Hz]"
+    lines = table(CASES["CSM1"], REFERENCE["CSM1"]).splitlines()
+    assert " ".join(lines[2].split()) == "uy in mm -66.1 -66.1"
 
 
 @pytest.mark.slow
@@ -153,30 +158,59 @@ def test_iterations_from_rest_by_corrector() -> None:
         assert lifts[name, 1e-4] == pytest.approx(lifts["reuse", 1e-6], abs=1e-3 * along)
 
 
+def ends_of_flags(case: Case, name: str, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """How the end of the flag moves, by NGSolve and by another solid in its place: columns ux and uy."""
+    ends = []
+    for flag in (solid(case), SOLIDS[name](case)):
+        run = cs.simulate(
+            system(case, flag=flag), t_end=steps * case.step, method=method(case, tol=1e-4), step=case.step
+        )
+        ends.append(end_of_flag(run, flag))
+    return ends[0], ends[1]
+
+
 @pytest.mark.slow
 @pytest.mark.covers("FS-10")
-@pytest.mark.parametrize("name", ["scikit-fem", "dolfinx", "calculix"])
+@pytest.mark.parametrize("name", ["scikit-fem", "dolfinx"])
 def test_solids_replace_each_other(name: str) -> None:
-    """The first 40 steps of FSI3: flags of triangles are as far apart as solids are when they swing alone (CSM3).
-
-    CalculiX prints seven digits, too few for 1e-5 of micrometres, and takes its accelerations anew in every step; what
-    its flag does is told by docs/fields.md, and held here: 3 % of the whole motion.
-    """
-    if name == "calculix" and shutil.which("ccx") is None:
-        pytest.skip("no CalculiX here")
+    """The first 40 steps of FSI3: flags of triangles are as far apart as solids are when they swing alone (CSM3)."""
     if name == "dolfinx":
         try:
             find_python("dolfinx", "install it")
         except cs.SetupError as missing:
             pytest.skip(f"no dolfinx here: {missing}")
-    ends = []
-    for flag in (solid(CASE), SOLIDS[name](CASE)):
-        joined = system(CASE, flag=flag)
-        run = cs.simulate(joined, t_end=40 * CASE.step, method=method(CASE, tol=1e-4), step=CASE.step)
-        ends.append(end_of_flag(run, flag))
-    apart, largest = np.abs(ends[1] - ends[0]).max(axis=0), np.abs(ends[0]).max(axis=0)
-    allowed = 0.015 * largest if name != "calculix" else 0.03 * np.hypot(*largest)
-    assert (apart <= allowed).all(), (apart, largest)
+    expected, found = ends_of_flags(CASE, name, 40)
+    assert (np.abs(found - expected).max(axis=0) <= 0.015 * np.abs(expected).max(axis=0)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-10")
+def test_calculix_replaces_the_flag_where_it_is_bent() -> None:
+    """FSI1, from rest to 8 s: ux and uy within 1.5 % of their largest values all the way, and 0.2 % at the end."""
+    if shutil.which("ccx") is None:
+        pytest.skip("no CalculiX here")
+    expected, found = ends_of_flags(CASES["FSI1"], "calculix", 80)
+    apart = np.abs(found - expected)
+    assert (apart.max(axis=0) <= 0.015 * np.abs(expected).max(axis=0)).all()
+    assert (apart[-1] <= 0.002 * np.abs(expected[-1])).all()
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-10")
+@pytest.mark.parametrize(("finer", "allowed"), [(1, 0.025), (2, 0.015)])
+def test_calculix_replaces_the_flag_from_rest_as_steps_become_shorter(finer: int, allowed: float) -> None:
+    """The first 0.1 s of FSI3, in steps of 2.5 and 1.25 ms.
+
+    The flag is pushed together and rings along its length, nine steps of 2.5 ms to a period, which BDF2 damps and
+    CalculiX does not. uy comes from how symmetric the meshes are: two micrometres, which other triangles change by a
+    quarter of it. It is measured against the whole motion, not against itself; FSI1 has a uy worth the name.
+    """
+    if shutil.which("ccx") is None:
+        pytest.skip("no CalculiX here")
+    expected, found = ends_of_flags(replace(CASE, step=CASE.step / finer), "calculix", 40 * finer)
+    apart, largest = np.abs(found - expected).max(axis=0), np.abs(expected).max(axis=0)
+    assert apart[0] <= allowed * largest[0]
+    assert apart[1] <= 0.01 * largest[0]
 
 
 @pytest.mark.slow
@@ -193,6 +227,40 @@ def test_the_limit_cycle_on_the_coarse_mesh(tmp_path: Path) -> None:
     assert inside > 0.5 * result.stats.wall_seconds
 
 
+def from_cycle(case: Case, fineness: float, seconds: float, file: Path) -> cs.Result:
+    """A run from the stored limit cycle on meshes of this fineness."""
+    joined, path = system(case, fineness), limit_cycle.nearest(case.name, fineness)
+    startup = limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"], path, case.t_end)
+    t_end = case.t_end + seconds
+    return run_in_time(case, joined, file, t_end, case.step, t_start=case.t_end, startup=startup)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-06")
+def test_the_limit_cycle_on_a_finer_mesh(tmp_path: Path) -> None:
+    """5348 triangles, against what the authors computed after 2006 on finer meshes: docs/fields.md has both tables."""
+    result = from_cycle(CASE, 1.5, 0.75, tmp_path / "run.h5")
+    found, wanted = evaluated(CASE, result), LATER["FSI3"]
+    assert (result.iterations + 1).mean() <= 4.0
+    assert found["uy"][1] == pytest.approx(wanted["uy"][1], rel=0.01)
+    assert found["ux"][1] == pytest.approx(wanted["ux"][1], rel=0.03)
+    assert found["drag"][0] == pytest.approx(wanted["drag"][0], rel=0.01)
+    assert found["lift"][1] == pytest.approx(wanted["lift"][1], rel=0.03)
+    for name in ("ux", "uy", "drag", "lift"):
+        assert found[name][2] == pytest.approx(wanted[name][2], rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("FS-07")
+def test_large_swings(tmp_path: Path) -> None:
+    """FSI2 on 5348 triangles, against what the authors computed after 2006."""
+    case = CASES["FSI2"]
+    found = evaluated(case, from_cycle(case, 1.5, 1.7, tmp_path / "run.h5"))
+    for name, (_, amplitude, frequency) in LATER["FSI2"].items():
+        assert found[name][1] == pytest.approx(amplitude, rel=0.05)
+        assert found[name][2] == pytest.approx(frequency, rel=0.03)
+
+
 @pytest.mark.slow
 @pytest.mark.covers("FS-09")
 def test_a_killed_run_goes_on_in_another_process_with_the_same_bits(tmp_path: Path) -> None:
@@ -202,7 +270,7 @@ def test_a_killed_run_goes_on_in_another_process_with_the_same_bits(tmp_path: Pa
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     subprocess.run([*command, str(whole)], check=True, env=environment, capture_output=True, timeout=600)
     joined = system(CASE, 0.5)
-    limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"])
+    startup = limit_cycle.set_start(joined.subsystems["fluid"], joined.subsystems["solid"], t0=10.0)
     part = tmp_path / "part"
     part.mkdir()
     signals = [SIGNALS[name][0] for name in REFERENCE["FSI3"]]
@@ -213,12 +281,13 @@ def test_a_killed_run_goes_on_in_another_process_with_the_same_bits(tmp_path: Pa
             t_end=10.03,
             method=method(CASE),
             step=CASE.step,
+            startup=startup,
             save=part / "FSI3_cycle.h5",
             record=signals,
             state_every=5,
             max_steps=7,
         )
-    resumed = cs.resume(part / "FSI3_cycle.h5", system(CASE, 0.5), max_steps=1000)
+    resumed = cs.resume(part / "FSI3_cycle.h5", system(CASE, 0.5), startup=startup, max_steps=1000)
     other = cs.resume(whole / "FSI3_cycle.h5")
     for name in signals:
         assert resumed[name].tobytes() == other[name].tobytes()

@@ -110,6 +110,20 @@ def test_page_lists_counts_tests_and_open_ids(project: Path) -> None:
     assert "| two | open | AA-2 |" in page
 
 
+def test_what_is_shown_elsewhere_is_said_for_a_family_or_for_an_id(project: Path) -> None:
+    path = project / "tools" / "checklist.toml"
+    path.write_text(CHECKLIST + '[AA.elsewhere]\nAA-2 = "measured"\n')
+    coverage.main([], root=project)
+    page = (project / "docs" / "validation" / "coverage.md").read_text()
+    assert "| one | open | AA-1 |" in page
+    assert "| two | measured | AA-2 |" in page
+    path.write_text(CHECKLIST.replace("[BB.items]", 'elsewhere = "weighed"\n[BB.items]'))
+    assert coverage.read_checklist(path)[1].elsewhere == {"BB-1": "weighed"}
+    path.write_text(CHECKLIST + '[BB.elsewhere]\nAA-2 = "measured"\n')
+    with pytest.raises(coverage.CoverageError, match="AA-2"):
+        coverage.read_checklist(path)
+
+
 def test_check_accepts_a_fresh_page_and_refuses_a_stale_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert coverage.main(["--check"], root=project) == 1
     coverage.main([], root=project)

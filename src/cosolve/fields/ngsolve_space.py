@@ -19,6 +19,7 @@ from scipy.sparse.linalg import SuperLU, splu
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.fields.quadratic_trace import quadratic_trace
 from cosolve.fields.quadratic_triangle import Index, jacobians
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
@@ -257,19 +258,4 @@ class Trace:
 
     def mapping(self, target: Mesh) -> FieldMapping:
         """Quadratic interpolation on the nearest edge, at every point of another mesh of the same surface."""
-        x, nodes = target.points, self.mesh.points
-        start, end = nodes[self.cells[:, 0]], nodes[self.cells[:, 1]]
-        along = end - start
-        place = np.einsum("pec,ec->pe", x[:, None] - start, along) / np.einsum("ec,ec->e", along, along)
-        place = np.clip(place, 0.0, 1.0)
-        foot = start + place[..., None] * along
-        distance = np.linalg.norm(x[:, None] - foot, axis=2)
-        nearest = distance.argmin(axis=1)
-        rows = np.arange(len(x))
-        s = place[rows, nearest]
-        weights = np.column_stack([(1 - s) * (1 - 2 * s), s * (2 * s - 1), 4 * s * (1 - s)])
-        matrix = csr_array(
-            (weights.ravel(), (np.repeat(rows, 3), self.cells[nearest].ravel())), shape=(len(x), self.n_points)
-        )
-        matrix.eliminate_zeros()
-        return FieldMapping("quadratic trace", matrix, distance=float(distance[rows, nearest].max(initial=0.0)))
+        return quadratic_trace(self.mesh, self.cells, target)

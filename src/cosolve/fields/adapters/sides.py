@@ -61,9 +61,33 @@ def outer_sides(
     >>> print(outer_sides(square, [2, 3, 4], np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), "edge"))
     edge: 3 points in 2 dimensions, 2 lines
     """
-    dimension = points.shape[1]
+    cells = [cell for corners, mids in _outer(elements, labels, points.shape[1]) for cell in _linear(corners, mids)]
+    by_corners = {n: [c for c in cells if len(c) == n] or None for n in (2, 3, 4)}
+    return Mesh(points, lines=by_corners[2], triangles=by_corners[3], quadrilaterals=by_corners[4], name=name)
+
+
+def quadratic_edges(elements: Sequence[Sequence[int]], labels: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """The outer sides of plane elements as rows of first end, other end and middle, by place among `labels`.
+
+    None where some have no midside node.
+
+    >>> quadratic_edges([(1, 2, 3, 4, 5, 6, 7, 8)], [2, 6, 3]).tolist()
+    [[0, 2, 1]]
+    >>> quadratic_edges([(1, 2, 3, 4)], [2, 3]) is None
+    True
+    """
+    sides = _outer(elements, labels, 2)
+    if not sides or not all(mids for _, mids in sides):
+        return None
+    return np.array([[*corners, *mids] for corners, mids in sides], dtype=np.int64)
+
+
+def _outer(
+    elements: Sequence[Sequence[int]], labels: Sequence[int], dimension: int
+) -> list[tuple[list[int], list[int]]]:
+    """Corners and midside nodes, by place among `labels`, of outer sides whose nodes are all there."""
     number = {label: k for k, label in enumerate(labels)}
-    sides: dict[frozenset[int], list[list[int]]] = {}
+    sides: dict[frozenset[int], tuple[list[int], list[int]]] = {}
     twice: set[frozenset[int]] = set()  # between two elements
     for nodes in elements:
         shape = SHAPES.get((len(nodes), dimension))
@@ -76,10 +100,8 @@ def outer_sides(
                 key = frozenset(corners)
                 if key in sides:
                     twice.add(key)
-                sides[key] = _linear([number[n] for n in corners], [number[n] for n in mids])
-    cells = [cell for key, found in sides.items() if key not in twice for cell in found]
-    by_corners = {n: [c for c in cells if len(c) == n] or None for n in (2, 3, 4)}
-    return Mesh(points, lines=by_corners[2], triangles=by_corners[3], quadrilaterals=by_corners[4], name=name)
+                sides[key] = [number[n] for n in corners], [number[n] for n in mids]
+    return [found for key, found in sides.items() if key not in twice]
 
 
 def _linear(c: list[int], m: list[int]) -> list[list[int]]:
