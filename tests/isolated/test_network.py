@@ -327,10 +327,16 @@ def test_who_left_is_told_within_some_looks(ends):
     assert listener.lost() == []
 
 
-def test_who_does_not_read_holds_up_nobody(ends):
+@pytest.fixture
+def short_queues(monkeypatch):
+    """Both sides hold little, so that what the system holds besides (tens of MB) decides nothing."""
+    monkeypatch.setattr(network, "_QUEUE", 4)
+
+
+def test_who_does_not_read_holds_up_nobody(short_queues, ends):
     """What has no room on the network waits here and is sent later."""
     listener, peer, connection = ends
-    message = bytes(40 * network._PIECE)
+    message = bytes(56 * network._PIECE)
     listener.send(peer, [message])
     assert listener.owes(peer)
     found = []

@@ -19,6 +19,8 @@ from cosolve.participants.hub import Door, Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.running import run_configuration
+from cosolve.precice.subsystems import Gathering, subsystems_of
+from cosolve.signal.polynomial import Polynomial
 
 PROGRAMS = Path(__file__).parent / "programs"
 S_CONST = config("serial-implicit", MEASURES + constant(0.5))
@@ -26,7 +28,7 @@ COUNTS = [70, 64, 62, 59, 54, 60, 62, 63, 63, 63]
 X = [0.544325324184, 0.621589570466, 0.646378488152, 0.548273771835]
 Y = [0.345971168816, 0.330740356399, 0.422908836328, 0.641715475604]
 
-OWN = ("own.c", "ranked.c", "pair.f90", "misused.c", "unopened.f90")  # over cosolve's own interface
+OWN = ("own.c", "ranked.c", "pair.f90", "misused.c", "reads.c", "unopened.f90")  # over cosolve's own interface
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 
@@ -118,6 +120,38 @@ def test_substeps_travel_and_are_interpolated_as_in_python(library, tmp_path):
     assert failure is None, ends
     assert iterations(coupling, "B") == COUNTS
     np.testing.assert_allclose(values[1], X, rtol=0, atol=1e-10)
+
+
+@pytest.mark.covers("PX-19")
+def test_inside_a_macro_step_the_polynomial_of_the_method_is_read_in_c_too(library, tmp_path):
+    gathering = Gathering(Reader("config.xml", S_CONST.encode()).configuration)
+    door, chance, step = Door(), np.random.default_rng(3), 0.25
+    program = compiled(library, "reads.c", tmp_path / "reads")
+    finding = os.environ | {"COSOLVE_HUB": door.address}
+    both = [subprocess.Popen([program, name], env=finding, stdout=subprocess.PIPE, text=True) for name in "AB"]
+    late = threading.Timer(60.0, lambda: [process.kill() for process in both])  # no test may hang
+    late.start()
+    hub = Hub(gathering, door, patience=30.0)
+    try:
+        hub.listen(lambda: gathering.done)
+        subsystems = subsystems_of(gathering, hub, lambda name: "", rollback=False)
+        subsystems["A"].start(0.0)
+        signals = [Polynomial(k * step, step, chance.normal(size=(k + 1, 4))) for k in range(13)]
+        for u in signals:
+            subsystems["A"].advance(u.t0, u.t0 + step, u)
+        for one in subsystems.values():
+            one.finish()
+        printed = [process.communicate(timeout=30)[0] for process in both]
+    finally:
+        late.cancel()
+        hub.close()
+        for process in both:
+            process.kill()
+            process.communicate()
+    rows = np.array([line.split() for line in printed[0].splitlines()], float).reshape(13, 11, 5)
+    for u, window in zip(signals, rows, strict=True):
+        for t, *values in window:
+            assert np.abs(values - u(t)).max() <= 1e-12 * np.abs(u.coefficients).max(), (u.degree, t)
 
 
 @pytest.mark.covers("PX-17")
