@@ -43,16 +43,19 @@ export function seconds(value) {
   return value >= 1e-3 ? `${number(value * 1e3, 3)} ms` : `${number(value * 1e6, 3)} µs`;
 }
 
-/** Remembers small choices of the reader, where the browser lets it. */
+const chosen = new Map();
+
+/** Remembers small choices of the reader: for the next page, too, where the browser lets it. */
 export const memory = {
   get(key) {
     try {
-      return localStorage.getItem(`cosolve ${key}`);
+      return localStorage.getItem(`cosolve ${key}`) ?? chosen.get(key);
     } catch {
-      return null;
+      return chosen.get(key);
     }
   },
   set(key, value) {
+    chosen.set(key, value);
     try {
       localStorage.setItem(`cosolve ${key}`, value);
     } catch {

@@ -87,13 +87,27 @@ class Kernel {
   }
 }
 
+/** Whether the notebook around a widget is dark, as JupyterLab, marimo and VS Code say it; undefined where none does. */
+function around() {
+  const { dataset, classList } = document.body;
+  if (dataset.jpThemeLight) return dataset.jpThemeLight === "false" ? "dark" : "light";
+  if (["dark", "dark-theme", "vscode-dark"].some((name) => classList.contains(name))) return "dark";
+  return ["light", "light-theme", "vscode-light"].some((name) => classList.contains(name)) ? "light" : undefined;
+}
+
 export default {
   render({ model, el }) {
     const root = document.createElement("div");
     el.append(root);
     const kernel = new Kernel(model);
-    new Viewer(root, kernel, { embedded: true, keys: false }).start();
-    return () => (kernel.gone = true);
+    const viewer = new Viewer(root, kernel, { embedded: true, keys: false, around });
+    viewer.start();
+    const changes = new MutationObserver(() => viewer.paint());
+    changes.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
+    return () => {
+      kernel.gone = true;
+      changes.disconnect();
+    };
   },
 };
 

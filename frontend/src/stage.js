@@ -49,7 +49,7 @@ export class Stage {
   colour() {
     if (!this.space) return;
     this.space.background = this.colours().paper;
-    this.draw();
+    requestAnimationFrame(() => this.draw()); // JupyterLab hides everything while it changes its own
   }
 
   draw() {

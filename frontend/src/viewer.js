@@ -32,7 +32,7 @@ export class Viewer {
   }
 
   async start() {
-    this.theme(memory.get("theme"));
+    this.paint();
     try {
       this.about = await this.source.about();
     } catch (error) {
@@ -189,22 +189,26 @@ export class Viewer {
     for (const chart of view.charts) chart.stale();
   }
 
-  theme(name) {
+  /** Light or dark: what the reader has chosen, or else what is around (a notebook), or else what the system says. */
+  paint() {
+    const name = memory.get("theme") ?? this.options.around?.();
+    if (name === this.painted) return;
+    this.painted = name;
     if (name === "dark" || name === "light") this.root.dataset.theme = name;
+    else delete this.root.dataset.theme;
     forgetColours();
+    for (const tab of this.tabs.values()) {
+      for (const chart of tab.view?.charts ?? []) chart.colour();
+      tab.view?.colour?.();
+    }
   }
 
   turn() {
     const dark = this.root.dataset.theme
       ? this.root.dataset.theme === "dark"
       : matchMedia("(prefers-color-scheme: dark)").matches;
-    const next = dark ? "light" : "dark";
-    memory.set("theme", next);
-    this.theme(next);
-    for (const tab of this.tabs.values()) {
-      for (const chart of tab.view?.charts ?? []) chart.colour();
-      tab.view?.colour?.();
-    }
+    memory.set("theme", dark ? "light" : "dark");
+    this.paint();
   }
 
   help() {
