@@ -27,7 +27,7 @@ def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path = FILE) -> None:
     np.savez_compressed(path, **{k: v if k in points else v.astype(np.float32) for k, v in arrays.items()})
 
 
-def set_start(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path = FILE) -> None:
+def set_start(flow: cs.NgsFlow, flag: cs.NgsSolid | cs.ElasticSolid, path: Path = FILE) -> None:
     """Let runs start from what is stored."""
     with np.load(path) as stored:
         h = float(stored["h"])
