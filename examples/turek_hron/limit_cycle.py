@@ -44,7 +44,9 @@ def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path) -> None:
     np.savez_compressed(path, **{k: v if k in points else v.astype(np.float32) for k, v in arrays.items()})
 
 
-def set_start(flow: cs.NgsFlow, flag: cs.FieldSubsystem, path: Path = FILE, t0: float = 0.0) -> cs.KnownHistory:
+def set_start(
+    flow: cs.NgsFlow, flag: cs.NgsSolid | cs.ElasticSolid, path: Path = FILE, t0: float = 0.0
+) -> cs.KnownHistory:
     """Let runs start from what is stored, and give the `startup` of a run that does so at `t0`.
 
     It says where the flag comes from: the first guess would be that it stops, and what the flow then does to it is more

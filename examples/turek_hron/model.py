@@ -208,10 +208,12 @@ def method(case: Case, corrector: cs.Corrector | None = None, tol: float = 1e-5)
 
 
 def measured(times: np.ndarray, values: np.ndarray) -> tuple[float, float, float]:
-    """Mean and amplitude of the last period (of largest and smallest value), and frequency over the last three seconds.
+    """Mean and amplitude (of largest and smallest value) of the last two periods, and frequency over the last three
+    seconds.
 
     The frequency is that of upward crossings of the mean, of a signal that has been well below it in between; what
-    changes by less than a percent counts as steady.
+    changes by less than a percent counts as steady. Two periods, because `ux` and the drag have two to one of the flag,
+    one as it swings up and one as it swings down, and these are not the same.
     """
     recent = times >= times[-1] - 3.0
     t, x = times[recent], values[recent]
@@ -226,7 +228,7 @@ def measured(times: np.ndarray, values: np.ndarray) -> tuple[float, float, float
             below = False
     if len(crossings) < 2:
         return float(x[-1]), 0.0, 0.0
-    last = (t >= crossings[-2]) & (t <= crossings[-1])
+    last = (t >= crossings[-3 if len(crossings) > 2 else -2]) & (t <= crossings[-1])
     high, low = x[last].max(), x[last].min()
     frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
     return float(0.5 * (high + low)), float(0.5 * (high - low)), float(frequency)

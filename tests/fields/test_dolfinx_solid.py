@@ -199,7 +199,9 @@ def test_a_worker_of_another_python_answers_and_fails_in_sentences(worker: Other
     assert np.array_equal(found["sum"], [[1.0], [2.0], [3.0]])
     with pytest.raises(cs.SubsystemError, match="lost of its process: ValueError: no such node"):
         worker.call("lost")
-    assert worker.call("add", a=1, b=2)["sum"] == 3, "it goes on after an error"
+    with pytest.raises(TypeError, match="numbers, text, None and arrays go to another Python, but not set"):
+        worker.call("add", a={1}, b=2)
+    assert worker.call("add", a=np.int64(1), b=2)["sum"] == 3, "it goes on after an error"
     with pytest.raises(cs.SubsystemError, match=r"was ended \(signal 9, SIGKILL\); its last words:.*out of memory"):
         worker.call("end")
     assert worker.closed

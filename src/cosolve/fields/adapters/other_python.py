@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,7 @@ from cosolve.process.ending import kill_group
 from cosolve.process.launch import LOADING, ended, last_words
 
 _FAREWELL = 2.0  # seconds to end by itself
+_ASKING = 60.0  # seconds to start and say whether a module is there
 #: What belongs to this Python, or to this process as the rank of a job.
 _OURS = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "OMPI_", "PMIX_", "PMI_")
 
@@ -49,10 +51,11 @@ def find_python(module: str, remedy: str, python: str | os.PathLike[str] | None 
             continue
         asked.append(path)
         code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-        if not subprocess.run(
-            [path, "-c", code], env=_environment(), stderr=subprocess.DEVNULL, timeout=60.0
-        ).returncode:
-            return path
+        with suppress(OSError, subprocess.TimeoutExpired):
+            if not subprocess.run(
+                [path, "-c", code], env=_environment(), stderr=subprocess.DEVNULL, timeout=_ASKING
+            ).returncode:
+                return path
     raise SetupError(f"no Python here has the module '{module}' (asked: {', '.join(asked)}); {remedy}")
 
 
@@ -108,8 +111,9 @@ class OtherPython:
         timeout = self._timeout
         if timeout is not None and self._first:
             timeout += LOADING
+        message = pack(name, values)
         try:
-            self._channel.send([pack(name, values)])
+            self._channel.send([message])
             how, found = unpack(self._channel.receive(timeout))
         except TimedOut:
             words = last_words(self._log)

@@ -32,8 +32,15 @@ def pack(name: str, values: Mapping[str, Any]) -> bytes:
     arrays = {key: np.ascontiguousarray(value) for key, value in values.items() if isinstance(value, np.ndarray)}
     plain = {key: value for key, value in values.items() if key not in arrays}
     shapes = [[key, array.dtype.str, array.shape] for key, array in arrays.items()]
-    head = json.dumps({"name": name, "values": plain, "arrays": shapes}).encode()
+    head = json.dumps({"name": name, "values": plain, "arrays": shapes}, default=_number).encode()
     return b"".join([LENGTH.pack(len(head)), head, *(array.tobytes() for array in arrays.values())])
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"numbers, text, None and arrays go to another Python, but not {type(value).__name__}")
 
 
 def unpack(message: bytes | memoryview) -> tuple[str, dict[str, Any]]:
