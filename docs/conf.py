@@ -105,7 +105,7 @@ def _tables(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
     found: list[str] = []
     for line in lines:
         cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
-        if not line.strip().startswith("|"):
+        if not (line.strip().startswith("|") and line.strip().endswith("|")):  # what an example prints is no table
             found.append(line)
         elif set(line.strip()) <= set("|-"):
             continue

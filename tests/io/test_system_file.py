@@ -242,6 +242,7 @@ GOOD = MASSES + LAW + SIMULATION
         ),
         ("[simulation]", "[simulations]", "line 27: unknown table 'simulations'; did you mean 'simulation'?"),
         ("t_end = 1.0", "", "line 27, [simulation]: the key 't_end' is missing"),
+        (SIMULATION, "", "[simulation]: this table is missing"),
         ("t_end = 1.0", "t_end = -1.0", "line 28, [simulation]: t_end = -1 is not after"),
         ("t_end = 1.0", "t_end = '1'", "line 28, [simulation]: t_end should be a valid number, not '1'"),
         ("step = 0.01", "step = 0", "line 30, [simulation]: step must be a positive, finite number"),

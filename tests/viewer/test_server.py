@@ -207,3 +207,12 @@ def test_without_the_extra_it_says_what_to_install(result, monkeypatch):
 def test_what_cannot_be_shown(shown, said):
     with pytest.raises(cs.CosolveError, match=said):
         cs.view(*shown, open_browser=False, told=None)
+
+
+def test_a_result_that_was_cut_is_one_sentence(result, tmp_path):
+    data = result.save(tmp_path / "run.h5").read_bytes()
+    (tmp_path / "run.h5").write_bytes(data[: len(data) // 2])
+    with pytest.raises(
+        cs.OutputFileError, match=r"^'[^']*run.h5' cannot be read: it was cut off after \d+ of \d+ bytes"
+    ):
+        cs.view(tmp_path / "run.h5", open_browser=False, told=None)

@@ -84,7 +84,9 @@ class TomlFile:
         owner, inside, rest = innermost(model, error["loc"])
         table, key = (*above, *inside), str(rest[0]) if rest else None
         noun = "key" if table else "table"
-        if key is None:
+        if key is None and error["type"] == "missing":
+            what = "this table is missing"
+        elif key is None:
             given = error["type"] == "model_type"
             what = f"this is a table of keys, not {shortened(error['input'])}" if given else error["msg"]
         elif error["type"] == "extra_forbidden":

@@ -113,6 +113,8 @@ def open_result(path: Path) -> h5py.File:
         except OSError:  # still open for writing, or left so by a killed run
             refuse_cut(path)
             file = h5py.File(path, "r", libver="latest", swmr=True)
+    except OutputFileError:
+        raise
     except OSError as failure:
         raise OutputFileError(
             f"'{path}' cannot be read: {reason(failure)}; if a run is writing it, wait until it ends"

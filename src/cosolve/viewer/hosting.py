@@ -102,7 +102,7 @@ def _listening(host: str, port: int) -> socket.socket:
         found.listen(100)
     except (OSError, OverflowError) as error:
         found.close()
-        why = getattr(error, "strerror", None) or str(error)
+        why = (getattr(error, "strerror", None) or str(error)).rstrip(".")
         raise SetupError(
             f"the page cannot be served at {host}, port {port}: {why}; choose another port, or none to get a free one"
         ) from None

@@ -40,10 +40,10 @@ class Kratos(FieldSubsystem):
     and refuses. Kratos runs in as many threads as `threads` says; where that is more than one, set
     OMP_WAIT_POLICY=passive before it is imported, since waiting threads keep their cores.
 
-    ```python
-    flap = cs.Kratos(StructuralMechanicsAnalysis(model, parameters), "Structure.interface",
-                     takes={"force": "POINT_LOAD"}, gives={"displacement": "DISPLACEMENT"})
-    ```
+    A flap::
+
+        flap = cs.Kratos(StructuralMechanicsAnalysis(model, parameters), "Structure.interface",
+                         takes={"force": "POINT_LOAD"}, gives={"displacement": "DISPLACEMENT"})
     """
 
     stops_inside = False
