@@ -1,9 +1,11 @@
 """The signals of a run that goes on, in bounded memory: first every row, then the lowest and highest of every slot.
 
 The run hands over its chunks of steps without waiting (`put`); whoever looks takes them in (`take_in`); `chosen` cuts
-out of a chunk what is recorded. When the rows
-become too many, two slots at a time are made one, so that a run of any length fits and no peak is lost. After the run
-the result itself is shown, with all its rows.
+out of a chunk what is recorded. When the slots become too many, two at a time are made one, so that a run of any length
+fits and no peak is lost. After the run the result itself is shown, with all its rows.
+
+The run and whoever looks share one interpreter, and every time it changes hands both wait: a call of numpy on many
+numbers lets go of it and has to get it back. The loops over rows are therefore compiled, and keep it.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from threading import Lock, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.jit import njit
 from cosolve.viewer.exhibit import slots_allowed
 from cosolve.viewer.frames import Window
 from cosolve.viewer.levels import Slots, scaled
@@ -26,7 +29,7 @@ _NUMBERS = 1 << 19  # kept at most, lowest and highest each: more is not seen, a
 _LEAST_ROWS = 1 << 12
 _MOST_WAITING = 1 << 12  # chunks, which may be single steps
 _MOST_NUMBERS = 1 << 22  # in them
-_MANY = 1 << 10  # steps in a chunk
+_LONG = 1 << 12  # steps in a chunk of compiled code
 
 
 class Growing:
@@ -66,10 +69,10 @@ class Growing:
         self.bounded = True  # False where the numbers of chunks are in memory anyway, as those of a result
         self._lock = Lock()
         self._helper: Thread | None = None
-        self.rows, self._slot, self._count = 0, 1, 0
-        self._t, self._low = np.empty(64), np.empty((64, self._width))
-        self._high: Matrix = self._low  # the same array as long as every slot is one row
-        self._rest: tuple[Vector, Matrix] = np.zeros(0), np.zeros((0, self._width))  # of a slot that is not full yet
+        self.rows, self._slot = 0, 1
+        self._t, self._low, self._high = np.empty(64), np.empty((64, self._width)), np.empty((64, self._width))
+        self._last_t, self._last = 0.0, np.full(self._width, np.nan)
+        _load()
 
     def put(self, chunk: Any) -> None:
         """Steps of the run (`engine/chunk.py`); called by it, and back at once.
@@ -91,162 +94,168 @@ class Growing:
         with self._lock:
             self._numbers_waiting = 0
             chunks = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            for size, group in groupby(chunks, _size):
-                if size == "one":
-                    self._add(*self._together(list(group)))
-                elif size == "few":
-                    self._add(*self._side_by_side(list(group)))
-                else:
-                    for chunk in group:
-                        self._add(chunk.t, self._columns(chunk))
+            if self._chosen is not None:
+                chunks = [self._chosen(chunk) for chunk in chunks]
+            for alone, group in groupby(chunks, lambda chunk: len(chunk.t) == 1):
+                for chunk in [self._together(list(group))] if alone else group:
+                    self._add(chunk)
 
-    def _columns(self, chunk: Any) -> dict[str, Any]:
-        """The columns of a chunk by name: a matrix, or one row or number where all rows are the same."""
-        chunk = chunk if self._chosen is None else self._chosen(chunk)
-        found = {name: np.asarray(getattr(chunk, name)) for name in self._at}
-        return {
-            name: value[:, np.newaxis] if value.ndim == 1 and len(value) == len(chunk.t) and name in STEPS else value
-            for name, value in found.items()
-        }
-
-    def _together(self, chunks: list[Any]) -> tuple[Vector, dict[str, Any]]:
-        """Single steps, of which there may be hundreds: a column at a time."""
-        if self._chosen is not None:
-            chunks = [self._chosen(chunk) for chunk in chunks]
-        found, count = {}, len(chunks)
+    def _together(self, chunks: list[Any]) -> SimpleNamespace:
+        """Single steps, of which there may be hundreds, as one chunk: a column at a time."""
+        count, found = len(chunks), {"t": np.concatenate([chunk.t for chunk in chunks])}
         for name in self._at:
             values, width = [getattr(chunk, name) for chunk in chunks], self._widths.get(name, 1)
             joined = np.concatenate(values, axis=None)
             if joined.size not in (count, count * width):  # some have a number for all subsystems, others one for each
                 joined = np.vstack([np.broadcast_to(value, (1, width)) for value in values])
-            found[name] = joined.reshape(count, -1)
-        return np.concatenate([chunk.t for chunk in chunks]), found
+            both = joined.reshape(count, -1)
+            found[name] = both if both.shape[1] == width else np.broadcast_to(both, (count, width)).copy()
+        return SimpleNamespace(**found)
 
-    def _side_by_side(self, chunks: list[Any]) -> tuple[Vector, dict[str, Any]]:
-        """Chunks of some steps each, as one: what a chunk costs by itself would be most of it."""
-        if self._chosen is not None:
-            chunks = [self._chosen(chunk) for chunk in chunks]
-        t = np.concatenate([chunk.t for chunk in chunks])
-        ends = np.cumsum([len(chunk.t) for chunk in chunks]).tolist()
-        rows = [slice(end - len(chunk.t), end) for chunk, end in zip(chunks, ends, strict=True)]
-        found = {}
-        for name in self._at:
-            together = np.empty((len(t), self._widths.get(name, 1)))
-            for chunk, here in zip(chunks, rows, strict=True):
-                value = getattr(chunk, name)
-                together[here] = value[:, np.newaxis] if name in STEPS and np.ndim(value) else value
-            found[name] = together
-        return t, found
-
-    def _table(self, columns: dict[str, Any], first: int, last: int) -> Matrix:
-        """Some rows, all columns side by side."""
-        found = np.empty((last - first, self._width))
-        for name, at in self._at.items():
-            value = columns[name]
-            found[:, at : at + self._widths.get(name, 1)] = value[first:last] if value.ndim == 2 else value
-        return found
-
-    def _add(self, t: Vector, columns: dict[str, Any]) -> None:
-        count = len(t)
-        self.rows += count
-        while self._count + (len(self._rest[0]) + count) // self._slot > self._most:
+    def _add(self, chunk: Any) -> None:
+        count = len(chunk.t)
+        if not count:
+            return
+        while (self.rows + count - 1) // self._slot >= self._most:
             self._coarsen()
-        slot = self._slot
-        done = min(count, slot - len(self._rest[0])) if len(self._rest[0]) else 0
-        if done:  # the slot that is not full yet
-            self._keep(t[:done], self._table(columns, 0, done))
-            if len(self._rest[0]) == slot:
-                times, rows = self._rest
-                self._append(times[:1], np.fmin.reduce(rows)[np.newaxis], np.fmax.reduce(rows)[np.newaxis])
-                self._rest = times[:0], rows[:0]
-        whole = (count - done) // slot * slot
-        if whole:
-            low = self._table(columns, done, done + whole) if slot == 1 else np.empty((whole // slot, self._width))
-            high = low if slot == 1 else np.empty_like(low)
-            if slot > 1:
-                self._reduce(columns, slice(done, done + whole), low, high)
-            self._append(t[done : done + whole : slot], low, high)
-        if done + whole < count:
-            self._keep(t[done + whole :], self._table(columns, done + whole, count))
-
-    def _keep(self, t: Vector, rows: Matrix) -> None:
-        """Rows for a slot that is not full yet."""
-        self._rest = np.concatenate([self._rest[0], t]), np.vstack([self._rest[1], rows])
-
-    def _reduce(self, columns: dict[str, Any], rows: slice, low: Matrix, high: Matrix) -> None:
-        """Lowest and highest of whole slots, by halves: long rows of numbers at a time, whatever the slots' length."""
+        slots = (self.rows + count - 1) // self._slot + 1
+        if slots > len(self._t):
+            size, used = min(max(slots, 2 * len(self._t)), max(slots, self._most)), self._count
+            self._t = _longer(self._t, size, used)
+            self._low, self._high = _longer(self._low, size, used), _longer(self._high, size, used)
+        rows, slot = self.rows, self._slot
+        fold, begun = _fold_alone if count > _LONG else _fold, -rows % slot  # the row with which the next slot begins
+        if begun < count:
+            self._t[(rows + begun) // slot : slots] = chunk.t[begun::slot]
         for name, at in self._at.items():
-            value, here = columns[name], slice(at, at + self._widths.get(name, 1))
-            if value.ndim != 2:
-                low[:, here] = high[:, here] = value
-                continue
-            least = most = value[rows]
-            while len(least) > len(low):
-                least, most = np.fmin(least[::2], least[1::2]), np.fmax(most[::2], most[1::2])
-            low[:, here], high[:, here] = least, most
+            value = np.asarray(getattr(chunk, name), dtype=np.float64)
+            if value.ndim == 1 and name in STEPS:
+                value = value[:, np.newaxis]
+            here = slice(at, at + self._widths.get(name, 1))
+            if value.ndim == 2:
+                fold(value, rows, slot, self._low[:, here], self._high[:, here])
+                self._last[here] = value[-1]
+            else:  # the same in all rows
+                self._last[here] = value
+                _fold_same(self._last[here], count, rows, slot, self._low[:, here], self._high[:, here])
+        self.rows, self._last_t = rows + count, float(chunk.t[-1])
 
-    def _append(self, t: Vector, low: Matrix, high: Matrix) -> None:
-        end = self._count + len(t)
-        if end > len(self._t):
-            size, same = max(end, 2 * len(self._t)), self._high is self._low
-            self._t, self._low = _longer(self._t, size), _longer(self._low, size)
-            self._high = self._low if same else _longer(self._high, size)
-        self._t[self._count : end], self._low[self._count : end] = t, low
-        if self._high is not self._low:
-            self._high[self._count : end] = high
-        self._count = end
+    @property
+    def _count(self) -> int:
+        """Slots with at least one row; the last of them may have room for more."""
+        return -(-self.rows // self._slot)
 
     def _coarsen(self) -> None:
-        """Two slots become one; a last single one goes back to the rows that wait, as its lowest and highest."""
-        count = self._count // 2 * 2
-        if self._count > count:  # as two rows: nothing of it is lost
-            rest = np.vstack([self._low[count : count + 1], self._high[count : count + 1]])
-            rest = np.repeat(rest, self._slot // 2, axis=0) if self._slot > 1 else rest[:1]
-            times = np.concatenate([np.full(len(rest), self._t[count]), self._rest[0]])
-            self._rest = times, np.vstack([rest, self._rest[1]])
-        low, high = self._low[:count], self._high[:count]
-        self._t, self._count, self._slot = self._t[:count:2].copy(), count // 2, 2 * self._slot
-        self._low, self._high = np.fmin(low[::2], low[1::2]), np.fmax(high[::2], high[1::2])
+        """Two slots become one."""
+        count = self._count
+        self._slot *= 2
+        half = -(-count // 2)
+        self._t[:half] = self._t[:count:2].copy()
+        _halve(self._low, self._high, count)
 
     @property
     def span(self) -> tuple[float, float]:
         """The first and the last time."""
         with self._lock:
-            last = self._rest[0][-1] if len(self._rest[0]) else self._t[self._count - 1] if self._count else 0.0
-            first = self._t[0] if self._count else last
-            return float(first), float(last)
+            return (float(self._t[0]) if self.rows else 0.0), self._last_t
 
     def window(self, addresses: Sequence[int], t0: float, t1: float, most: int) -> Window:
         """Some signals from `t0` to `t1` in at most so many slots."""
         most = slots_allowed(most)
         places = [self.signals.place(address) for address in addresses]
-        columns = [self._at[column] + k for column, k, *_ in places]
+        columns = np.array([self._at[column] + k for column, k, *_ in places], dtype=np.int64)
         with self._lock:
-            t, same = self._t[: self._count], self._high is self._low
+            count = self._count
+            t = self._t[:count]
             first = max(0, int(np.searchsorted(t, t0, side="left")) - 1)
-            last = min(len(t), int(np.searchsorted(t, t1, side="right")) + 1)
+            last = min(count, int(np.searchsorted(t, t1, side="right")) + 1)
             first = max(0, min(first, last - 1))
             size = 1 << max(0, int(np.ceil(np.log2(max(1, last - first) / max(1, most - 1)))))
             begin = first // size * size
-            low, high = self._low[begin:last, columns], self._high[begin:last, columns]
             times = t[begin:last:size].copy()
-            end_t, end = self._rest[0][-1:], self._rest[1][-1:, columns]
-            rows = self.rows
-        starts = np.arange(0, len(low), size)
-        if size > 1:
-            low, high, same = np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts), False
-        if len(end) and end_t[0] <= t1:
-            times, low, high = np.append(times, end_t), np.vstack([low, end]), np.vstack([high, end])
+            low, high = np.empty((len(times), len(columns))), np.empty((len(times), len(columns)))
+            _look(self._low, self._high, columns, begin, last, size, low, high)
+            same, rows = self._slot == size == 1, self.rows
+            if not same and last == count and self._last_t <= t1 and count:  # up to where the run is
+                end = self._last[columns]
+                times = np.append(times, self._last_t)
+                low, high = np.vstack([low, end]), np.vstack([high, end])
         slots = Slots(np.arange(len(times)), low, low if same else high)
         return Window(times, scaled(slots, *factors(places)), rows)
 
 
-def _size(chunk: Any) -> str:
-    rows = len(chunk.t)
-    return "one" if rows == 1 else "few" if rows < _MANY else "many"
-
-
-def _longer(array: Any, size: int) -> Any:
+def _longer(array: Any, size: int, used: int) -> Any:
     grown = np.empty((size, *array.shape[1:]))
-    grown[: len(array)] = array
+    grown[:used] = array[:used]
     return grown
+
+
+# -- compiled: row `rows + r` belongs to slot `(rows + r) // slot`; NaN counts only where there is nothing else
+
+
+def _folded(values, rows, slot, low, high):  # type: ignore[no-untyped-def]
+    for c in range(values.shape[1]):
+        for r in range(len(values)):
+            k, v = (rows + r) // slot, values[r, c]
+            if (rows + r) % slot == 0:
+                low[k, c] = high[k, c] = v
+            else:
+                if not v >= low[k, c]:
+                    low[k, c] = v if v == v else low[k, c]
+                if not v <= high[k, c]:
+                    high[k, c] = v if v == v else high[k, c]
+
+
+_fold = njit(cache=True)(_folded)
+
+
+@njit(cache=True, nogil=True)
+def _fold_alone(values, rows, slot, low, high):  # type: ignore[no-untyped-def]
+    """Of thousands of rows, which come from compiled code: that goes on meanwhile."""
+    _fold(values, rows, slot, low, high)
+
+
+@njit(cache=True)
+def _fold_same(values, count, rows, slot, low, high):  # type: ignore[no-untyped-def]
+    for k in range(rows // slot, (rows + count - 1) // slot + 1):
+        for c in range(len(values)):
+            v = values[c]
+            if k * slot >= rows:
+                low[k, c] = high[k, c] = v
+            else:
+                if not v >= low[k, c]:
+                    low[k, c] = v if v == v else low[k, c]
+                if not v <= high[k, c]:
+                    high[k, c] = v if v == v else high[k, c]
+
+
+@njit(cache=True)
+def _halve(low, high, count):  # type: ignore[no-untyped-def]
+    for k in range((count + 1) // 2):
+        for c in range(low.shape[1]):
+            a, b = 2 * k, min(2 * k + 1, count - 1)
+            low[k, c] = np.fmin(low[a, c], low[b, c])
+            high[k, c] = np.fmax(high[a, c], high[b, c])
+
+
+@njit(cache=True)
+def _look(low, high, columns, begin, last, size, least, most):  # type: ignore[no-untyped-def]
+    """Lowest and highest of `size` slots each, of some columns."""
+    for k in range(len(least)):
+        for j in range(len(columns)):
+            c, at = columns[j], begin + k * size
+            least[k, j], most[k, j] = low[at, c], high[at, c]
+            for i in range(at + 1, min(at + size, last)):
+                least[k, j] = np.fmin(least[k, j], low[i, c])
+                most[k, j] = np.fmax(most[k, j], high[i, c])
+
+
+def _load() -> None:
+    """Have the compiled loops at hand before a run begins."""
+    two, part = np.zeros((2, 1)), np.zeros((2, 3))[:, 0:1]
+    for values in (two, part):
+        _fold(values, 0, 1, part, part)
+        _fold_alone(values, 0, 1, part, part)
+    _fold_same(np.zeros(1), 2, 0, 1, part, part)
+    _halve(two, two, 2)
+    _look(two, two, np.zeros(1, np.int64), 0, 2, 1, two, two)

@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ _OWN = ("127.0.0.1", "localhost", "::1")
 class Host:
     """A server in its own thread; `address` is what to open in the browser."""
 
-    def __init__(self, server: uvicorn.Server, listening: socket.socket, address: str) -> None:
-        self._server, self.address = server, address
+    def __init__(self, server: uvicorn.Server, end: Callable[[], None], listening: socket.socket, address: str) -> None:
+        self._server, self._end, self.address = server, end, address
         #: whether a browser was opened, so that somebody will come
         self.opened = False
         self._thread = threading.Thread(
@@ -43,6 +44,7 @@ class Host:
         """End the server."""
         atexit.unregister(self.close)
         self._server.should_exit = True
+        self._end()
         self._thread.join(5.0)
 
 
@@ -78,11 +80,12 @@ def serve(
         ws="websockets-sansio",
         ws_per_message_deflate=False,  # it would take time from the run, and the way is short
         timeout_graceful_shutdown=1,
+        date_header=False,
     )
     shown = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         shown = socket.gethostname()
-    running = Host(uvicorn.Server(config), listening, f"http://{shown}:{port}/{token}/")
+    running = Host(*_quiet_server(config), listening, f"http://{shown}:{port}/{token}/")
     # no daemon: a thread that is frozen while it reads HDF5 would hold the end of the program up without end
     threading.Thread(target=exhibition.prepare, name="cosolve viewer reads ahead").start()
     if told is not None:
@@ -90,6 +93,29 @@ def serve(
     if open_browser:
         running.opened = _open(running.address, told)
     return running
+
+
+def _quiet_server(config: uvicorn.Config) -> tuple[uvicorn.Server, Callable[[], None]]:
+    """A server that is told its end; one that looks for it ten times a second would hold the run up each time."""
+    import asyncio
+
+    import uvicorn
+
+    ends: list[Callable[[], object]] = []
+
+    class Quiet(uvicorn.Server):
+        async def main_loop(self) -> None:
+            loop, over = asyncio.get_running_loop(), asyncio.Event()
+            ends.append(lambda: loop.call_soon_threadsafe(over.set))
+            if not await self.on_tick(0):  # either this sees `should_exit`, or whoever sets it sees `ends`
+                await over.wait()
+
+    def end() -> None:
+        for tell in ends:
+            with suppress(RuntimeError):  # it has ended
+                tell()
+
+    return Quiet(config), end
 
 
 def _listening(host: str, port: int) -> socket.socket:
