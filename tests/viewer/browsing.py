@@ -12,6 +12,19 @@ FLAGS = [
 ]
 PATIENCE = 60_000  # milliseconds: the machine may be busy
 
+#: What a page says whose server ends while it asks.
+ENDED = [
+    f"net::ERR_{what}" for what in ("CONNECTION_REFUSED", "CONNECTION_RESET", "CONNECTION_CLOSED", "EMPTY_RESPONSE")
+]
+
+_open: list["Tabs"] = []
+
+
+def leave():
+    """Close all pages of a test, before the server that they may be asking ends."""
+    for tabs in _open:
+        tabs.leave()
+
 
 def errors_of(page):
     """A list that fills with what goes wrong on a page: errors of its scripts, errors on its console, dialogs."""
@@ -28,6 +41,7 @@ class Tabs:
     def __init__(self, browser):
         self._context = browser.new_context(viewport={"width": 1200, "height": 800})
         self._lists, self._allowed = [], []
+        _open.append(self)
 
     def __call__(self, address, viewport=None):
         page = self._context.new_page()
@@ -42,11 +56,18 @@ class Tabs:
         """Complaints that contain one of these are expected in this test."""
         self._allowed += texts
 
+    def leave(self):
+        """Close all pages."""
+        for page in self._context.pages:
+            page.close()
+
     def close(self):
         """Close all pages, and fail where one has complained."""
+        _open.remove(self)
         self._context.close()
         errors = [error for one in self._lists for error in one]
-        assert [error for error in errors if not any(text in error for text in self._allowed)] == []
+        complaints = [error for error in errors if not any(text in error for text in self._allowed)]
+        assert not complaints, "\n".join(complaints)
 
 
 def wait(page, question):

@@ -6,7 +6,7 @@ from time import monotonic, process_time, sleep
 
 import numpy as np
 import pytest
-from tests.viewer.browsing import CHROMIUM, FLAGS, errors_of, wait
+from tests.viewer.browsing import CHROMIUM, ENDED, FLAGS, errors_of, leave, wait
 from tests.viewer.conftest import make_masses
 
 import cosolve as cs
@@ -20,6 +20,7 @@ def served(*shown, **more):
     try:
         yield page.address
     finally:
+        leave()
         page.close()
 
 
@@ -196,7 +197,7 @@ def test_a_sweep_is_a_map_with_runs_to_look_into(tab):
 
 
 def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one_is_closed(tab, tmp_path):
-    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
+    tab.allow(*ENDED)  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0, low=-5.0, high=5.0))
@@ -247,6 +248,7 @@ def test_a_system_and_a_file_with_errors(tab, tmp_path):
     try:
         assert tab(server.address).locator(".problem").inner_text() == "'a.toml', line 3: <b>no</b>"
     finally:
+        leave()
         server.close()
 
 
@@ -298,7 +300,7 @@ def test_ten_million_points(browser, tmp_path):
                 return (1000 * (times.length - 1)) / (times.at(-1) - times[0]);
             }"""
         )
-    plain.close()
+        plain.close()
     assert errors == []
     print(f"opened in {opened:.2f} s ({spent:.2f} s of CPU here), {pictures:.0f} pictures a second")
     assert spent < 2.0  # what a clock says depends on who else is at work: docs/howto-view.md has what was measured
@@ -307,7 +309,7 @@ def test_ten_million_points(browser, tmp_path):
 @pytest.mark.slow
 def test_a_run_of_a_minute_at_a_thousand_steps_a_second(tab):
     """Watched all the time; paused, stepped and let go in the middle; not a point is missing at the end."""
-    tab.allow("ERR_CONNECTION_REFUSED")  # the page may ask once more when the run and its server have ended
+    tab.allow(*ENDED)  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
     system.set("tank.q", cs.Dial(0.0))
