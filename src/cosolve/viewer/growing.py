@@ -200,10 +200,7 @@ def _folded(values, rows, slot, low, high):  # type: ignore[no-untyped-def]
             if (rows + r) % slot == 0:
                 low[k, c] = high[k, c] = v
             else:
-                if not v >= low[k, c]:
-                    low[k, c] = v if v == v else low[k, c]
-                if not v <= high[k, c]:
-                    high[k, c] = v if v == v else high[k, c]
+                low[k, c], high[k, c] = np.fmin(low[k, c], v), np.fmax(high[k, c], v)
 
 
 _fold = njit(cache=True)(_folded)
@@ -223,10 +220,7 @@ def _fold_same(values, count, rows, slot, low, high):  # type: ignore[no-untyped
             if k * slot >= rows:
                 low[k, c] = high[k, c] = v
             else:
-                if not v >= low[k, c]:
-                    low[k, c] = v if v == v else low[k, c]
-                if not v <= high[k, c]:
-                    high[k, c] = v if v == v else high[k, c]
+                low[k, c], high[k, c] = np.fmin(low[k, c], v), np.fmax(high[k, c], v)
 
 
 @njit(cache=True)
