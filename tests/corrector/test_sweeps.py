@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from tests.choice import quick
+from tests.trust.zoo import CASES
 
 import cosolve as cs
 from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
@@ -196,3 +197,24 @@ def test_absolute_tolerance_counts_small_numbers_too():
         result = cs.simulate(two_mass(0.9, 0.1, 2e6, 2e6), t_end=0.5, method=method, step=0.05)
         assert np.abs(result["two.f"]).max() > 1e5
         assert (result.residual.max() <= 1e-3) == absolute
+
+
+def test_an_iteration_that_fails_in_a_parallel_sweep_names_the_sweep_that_converges():
+    case = CASES["bar"]
+    run = {"t_end": case.t_end / 256, "step": case.t_end / 1024}
+    with pytest.raises(cs.ConvergenceError, match="did not converge") as failed:
+        cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken()), **run)
+    assert "sweep='gauss-seidel'" in str(failed.value)
+    result = cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken(), sweep="gauss-seidel"), **run)
+    assert result.iterations[1:].mean() < 4
+
+
+def test_a_serial_sweep_is_not_told_to_be_serial():
+    tank = lambda h: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[h], inputs=["q"], outputs=["h"])  # noqa: E731
+    system = cs.System({"one": tank(1.0), "two": tank(0.0)})
+    system.connect("one.h", "two.q")
+    system.connect("two.h", "one.q")
+    method = cs.Implicit(degree=1, corrector=cs.Relaxation(0.1), max_iterations=2, sweep="gauss-seidel")
+    with pytest.raises(cs.ConvergenceError) as failed:
+        cs.simulate(system, t_end=1.0, method=method, step=0.5)
+    assert "sweep" not in str(failed.value)
