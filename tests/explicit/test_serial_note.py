@@ -1,5 +1,8 @@
 """A serial sweep in which nobody gets a newer value is a parallel one: said in the totals of the run and by `check`."""
 
+import itertools
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -65,6 +68,43 @@ def test_a_third_reader_is_handed_something():
     system = cs.System({"one": tank(0.0), "two": tank(1.0), "three": tank(0.0)})
     system.law({"one.f": 1, "two.f": -1, "three.f": 1}, lambda a, b: b - a, of=["one.x", "two.x"], name="flow")
     assert run(system, cs.GaussSeidel(1)).stats.note("serial-order") == ""
+
+
+def star():
+    """One source with two readers."""
+    system = cs.System({name: tank(x) for name, x in (("one", 1.0), ("two", 0.5), ("three", 0.0))})
+    system.connect("one.x", "two.f")
+    system.connect("one.x", "three.f")
+    system.connect("three.x", "one.f")
+    return system
+
+
+def law_of(*two):
+    """A law of two subsystems that all three read."""
+    system = cs.System({name: tank(x) for name, x in (("one", 1.0), ("two", 0.5), ("three", 0.0))})
+    readers = {"one.f": 1, "two.f": -1, "three.f": 1}
+    system.law(readers, lambda a, b: b - a, of=[f"{name}.x" for name in two], name="flow")
+    return system
+
+
+def chain():
+    system = cs.System({name: tank(x) for name, x in (("one", 1.0), ("two", 0.5), ("three", 0.0))})
+    system.connect("one.x", "two.f")
+    system.connect("two.x", "three.f")
+    system.set("one.f", 0.0)
+    return system
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["one", "two", "three"])), ids="-".join)
+@pytest.mark.parametrize(
+    "build",
+    [star, chain, *(partial(law_of, *two) for two in itertools.combinations(["one", "two", "three"], 2))],
+    ids=["star", "chain", "law of 1 2", "law of 1 3", "law of 2 3"],
+)
+def test_the_note_stands_exactly_where_the_bits_are_those_of_jacobi(build, order):
+    serial, parallel = run(build(), cs.GaussSeidel(1, order=order)), run(build(), cs.Jacobi(1))
+    same = all(np.array_equal(serial[name], parallel[name]) for name in ("one.x", "two.x", "three.x"))
+    assert (serial.stats.note("serial-order") != "") == same
 
 
 @pytest.mark.parametrize("method", [cs.GaussSeidel(0), cs.Jacobi(0)], ids=["serial", "parallel"])

@@ -1,6 +1,7 @@
 """Runs that grow because of the coupling say so, once; runs that grow because of the model do not."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import cosolve as cs
 from cosolve.cli import app
 from cosolve.report import write_report
+from cosolve.run.growth import GrowthMonitor
 
 
 def run(system, method, H, steps, **options):
@@ -264,6 +266,28 @@ def test_the_models_own_growth_is_silent(name):
     result, said = run(build(), method, H, steps)
     assert not said
     assert result.stats.note("growth") == ""
+
+
+# -- what is kept of a long run ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("steps", [64, 65, 66, 129, 130, 131, 1000])
+def test_marks_cover_every_step_once(steps, rows):
+    """Each step has a coupling variable of its own that is 1 in it: so often is it in the largest values of marks."""
+    n = steps * rows
+    plan = SimpleNamespace(n_z=n, z_nominal=np.full(n, 2.0))  # nothing is large enough for a closer look
+    monitor = GrowthMonitor(SimpleNamespace(plan=plan, z=np.zeros(n)))
+    for block in np.split(np.eye(n), steps):
+        monitor.note(block)
+        monitor.look()
+    ends = [step for step, _ in monitor._marks]
+    assert ends == sorted(set(ends))
+    assert ends[-1] == n
+    assert len(ends) <= 64
+    assert (sum(level for _, level in monitor._marks) == 1.0).all()
+    for (before, _), (end, level) in zip([(0, None), *monitor._marks], monitor._marks, strict=False):
+        assert np.flatnonzero(level).tolist() == list(range(before, end))
 
 
 # -- algebraic loops ---------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from cosolve.auto import Choice, Trial
 from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS
 from cosolve.auto.trial import SAFETY
@@ -85,7 +87,7 @@ class _Chosen:
             shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
             trial = Trial(choice.method, choice.step, result.stats.steps, crossings=crossings(result))
             choice = self._chooser.search.repeated(choice, trial, shrunk, moved)
-            compared = Compared(pilot.t, compared.values, compared.size, tolerance)
+            compared = Compared(pilot.t, compared.values, np.maximum(compared.size, compared.reached), tolerance)
         raise AssertionError("the last run is returned, whatever it is like")
 
     def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:

@@ -446,6 +446,9 @@ class Machine:
         """What would work: a tolerance that is met, where the iteration has come near and gets no nearer."""
         if len(norms) == 8 and max(norms) < _NEAR:
             return f"tol={10 * max(norms):.0e}, which is as near as it gets: the outputs are not known any better"
+        corrector = self.script.corrector
+        if corrector is not None and not corrector.uses_jacobian and not self.script.serial and self.plan.explicit:
+            other = f"sweep='gauss-seidel', which corrects only what lags, {other}"
         return f"a smaller step, {other}, or a looser tol if the norms stand still"
 
     # -- books -------------------------------------------------------------------------------------------------------
