@@ -54,6 +54,11 @@ class Core:
         if startup is not None and not isinstance(startup, Startup):
             raise SetupError(f"startup must be a Startup such as GradedStart(), not {shortened(startup)}")
         self.method, self.startup, self.windows = method, startup or default_start(method), windows
+        if self.startup.gives_values and method.signal != "lagrange":
+            raise SetupError(
+                f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
+                "signals from none; leave startup out"
+            )
         self.crew = Crew(self.plan, workers)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
@@ -103,7 +108,7 @@ class Core:
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)
-        self.history = History(self.z, depth=self.method.depth)
+        self.history = self.method.history(self.z)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
         step = bind(self.method, self.crew, watched=True)
         self._step = self.startup.wrap(self.crew, self.method, step)
@@ -164,7 +169,7 @@ class Core:
             outcome.t1, outcome.H = window.t1, window.H
         outcome.error = error
         if watch is None:
-            self.history.push(outcome.z, outcome.H)
+            self.history.push(outcome.remembered, outcome.H)
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
@@ -231,11 +236,11 @@ class Core:
                 outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
             except EndOfSimulation as end:
                 self.ended = end
-            self.history = History(outcome.z, depth=self.method.depth)
+            self.history = self.history.begun(outcome.z)
         elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
-            self.history.values[0] = outcome.z
+            self.history.end_in(outcome.z)
         else:
-            self.history.push(outcome.z, outcome.H)
+            self.history.push(outcome.remembered, outcome.H)
 
     def recorded(self, z: Vector) -> Vector:
         """Coupling variables, and beside them the driven inputs now."""
@@ -286,15 +291,15 @@ class Core:
         assert isinstance(self._step, Machine)
         return self._step.measure
 
-    def skip(self, times: Vector, y: Vector, values: list[Vector]) -> None:
-        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""
+    def skip(self, times: Vector, y: Vector, z: Vector, values: list[Vector]) -> None:
+        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with this newest past first."""
         assert isinstance(self.windows, Uniform)
         self.windows.skip(times)
-        self.stand(y, values, self.history.steps)
+        self.stand(y, z, values, self.history.steps)
 
-    def stand(self, y: Vector, values: list[Vector], steps: list[float]) -> None:
-        """Outputs and coupling history where the run stands now."""
-        self.y, self.z = y, values[0]
+    def stand(self, y: Vector, z: Vector, values: list[Vector], steps: list[float]) -> None:
+        """Outputs, coupling variables and coupling history where the run stands now."""
+        self.y, self.z = y, z
         self.history.values, self.history.steps = values, steps
 
     def settled(self) -> tuple[Vector, Vector]:

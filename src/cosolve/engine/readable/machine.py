@@ -150,6 +150,7 @@ class Machine:
         iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
         outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
         outcome.renewed = self._renewals > 0
+        outcome.kept = self.history.kept(z, self.applied)
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
@@ -196,6 +197,10 @@ class Machine:
     def ending_in(self, z: Vector) -> Matrix:
         self.z = z
         return self.trial.coefficients(z)
+
+    def applied(self) -> Matrix:
+        """The signal of the last crossing."""
+        return self.trial.coefficients(self._ended)
 
     # -- crossing the step -------------------------------------------------------------------------------------------
 
