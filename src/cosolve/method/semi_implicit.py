@@ -55,7 +55,7 @@ class SemiImplicit(Method):
     long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
     `StabilisedIndex2()`. A correction that leaves much of the residual step after step is said
-    (`result.stats.correction`): there may be no solution, or a Jacobian is wrong.
+    (`result.notes`): there may be no solution, or a Jacobian is wrong.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
