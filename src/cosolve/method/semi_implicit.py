@@ -57,7 +57,7 @@ class SemiImplicit(Method):
     couplings of first-order subsystems (heat, circuits, tanks) are damped then, where `"lagrange"` rings or grows.
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
     `StabilisedIndex2()`. A correction that leaves much of the residual step after step is said
-    (`result.stats.correction`): there may be no solution, or a Jacobian is wrong.
+    (`result.notes`): there may be no solution, or a Jacobian is wrong.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs

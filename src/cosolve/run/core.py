@@ -17,7 +17,7 @@ from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.engine.readable.self_check import refuse_other_outputs
+from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
@@ -73,7 +73,7 @@ class Core:
         self._step: MacroStep
         #: what single corrections have left of the residual
         self.corrections = Corrections(self.plan)
-        self._unproven = False
+        self._proof = Proof(wanted=False)
         self._next_change = 0
         self.opening = Opening(self)
 
@@ -114,7 +114,7 @@ class Core:
         self._step = self.startup.wrap(self.crew, self.method, step)
         self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
-        self._unproven = self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine)
+        self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
         self.opening.plan()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
@@ -141,7 +141,7 @@ class Core:
                 self._begin_step(window)
             try:
                 outcome = self._step(self.history, window)
-                if self._unproven:
+                if self._proof.due():
                     self._prove_rollback(window, outcome)
             except EndOfSimulation as end:
                 limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
@@ -198,16 +198,20 @@ class Core:
                 watch.states = {i: crew.save_one(i) for i in able}
 
     def _prove_rollback(self, window: Window, first: Outcome) -> None:
-        """Cross the first step once more, uncounted; raise when a subsystem gives other outputs then."""
-        crew, self._unproven = self.crew, False
-        if crew.saved is None or crew.watch is not None or crew.endings:
+        """Cross a step once more, uncounted; raise when a subsystem gives other outputs then."""
+        crew, states, known = self.crew, self.crew.saved, True
+        if states is None or crew.watch is not None or crew.endings:
+            self._proof.note(True)
             return
-        calls = crew.calls.copy()
-        crew.restore(crew.saved)
-        again = self._step(self.history, window)
-        crew.calls[:] = calls
-        for i in range(self.plan.n_subsystems):
-            refuse_other_outputs(crew, i, window, first.y, again.y)
+        held = self.history.values[0][np.newaxis, :]
+        repeated = Repeated(crew, window, held, partial(crew.restore_one, states=states))
+        with uncounted(crew):
+            crew.restore(states)
+            again = self._step(self.history, window)
+            for i, part in enumerate(self.plan.y_slices):
+                known &= same_outputs(repeated, i, first.y[part], again.y[part])
+        crew.saved = states
+        self._proof.note(known)
 
     def _go_back(self) -> None:
         """All subsystems that have moved, back to the start of the step."""
