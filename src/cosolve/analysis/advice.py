@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
+from cosolve.engine.readable.self_check import NoWayBack, Repeated, same_outputs
 from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import CosolveError, EndOfSimulation, SetupError, SubsystemError
 from cosolve.interface import System
@@ -204,22 +206,20 @@ def _check_rollback(advice: Advice, system: System, H: float) -> None:
     plan = system.plan()
     crew = Crew(plan)
     _, z = crew.start(0.0)
-    states, window = crew.save(), Window(0.0, H, H)
+    states, window, held = crew.save(), Window(0.0, H, H), z[np.newaxis, :]
+    step = Repeated(crew, window, held, partial(crew.restore_one, states=states))
     try:
-        first = crew.sweep(window, z[np.newaxis, :])
+        first = crew.sweep(window, held)
         crew.restore(states)
-        again = crew.sweep(window, z[np.newaxis, :])
+        again = crew.sweep(window, held)
     except SubsystemError as error:
         advice.add("error", "failed-step", f"one step of H = {H:.6g} could not be crossed twice: {error}")
         return
-    for name, part in zip(plan.names, plan.y_slices, strict=True):
-        if not np.array_equal(first[part], again[part]):
-            advice.add(
-                "error",
-                "inexact-rollback",
-                f"'{name}' does not come back to its saved state: one step gave {first[part]}, then {again[part]}; "
-                "save() must return a copy that advance() does not change, and restore() must take back everything",
-            )
+    for i, part in enumerate(plan.y_slices):
+        try:
+            same_outputs(step, i, first[part], again[part])
+        except NoWayBack as wrong:
+            advice.add("error", "inexact-rollback", str(wrong))
 
 
 def _check_jacobians(advice: Advice, system: System, method: Method, H: float) -> None:
@@ -344,7 +344,7 @@ def _check_black_box(advice: Advice, system: System, method: Method, H: float) -
     if limit > 0.0:
         found = f"becomes unstable at about H = {limit:.3g}; stay below it ({trials.macro_steps} macro steps in all)"
         advice.add("note", "critical-step", f"{method.label} {found}")
-    _suggest_others(advice, system, method, H)
+    _suggest_others(advice, system, method, H, limit)
 
 
 def _check_stability(advice: Advice, system: System, method: Method, H: float) -> None:
@@ -381,30 +381,33 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         )
         return
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
+    limit = 0.0
     if at_once:
         advice.add(
             "note",
             "at-every-step",
             f"{method.label} is unstable at every shorter step too, it grows by step and not by time: subsystems react "
-            "at once (an added mass, a loop without delay); iterate with Implicit instead",
+            "at once (an added mass, a loop without delay)",
         )
     else:
         limit = critical_step(system, method, step_range=(H * 1e-4, H))
         if limit > 0.0 and np.isfinite(limit):
             advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
-    _suggest_others(advice, system, method, H)
+    _suggest_others(advice, system, method, H, limit)
 
 
-def _suggest_others(advice: Advice, system: System, method: Method, H: float) -> None:
+def _suggest_others(advice: Advice, system: System, method: Method, H: float, limit: float) -> None:
+    """The other methods that are stable at this step, all of them tried; `limit` is that of `method`, 0 if unknown."""
     stable = [
         f"{other.label} (radius {radius:.4g})"
-        for other in _families()
+        for other in (*_families(), Implicit(1), Implicit(0))
         if other.label != method.label and (radius := _stable_radius(system, other, H)) is not None
     ]
     if stable:
         advice.add("note", "alternatives", f"stable at H = {H:g}: {', '.join(stable[:4])}")
     else:
-        advice.add("note", "alternatives", "no other standard method is stable at this step; take a smaller one")
+        less = "; take a smaller one" if limit > 0.0 else ", nor is any known to be at a smaller one"
+        advice.add("note", "alternatives", f"no other standard method is stable at this step{less}")
 
 
 def _compare_families(advice: Advice, system: System, H: float) -> None:
