@@ -1,4 +1,4 @@
-"""Jacobi subsystems run at the same time (Schmoll (2015), 2.6.3): shown by meetings inside the macro step, not by clocks.
+"""Jacobi subsystems run at the same time (Schmoll (2015), 2.6.3): shown by meetings inside the macro step.
 
 A subsystem that returns only when another one is inside the same macro step can be coupled in parallel only. Where all
 meet in every step, a step lasts as long as its slowest subsystem, and two equal loads take half of the serial time.
@@ -94,7 +94,7 @@ def test_a_serial_run_is_inside_one_subsystem_at_a_time(method: cs.Method, worke
 
 @pytest.mark.covers("SC-25")
 def test_a_slow_subsystem_does_not_wait_for_the_others() -> None:
-    """Unequal loads: while `slow` is inside one macro step, `fast` has left its own, but does not begin the next one."""
+    """Unequal loads: while `slow` is inside one macro step, `fast` leaves its own and does not begin another."""
 
     class Slow(Member):
         def advance(self, t0: float, t1: float, u) -> float:
