@@ -26,7 +26,6 @@ from cosolve.interface import Plan, System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
-from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -282,7 +281,8 @@ class _Step:
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)
-        self.step = bind(method.for_linearisation(), self.crew)
+        self.method = method.for_linearisation()
+        self.step = bind(self.method, self.crew)
         self.noise = max((s.noise for s in plan.subsystems), default=0.0)
         states = np.concatenate([s.get_state() for s in plan.subsystems])
         self.point = np.concatenate([states, np.tile(z, self.depth + 1)])
@@ -295,12 +295,10 @@ class _Step:
         for subsystem, (a, b) in zip(plan.subsystems, pairwise(ends), strict=True):
             subsystem.set_state(vector[a:b])
         past = vector[self.n_states :].reshape(self.depth + 1, plan.n_z)
-        history = History(past[0], depth=self.depth)
-        for older in past[1:]:
-            history.append_past(older, self.H)
+        history = self.method.history(past[0]).past(list(past), self.H)
         outcome = self.step(history, Window(self.t, self.t + self.H, self.H))
         states = [subsystem.get_state() for subsystem in plan.subsystems]
-        return np.concatenate([*states, outcome.z, past[: self.depth].ravel()])
+        return np.concatenate([*states, outcome.remembered, past[: self.depth].ravel()])
 
 
 def _linearise(step: _Step, sample: MacroMap | None) -> MacroMap:

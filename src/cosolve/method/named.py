@@ -63,8 +63,8 @@ def is_open(given: object) -> bool:
 def as_method(given: MethodLike, imported: Import | None = None) -> Method:
     """The coupling method that is given, or the one of that name; `imported` finds functions that options name.
 
-    >>> as_method("gauss-seidel").label, as_method("GaussSeidel:2").label
-    ('GaussSeidel(1)', 'GaussSeidel(2)')
+    >>> as_method("gauss-seidel").label, as_method("GaussSeidel:2").label, as_method("semi-implicit:1:bdf").label
+    ('GaussSeidel(1)', 'GaussSeidel(2)', 'SemiImplicit(1, bdf)')
     >>> as_method({"name": "implicit", "corrector": "iqn-ils", "tol": 1e-8}).tol
     1e-08
     >>> as_method("gaus-seidel")
@@ -80,10 +80,13 @@ def as_method(given: MethodLike, imported: Import | None = None) -> Method:
             f"name, not {shown(repr(given))}"
         )
     if isinstance(given, str) and ":" in given:
-        name, _, degree = given.partition(":")
+        name, degree, *signal = given.split(":", 2)
         if not (degree.isascii() and degree.isdigit() and len(degree) < 10):
-            raise SetupError(f"'{shown(given)}': write a method as name:degree, for example semi-implicit:1")
-        given = {"name": name, "degree": int(degree)}
+            raise SetupError(
+                f"'{shown(given)}': write a method as name:degree, for example semi-implicit:1, or "
+                "name:degree:signal, for example semi-implicit:1:bdf"
+            )
+        given = {"name": name, "degree": int(degree)} | ({"signal": signal[0]} if signal else {})
     return build("method", given, METHODS, imported)  # type: ignore[no-any-return]
 
 
