@@ -87,7 +87,7 @@ def test_the_first_impact() -> None:
 
 def stored_energy(machine: DropTower, x: np.ndarray) -> float:
     """Kinetic and potential energy of one row of states: weights, springs, bristles, tie, contact and strain."""
-    p, s, (nodes, corners) = machine.tower, machine.specimen, machine.mesh
+    p, s, nodes = machine.tower, machine.specimen, machine.mesh[0]
     bx, by, angle, vx, vy, spin, carriage, speed, *bristles = x[:11]
     energy = p.body_mass * ((vx * vx + vy * vy) / 2 + p.gravity * by) + p.body_inertia * spin * spin / 2
     energy += p.carriage_mass * (speed * speed / 2 + p.gravity * carriage)
