@@ -19,13 +19,13 @@ from cosolve.analysis.black_box import estimate_stability, estimated_limit, hide
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number, positive
 from cosolve.basics.wording import shortened
-from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
+from cosolve.run.ownership import trial_crew
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -268,7 +268,7 @@ class _Step:
         self, plan: Plan, method: Method, H: float, t: float, state: Mapping[str, npt.ArrayLike] | None
     ) -> None:
         self.plan, self.H, self.t, self.depth = plan, H, t, method.degree
-        self.crew = Crew(plan)
+        self.crew = trial_crew(plan)
         y, z = self.crew.start(t)
         if state is not None:
             unknown = [name for name in state if name not in plan.names]

@@ -377,11 +377,12 @@ class _Run:
         stopped: BaseException | None = None
         ending: str | None = None
         try:
-            self._start(t_first, saved)
-            books = self._opened_books()
-            self._cross_all(books, self._watched(meta))
-            books.end()
-            self._save_state(save_state)
+            with core.ownership.advancing():
+                self._start(t_first, saved)
+                books = self._opened_books()
+                self._cross_all(books, self._watched(meta))
+                books.end()
+                self._save_state(save_state)
         except SimulationError as error:
             failure = error
             if failure.time is None:  # from below the level that knows the time
