@@ -159,9 +159,7 @@ class Method:
     @property
     def label(self) -> str:
         """Short label for tables and legends."""
-        return (
-            f"{self.name}({self.degree})" if self.signal == "lagrange" else f"{self.name}({self.degree}, {self.signal})"
-        )
+        return f"{self.name}(BDF{self.degree + 1})" if self.signal == "bdf" else f"{self.name}({self.degree})"
 
     def for_linearisation(self) -> Method:
         """The method whose macro step is differenced by the stability analysis: free of differences of its own."""
