@@ -413,8 +413,9 @@ def _suggest_others(advice: Advice, system: System, method: Method, H: float, li
         if other.label != method.label and radius is not None and not wrong:
             serving.append(f"{other.label} (radius {radius:.4g})")
     if serving:
-        written = "; BDF2 is degree=1 with signal='bdf'" if "BDF" in "".join(serving[:4]) else ""
-        advice.add("note", "alternatives", f"stable at H = {H:g}: {', '.join(serving[:4])}{written}")
+        said = ", ".join(serving[:5])
+        written = "; BDF2 is degree=1 with signal='bdf'" if "BDF2" in said else ""
+        advice.add("note", "alternatives", f"stable at H = {H:g}: {said}{written}")
     else:
         less = "; take a smaller one" if limit > 0.0 else ", nor is any known to be at a smaller one"
         advice.add("note", "alternatives", f"no other standard method serves at this step{less}")
@@ -442,6 +443,7 @@ def _families() -> list[Method]:
         SemiImplicit(0),
         SemiImplicit(1, signal="bdf"),
         SemiImplicit(2, signal="bdf"),
+        SemiImplicit(1, signal="collocation"),
         GaussSeidel(1),
         GaussSeidel(2),
         Jacobi(1),

@@ -99,7 +99,7 @@ def wrong_modes(system: System, method: Method, H: float, here: MacroMap) -> lis
         return _named(system, here, vectors, [(mu[k], None, k) for k in found])
     rows, columns = linear_sum_assignment(np.abs(exact[:, np.newaxis] - mu[np.newaxis, :]))
     bad: list[tuple[complex, complex | None, int]] = [
-        (mu[k], exact[n], k)
+        (mu[k], exact[n], int(k))
         for n, k in zip(rows, columns, strict=True)
         if max(abs(mu[k]), abs(exact[n])) > LASTING and _error(mu[k], exact[n]) > UNRESOLVED
     ]

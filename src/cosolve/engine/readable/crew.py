@@ -110,6 +110,11 @@ class Crew:
                 found[name] += int(ask()) if callable(ask) else 0
         return {name: count for name, count in found.items() if count}
 
+    def share_books(self, other: Crew) -> None:
+        """Count and time the calls in the books of another crew of the same subsystems."""
+        self.calls, self.jacobians, self.seconds = other.calls, other.jacobians, other.seconds
+        self._calls, self._seconds, self.endings = self.calls.data, self.seconds.data, other.endings
+
     @property
     def memory(self) -> dict[str, Any]:
         """What was counted so far."""
