@@ -250,6 +250,7 @@ from .report.mapping_pictures import (
 )
 from .result import (
     ErrorBar as ErrorBar,
+    Note as Note,
     Result as Result,
     load_result as load_result,
 )

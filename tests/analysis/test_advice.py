@@ -211,3 +211,80 @@ def test_dynamic_model_around_static_ones_is_recognised():
 @pytest.mark.parametrize("method", [cs.Jacobi(1), None])
 def test_nothing_is_analysed_without_a_step(method):
     assert cs.check(force_displacement(), method).radius is None
+
+
+def test_a_method_that_grows_at_every_step_is_not_recommended_against_itself():
+    """Parts whose loop determines only the mean of a signal: a parabola through the past doubles it in every step."""
+
+    class Mean(cs.Subsystem):
+        inputs, outputs = ["u"], ["y"]
+        x = np.zeros(1)
+
+        def start(self, t0):
+            return np.zeros(1)
+
+        def advance(self, t0, t1, u):
+            mean = (u(t0) + 4.0 * u(0.5 * (t0 + t1)) + u(t1)) / 6.0
+            return u(t1) - 100.0 * mean
+
+        def output(self, t, u):
+            return -99.0 * u
+
+        def save(self):
+            return None
+
+        def restore(self, state):
+            pass
+
+        def get_state(self):
+            return np.zeros(0)
+
+        def set_state(self, state):
+            pass
+
+    system = cs.System({"part": Mean()})
+    system.connect("part.y", "part.u")
+    method = cs.Implicit(degree=2)
+    advice = cs.check(system, method, step=0.01)
+    assert "at-every-step" in advice.codes()
+    assert advice.radius == pytest.approx((8 + np.sqrt(84)) / 10, rel=1e-6)  # 5 r^2 + 8 r = 1
+    assert "Implicit instead" not in str(advice)
+    (said,) = (finding.text for finding in advice.findings if finding.code == "alternatives")
+    labels = [one.partition(" (")[0] for one in said.split(": ", 1)[1].split(", ")]
+    assert labels
+    for label in labels:
+        kind, degree = label.rstrip(")").split("(")
+        order = {"signal": "bdf", "degree": int(degree[-1]) - 1} if "BDF" in degree else {"degree": int(degree)}
+        assert not cs.macro_map(system, getattr(cs, kind)(**order), 0.01).unstable
+
+
+def _chain(parts, kind=cs.Linear):
+    """Masses in a row, each a subsystem, springs and dampers between them as laws."""
+    A, B, C = [[0, 1], [-50, -0.5]], [[0, 0], [1, 1]], np.eye(2)
+    system = cs.System({f"m{i}": kind(A, B, C, x0=[0, 0], inputs=["l", "r"], outputs=["x", "v"]) for i in range(parts)})
+    for i in range(parts - 1):
+        of = [f"m{i}.x", f"m{i}.v", f"m{i + 1}.x", f"m{i + 1}.v"]
+        system.law({f"m{i}.r": 1, f"m{i + 1}.l": -1}, lambda a, b, c, d: 20 * (c - a) + 0.1 * (d - b), of=of)
+    system.set("m0.l", 0.0)
+    system.set(f"m{parts - 1}.r", 0.0)
+    return system
+
+
+def test_the_critical_step_of_many_parts_shares_steps_between_columns():
+    """A column per state and stored value would be 1/5 of a million calls here."""
+    calls = []
+
+    class Counted(cs.Linear):
+        native = None
+
+        def advance(self, t0, t1, u):
+            calls.append(t1)
+            return super().advance(t0, t1, u)
+
+    parts = 16
+    limit = cs.critical_step(_chain(parts, Counted), cs.Jacobi(degree=1))
+    plan = _chain(parts).plan()
+    maps = len(calls) / parts / (2 * parts + 2 * plan.n_z)
+    whole = [cs.macro_map(_chain(parts), cs.Jacobi(degree=1), limit * factor) for factor in (0.999, 1.001)]
+    assert [one.unstable for one in whole] == [False, True]
+    assert maps < 150  # in units of a map that is found column by column; 330 steps are looked at

@@ -1,8 +1,11 @@
 """Parallel (Jacobi) and serial (Gauss-Seidel) sweeps on the two-mass model of section 4, both sides backward Euler."""
 
+import itertools
+
 import numpy as np
 import pytest
 from tests.choice import quick
+from tests.trust.zoo import CASES
 
 import cosolve as cs
 from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
@@ -132,6 +135,26 @@ def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
         assert found == pytest.approx(x, abs=1e-9)
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(["one", "two", "three"])), ids="-".join)
+@pytest.mark.parametrize("two", list(itertools.combinations(["one", "two", "three"], 2)), ids="-".join)
+def test_a_serial_sweep_converges_to_the_same_in_every_order(order, two):
+    """A law of two subsystems that all three read lags for whoever runs before both have."""
+
+    def run(**options):
+        tanks = {
+            name: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[x], inputs=["f"], outputs=["x"])
+            for name, x in (("one", 1.0), ("two", 0.5), ("three", 0.0))
+        }
+        system = cs.System(tanks)
+        readers = {"one.f": 1, "two.f": -1, "three.f": 1}
+        system.law(readers, lambda a, b: b - a, of=[f"{name}.x" for name in two], name="flow")
+        return cs.simulate(system, t_end=0.5, step=0.1, method=cs.Implicit(1, tol=1e-12, **options))
+
+    found, expected = run(corrector=Aitken(), sweep="gauss-seidel", order=order), run()
+    for name in ("one.x", "two.x", "three.x"):
+        assert np.abs(found[name] - expected[name]).max() < 1e-11
+
+
 @pytest.mark.covers("IJ-11")
 @pytest.mark.parametrize("count", quick([16, 50], 16))
 def test_plain_iteration_converges_where_the_formula_says(count):
@@ -174,3 +197,24 @@ def test_absolute_tolerance_counts_small_numbers_too():
         result = cs.simulate(two_mass(0.9, 0.1, 2e6, 2e6), t_end=0.5, method=method, step=0.05)
         assert np.abs(result["two.f"]).max() > 1e5
         assert (result.residual.max() <= 1e-3) == absolute
+
+
+def test_an_iteration_that_fails_in_a_parallel_sweep_names_the_sweep_that_converges():
+    case = CASES["bar"]
+    run = {"t_end": case.t_end / 256, "step": case.t_end / 1024}
+    with pytest.raises(cs.ConvergenceError, match="did not converge") as failed:
+        cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken()), **run)
+    assert "sweep='gauss-seidel'" in str(failed.value)
+    result = cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken(), sweep="gauss-seidel"), **run)
+    assert result.iterations[1:].mean() < 4
+
+
+def test_a_serial_sweep_is_not_told_to_be_serial():
+    tank = lambda h: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[h], inputs=["q"], outputs=["h"])  # noqa: E731
+    system = cs.System({"one": tank(1.0), "two": tank(0.0)})
+    system.connect("one.h", "two.q")
+    system.connect("two.h", "one.q")
+    method = cs.Implicit(degree=1, corrector=cs.Relaxation(0.1), max_iterations=2, sweep="gauss-seidel")
+    with pytest.raises(cs.ConvergenceError) as failed:
+        cs.simulate(system, t_end=1.0, method=method, step=0.5)
+    assert "sweep" not in str(failed.value)

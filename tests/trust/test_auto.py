@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from tests.analysis.hidden import hide
 from tests.trust.auto_study import ONE_WAY, PRICED, SEEDS, TOLERANCES, automatic, prices
 from tests.trust.zoo import CASES, random_networks, tanks
@@ -26,7 +27,7 @@ def test_a_tolerance_is_enough():
     assert result.meta["choice"].startswith("GaussSeidel(3), Adaptive(rtol=")
     assert "a pilot of" in result.meta["choice"]
     assert f"chosen: {result.meta['choice']}" in str(result)
-    assert result.stats.doubt == ""
+    assert result.stats.note("tolerance") == ""
     again = cs.simulate(tanks(), t_end=5.0, method=result.choice.method, step=result.choice.step)
     assert np.array_equal(again["one.h"], result["one.h"])  # what was chosen is all there is to it
 
@@ -113,8 +114,8 @@ def test_a_missed_impact_is_in_doubt():
     judge = Compared(pilot.t, pilot.y, pilot.size, allowed)
     blind = run_given(system, method, long, t_start=0.0, t_end=4.0, judge=judge)
     assert judge.moved == pytest.approx(0.71, abs=0.01)
-    assert blind.stats.doubt.startswith("in doubt: the run differs by 7.1e-01 from the one before it")
-    assert f"WARNING: {blind.stats.doubt}" in str(blind)
+    assert blind.stats.note("tolerance").startswith("in doubt: the run differs by 7.1e-01 from the one before it")
+    assert f"WARNING: {blind.stats.note('tolerance')}" in str(blind)
     assert blind.error_bar is None  # and its error is at least 0.7 less that of the pilot
 
 
@@ -149,7 +150,7 @@ def test_one_step_per_macro_step_is_in_doubt():
     """Its shadow says 1e-3, and every tighter run moves it by more: no tolerance is claimed."""
     with pytest.warns(cs.AccuracyWarning, match="no estimate of the coupling error"):
         result = cs.simulate(_euler(), t_end=4.0, rtol=1e-4)
-    assert "the last two runs differ by" in result.stats.doubt
+    assert "the last two runs differ by" in result.stats.note("tolerance")
     assert "WARNING: no estimate" in str(result)
     assert "in doubt" in result.meta["choice"]
 
@@ -178,7 +179,7 @@ def test_what_is_given_is_kept():
     assert CASES["tanks"].error(stepped) <= 1e-3
     with pytest.warns(cs.AccuracyWarning, match="out of reach"):
         coarse = cs.simulate(tanks(), t_end=5.0, method="auto", step=0.5, rtol=1e-6)
-    assert "out of reach" in coarse.stats.doubt
+    assert "out of reach" in coarse.stats.note("tolerance")
 
 
 def test_joints_and_equations_are_corrected():
@@ -288,8 +289,9 @@ def test_a_subsystem_that_fails_in_every_pilot_is_named():
     assert "no method and step were found for rtol = 0.001" in said
     assert "'part' failed while crossing" in said
     assert "the mesh is torn" in said
-    assert "GaussSeidel(3), Adaptive(rtol=0.01) came to t = 0.9" in said  # how far it came
-    assert "SemiImplicit(2)" in said
+    assert "GaussSeidel(3) came to t = 0.9" in said  # how far it came
+    assert len(said) < 300
+    assert "SemiImplicit(2)" in caught.value.__notes__[0]
 
 
 def test_a_subsystem_that_starts_only_once_is_named():
@@ -386,7 +388,9 @@ def test_the_command_line(tmp_path):
     assert "a pilot of" in page.read_text()
     assert "a pilot of" in cs.load_result(out).meta["choice"]
     wrong = CliRunner().invoke(app, ["run", str(file), "--rtol", "7"])
-    assert wrong.exit_code != 0
+    assert wrong.exit_code == 2
+    assert "rtol must be" in wrong.stderr
+    assert "Traceback" not in wrong.output
 
 
 def test_a_limit_of_steps_is_no_fault_of_a_method(tmp_path):
@@ -399,7 +403,7 @@ def test_a_limit_of_steps_is_no_fault_of_a_method(tmp_path):
     whole = cs.simulate(tanks(), t_end=5.0, rtol=1e-4, error_bar=True)
     resumed = cs.resume(file, tanks(), max_steps=10_000)
     assert np.array_equal(resumed["one.h"], whole["one.h"])
-    assert resumed.stats.doubt == ""
+    assert resumed.stats.note("tolerance") == ""
     assert np.array_equal(resumed.error_bar.bar["one.h"], whole.error_bar.bar["one.h"])
 
 
@@ -411,7 +415,7 @@ def test_a_resumed_run_is_compared_with_its_pilot(tmp_path, monkeypatch):
         cs.simulate(tanks(), t_end=5.0, rtol=1e-4, save=file, state_every=5, max_steps=12, error_bar=True)
     with pytest.warns(cs.AccuracyWarning, match="the last two runs differ by"):
         resumed = cs.resume(file, tanks(), max_steps=10_000)
-    assert resumed.error_bar.reason == resumed.stats.doubt != ""
+    assert resumed.error_bar.reason == resumed.stats.note("tolerance") != ""
     assert not resumed.error_bar.bar
 
 
@@ -421,3 +425,63 @@ def test_pilots_are_quiet():
         warnings.simplefilter("error")
         choice = cs.choose(CASES["lu_stiff"].build(), t_end=0.02, rtol=1e-2)
     assert choice.trials
+
+
+def _pulse_at_rest() -> cs.System:
+    """Two oscillators at rest; a pulse of 10 ms, which the integrator of the first one steps over in long steps."""
+
+    def force(t):
+        return 100.0 if 1.003 < t < 1.013 else 0.0
+
+    one = cs.Ode(
+        lambda t, s, u: [s[1], -30 * s[0] - 0.5 * s[1] + u[0] + force(t)],
+        lambda t, s, u: s[:1],
+        x0=[0.0, 0.0],
+        inputs=["f"],
+        outputs=["x"],
+    )
+    two = cs.Linear([[0, 1], [-30, -0.5]], [[0], [1]], [[1, 0]], x0=[0, 0], inputs=["f"], outputs=["x"])
+    system = cs.System({"one": one, "two": two})
+    system.law({"one.f": 1, "two.f": -1}, lambda x, y: 10 * (y - x), of=["one.x", "two.x"])
+    return system
+
+
+def test_a_pulse_that_only_some_runs_meet_is_said():
+    """The pilot sees nothing, the next run the pulse, the one after it nothing again: none of them can be believed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = cs.simulate(_pulse_at_rest(), t_end=4.0, rtol=1e-3)
+    matrix = np.array([[0, 1, 0, 0], [-40, -0.5, 10, 0], [0, 0, 0, 1], [10, 0, -40, -0.5]])
+    driven = np.zeros((5, 5))
+    driven[:4, :4], driven[1, 4] = matrix, 100.0
+    after = (expm(0.01 * driven) @ np.eye(5)[4])[:4]
+    exact = np.array([(expm((t - 1.013) * matrix) @ after)[0] if t > 1.013 else 0.0 for t in result.t])
+    error = np.abs(result["one.x"] - exact).max() / exact.max()
+    said = [str(one.message) for one in caught if issubclass(one.category, cs.AccuracyWarning)]
+    assert error <= 1e-3 or said
+    assert "no estimate of the coupling error" in said[0]
+    assert len(said[0]) < 300
+
+
+def test_a_run_below_half_of_an_earlier_one_is_in_doubt_although_it_agrees_with_the_last():
+    t = np.linspace(0.0, 1.0, 21)
+    pulse, nothing = np.exp(-(((t - 0.5) / 0.1) ** 2))[:, np.newaxis], np.zeros((21, 1))
+    compared = Compared(t, nothing, np.abs(pulse).max(axis=0), allowed=1e-3)
+    compared.see(t, nothing)
+    assert "stepped over a pulse" in compared.doubt()
+    assert len(compared.doubt()) < 300
+    compared = Compared(t, pulse, np.zeros(1), allowed=1e-3)
+    compared.see(t, 1.0005 * pulse)
+    assert compared.doubt() == ""
+
+
+def test_a_run_whose_control_had_nothing_to_measure_is_repeated_on_other_steps():
+    """Estimates of 0 say nothing about a tolerance: none follows from them, and runs on one grid would always agree."""
+    pilot = Trial(cs.SemiImplicit(2), cs.Adaptive(rtol=1e-2, max_step=0.1), steps=34, error=0.0, level=0.0)
+    assert pilot.rtol(1e-3) == 0.25e-2
+    assert pilot.factor == 0.0
+    search = Search(None, Candidates(), 1e-3, 3.0, True)
+    first = cs.Choice(pilot.method, cs.Adaptive(rtol=1e-3, max_step=0.075), "", pilot=pilot)
+    again = search.repeated(first, pilot, 4.0, 0.3)
+    assert again.step.rtol == 2.5e-4
+    assert again.step.max_step < 0.7 * first.step.max_step

@@ -26,7 +26,6 @@ from cosolve.interface import Plan, System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
-from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -100,9 +99,9 @@ def _map(
     H: float,
     state: Mapping[str, npt.ArrayLike] | None,
     t: float = 0.0,
-    linear: bool | None = None,
+    sample: MacroMap | None = None,
 ) -> MacroMap:
-    """`macro_map`, with the question whether the step is linear already answered or not."""
+    """`macro_map`; where a `sample` for another step is given, it says which entries may differ from zero."""
     refuse_bad_step(H, "the macro step")
     plan = system.plan()
     method.refuse_unfit(plan)
@@ -115,7 +114,7 @@ def _map(
             "estimate_stability, spectral_radius and critical_step do without"
         )
     try:
-        return _linearise(_Step(plan, method, H, t, state), linear)
+        return _linearise(_Step(plan, method, H, t, state), sample)
     except SimulationError as error:
         raise SetupError(f"the macro step cannot be linearised: {error}") from error
 
@@ -218,7 +217,7 @@ def critical_step(
     sample = macro_map(system, method, 0.1 / fast, state=state)
 
     def unstable(H: float) -> bool:
-        return _map(system, method, H, state, linear=sample.linear).grows(sample.neutral)
+        return _map(system, method, H, state, sample=sample).grows(sample.neutral)
 
     if step_range is None:
         coarse = np.geomspace(1e-6 / fast, 1e-2 / fast, 40, endpoint=False)
@@ -282,7 +281,8 @@ class _Step:
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)
-        self.step = bind(method.for_linearisation(), self.crew)
+        self.method = method.for_linearisation()
+        self.step = bind(self.method, self.crew)
         self.noise = max((s.noise for s in plan.subsystems), default=0.0)
         states = np.concatenate([s.get_state() for s in plan.subsystems])
         self.point = np.concatenate([states, np.tile(z, self.depth + 1)])
@@ -295,26 +295,23 @@ class _Step:
         for subsystem, (a, b) in zip(plan.subsystems, pairwise(ends), strict=True):
             subsystem.set_state(vector[a:b])
         past = vector[self.n_states :].reshape(self.depth + 1, plan.n_z)
-        history = History(past[0], depth=self.depth)
-        for older in past[1:]:
-            history.append_past(older, self.H)
+        history = self.method.history(past[0]).past(list(past), self.H)
         outcome = self.step(history, Window(self.t, self.t + self.H, self.H))
         states = [subsystem.get_state() for subsystem in plan.subsystems]
-        return np.concatenate([*states, outcome.z, past[: self.depth].ravel()])
+        return np.concatenate([*states, outcome.remembered, past[: self.depth].ravel()])
 
 
-def _linearise(step: _Step, linear: bool | None) -> MacroMap:
+def _linearise(step: _Step, sample: MacroMap | None) -> MacroMap:
     point = step.point
     scale = np.maximum(np.abs(point), 1.0)
-    if _is_affine(step, point, scale) if linear is None else linear:
-        origin = np.zeros_like(point)
-        base = step(origin)
-        columns = []
-        for j in range(len(point)):
-            unit = origin.copy()
-            unit[j] = 1.0
-            columns.append(step(unit) - base)
-        return MacroMap(np.array(columns).T.reshape(len(point), len(point)), step.n_states, True)
+    linear = _is_affine(step, point, scale) if sample is None else sample.linear
+    if linear:
+        base = step(np.zeros_like(point))
+        matrix = None if sample is None else _from_groups(step, base, sample)
+        if matrix is None:
+            units = np.eye(len(point))
+            matrix = np.array([step(unit) - base for unit in units]).T.reshape(units.shape)
+        return MacroMap(matrix, step.n_states, True)
     relative = max(1e-5, step.noise**0.5)
     columns = []
     for j in range(len(point)):
@@ -323,6 +320,45 @@ def _linearise(step: _Step, linear: bool | None) -> MacroMap:
         minus[j] -= relative * scale[j]
         columns.append((step(plus) - step(minus)) / (plus[j] - minus[j]))
     return MacroMap(np.array(columns).T.reshape(len(point), len(point)), step.n_states, False)
+
+
+def _from_groups(step: _Step, base: Vector, sample: MacroMap) -> Matrix | None:
+    """The matrix from one step per group of columns without a common row (Curtis, Powell and Reid, 1974).
+
+    None where too few columns can share a step, or where the matrix does not predict the step from a random vector:
+    an entry that was zero in the sample is not zero here.
+    """
+    filled = sample.matrix != 0.0
+    groups = _groups(filled)
+    if 2 * len(groups) > len(base):
+        return None
+    matrix = np.zeros(filled.shape)
+    for group in groups:
+        unit = np.zeros(len(base))
+        unit[group] = 1.0
+        column = step(unit) - base
+        for j in group:
+            matrix[filled[:, j], j] = column[filled[:, j]]
+    vector = np.random.default_rng(0).uniform(0.5, 1.5, len(base))
+    size = np.abs(matrix) @ vector + np.abs(base)
+    gap = np.abs(step(vector) - base - matrix @ vector)
+    return matrix if bool((gap <= 1e-9 * size + 1e-15 * size.max(initial=0.0)).all()) else None
+
+
+def _groups(filled: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Columns in groups of which no two have an entry in the same row."""
+    groups: list[list[int]] = []
+    rows: list[npt.NDArray[np.bool_]] = []
+    for j, column in enumerate(filled.T):
+        for group, taken in zip(groups, rows, strict=True):
+            if not (taken & column).any():
+                group.append(j)
+                taken |= column
+                break
+        else:
+            groups.append([j])
+            rows.append(column.copy())
+    return groups
 
 
 def _is_affine(step: _Step, point: Vector, scale: Vector) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol
 from cosolve.auto import sentences
 from cosolve.auto.candidates import Candidates
 from cosolve.auto.doubt import difference
-from cosolve.auto.trial import Trial
+from cosolve.auto.trial import LEAST_RTOL, Trial
 from cosolve.errors import SimulationError
 from cosolve.method import Method
 from cosolve.stepsize import Adaptive
@@ -24,6 +24,7 @@ LONG = 1600  # steps of that other one; where these do not suffice either, the r
 MOST = 100_000  # steps of any pilot
 CHEAP = 10  # crossings of each subsystem and pilot step: below, another pilot does not pay
 OVERRULED = 4.0  # measured times speak against the count of crossings from this factor on
+SHORTER = 0.6  # times the longest step of a run that was in doubt
 SMALL = 0.3  # coupling variables below this part of their nominal values would not be controlled
 
 
@@ -88,7 +89,10 @@ class Search:
             arms = self._arms(rtol)
             if arms:
                 return self._cheapest(arms)
-        raise SimulationError(sentences.nothing(self._tolerance, self.trials, self._found.complaints))
+        complaints = self._found.complaints
+        failure = SimulationError(sentences.nothing(self._tolerance, self.trials, complaints))
+        failure.add_note(f"tried: {sentences.everything(self.trials, complaints)}")
+        raise failure
 
     def control(self, rtol: float, largest: float = 1.0 / 30, scale: float = 1.0) -> Adaptive:
         """Steps at a tolerance; without rollback the first ones cannot be repeated and must be short enough."""
@@ -188,7 +192,9 @@ class Search:
         """The choice once more with a tighter tolerance, after a run that was in doubt."""
         assert choice.pilot is not None
         assert isinstance(choice.step, Adaptive)
-        step = self.tightened(choice.pilot, choice.step.rtol / factor)
+        # shorter also where not rtol but the longest step limits them: two runs on one grid would always agree
+        longest = SHORTER * choice.step.max_step / self._span
+        step = self.tightened(choice.pilot, max(choice.step.rtol / factor, LEAST_RTOL), longest)
         self.trials.append(replace(trial, why=f"it differs by {moved:.1e} from the run before it"))
         sentence = sentences.repeated(choice.sentence, step.rtol, moved)
         return replace(choice, step=step, sentence=sentence, trials=tuple(self.trials))

@@ -15,6 +15,7 @@ from cosolve.auto.trial import Trial
 from cosolve.basics.arrays import Matrix, Vector
 
 EXPLAINED = 1.6  # times the pilot's error: so far a run may move its pilot
+HALF = 0.5  # of the values that another run of the search has reached: who stays below has missed something
 RUNS = 4  # that are made until two agree
 LEAST, MOST = 4.0, 64.0  # factors by which tolerances are tightened from run to run
 _NOISE = 1e-15  # of the largest output: what is smaller is zero but for rounding
@@ -34,6 +35,7 @@ class Witness:
     """
 
     def __init__(self, t: Vector, y: Matrix, size: Vector) -> None:
+        size = np.maximum(size, np.abs(y).max(axis=0, initial=0.0))
         self._t, self._y, self.size = t, y, size
         self.values, self._unsure = np.full(y.shape, nan), np.zeros(y.shape)
         self._done = 0
@@ -76,6 +78,21 @@ class Witness:
             self._unsure[n] = np.abs(left - right)
 
     @property
+    def reached(self) -> Vector:
+        """The largest magnitudes of the run, at the times asked for."""
+        values: Vector = np.abs(self.values[: self._done]).max(axis=0, initial=0.0)
+        return values
+
+    @property
+    def missed(self) -> float:
+        """How far it stays below a run that reached more than twice as much; 0 where there is none.
+
+        Runs that agree because they step over the same pulse are given away by one that has met it.
+        """
+        below = np.where(self.reached < HALF * self.size, self.size - self.reached, 0.0)
+        return worst(below[np.newaxis], self.size) if self._done == len(self._t) else 0.0
+
+    @property
     def moved(self) -> float:
         """How far the run is from what it is compared with, as long as both went on.
 
@@ -85,7 +102,9 @@ class Witness:
             self._interpolate(float(self._rows_t[-1]))
         seen = slice(0, self._done)
         gap = np.abs(self.values[seen] - self._y[seen])
-        return worst(np.where(gap > self._unsure[seen], gap - self._unsure[seen], 0.0 * gap), self.size)
+        # a pulse that only one of the two has met: its size is that of the run that met it
+        size = np.maximum(self.size, self.reached)
+        return worst(np.where(gap > self._unsure[seen], gap - self._unsure[seen], 0.0 * gap), size)
 
 
 def _through(nodes: Vector, values: Matrix, t: float) -> Vector:

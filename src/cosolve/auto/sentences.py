@@ -45,7 +45,7 @@ def others(best: Trial, trials: Sequence[Trial], found: Candidates) -> str:
     """Why no other method, where none was priced."""
     for trial in trials:
         if trial.why and trial.method != best.method:
-            return f"{trial.method.label} was given up ({trial.why})"
+            return f"{trial.method.label} was given up ({_brief(trial.why, 70)})"
     if found.complaints and best.method.explicit:
         return found.complaints[0]
     if best.method.explicit and found.corrected is not None:
@@ -54,26 +54,35 @@ def others(best: Trial, trials: Sequence[Trial], found: Candidates) -> str:
 
 
 def nothing(tolerance: float, trials: Sequence[Trial], complaints: Sequence[str]) -> str:
-    """No method was found: what was tried, and how far it came."""
-    tried = dict.fromkeys(f"{_tried(trial)}: {trial.why}" for trial in trials)
-    words = "; ".join([*tried, *complaints])
+    """No method was found: how far the best trial came, what ended it, and what to do."""
+    best = max(trials, key=lambda trial: trial.t[-1] if len(trial.t) and trial.steps else -1.0, default=None)
+    why = complaints[0] if best is None else f"{_tried(best)}: {best.why}"
     return (
-        f"no method and step were found for rtol = {tolerance:g} ({words}); loosen rtol where it came close, or give "
-        "method and step to see more"
+        f"no method and step were found for rtol = {tolerance:g} ({_brief(why, 170)}); loosen rtol, or give method and "
+        "step"
     )
 
 
+def everything(trials: Sequence[Trial], complaints: Sequence[str]) -> str:
+    """All that was tried, for whoever wants to see more."""
+    return "; ".join([*dict.fromkeys(f"{_tried(trial)}: {trial.why}" for trial in trials), *complaints])
+
+
+def _brief(text: str, most: int) -> str:
+    """The first clause of a sentence, and no more than so many letters of it."""
+    clause = text.split(";")[0]
+    return clause if len(clause) <= most else clause[: most - 4].rsplit(" ", 1)[0] + " ..."
+
+
 def _tried(trial: Trial) -> str:
-    step = f", Adaptive(rtol={trial.step.rtol:g})" if isinstance(trial.step, Adaptive) else f", step {trial.step}"
-    came = f" came to t = {trial.t[-1]:.4g} in {trial.steps} steps" if len(trial.t) and trial.steps else " failed"
-    return f"{trial.method.label}{step}{came}"
+    came = f" came to t = {trial.t[-1]:.4g}" if len(trial.t) and trial.steps else " failed"
+    return f"{trial.method.label}{came}"
 
 
 def repeated(sentence: str, rtol: float, moved: float) -> str:
     """A choice whose run was in doubt."""
-    return (
-        f"{sentence}; its run was in doubt (it differs by {moved:.1e} from the one before), so again with rtol {rtol:g}"
-    )
+    first = sentence.partition("; in doubt")[0]
+    return f"{first}; in doubt, since it moved the run before it by {moved:.1e}, so again with rtol {rtol:g}"
 
 
 def doubt(moved: float, allowed: float, last: bool) -> str:
@@ -82,5 +91,15 @@ def doubt(moved: float, allowed: float, last: bool) -> str:
         return f"in doubt: the run differs by {moved:.1e} from the one before it, where {allowed:.1e} is explained"
     return (
         f"no estimate of the coupling error: the last two runs differ by {moved:.1e} where {allowed:.1e} is allowed; "
-        "events between macro points, or subsystems less accurate than that, are usual reasons"
+        "events between macro points (take stop_at_events, or a shorter step), or subsystems less accurate than that, "
+        "are usual reasons"
+    )
+
+
+def missed() -> str:
+    """A run that stays below half of what an earlier one has reached."""
+    return (
+        "no estimate of the coupling error: a run with other steps reached more than twice these values, so this one "
+        "may have stepped over a pulse or an event; give a step shorter than it lasts, or limit the subsystem's own "
+        "steps"
     )

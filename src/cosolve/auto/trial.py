@@ -20,6 +20,7 @@ SAFETY = 1.8  # between the tolerance and the error that a run is aimed at
 DRIFT, STIFF_DRIFT = 0.05, 0.1  # c grows where rtol falls, about like this power; the latter where no shadow told it
 CONTROLLED = 0.6  # where estimates usually stand, in units of rtol: below, max_step kept steps short
 FLOOR = 2e-9  # no estimate of an error counts as less, the accuracy of subsystems
+LEAST_RTOL = 1e-12  # of a step control: below, it would follow rounding
 EXPENSIVE = 1e-3  # seconds: below, the time of a crossing says more about the machine than about the subsystem
 
 
@@ -68,8 +69,16 @@ class Trial:
     @property
     def factor(self) -> float:
         """The coupling error in units of the step control's tolerance: `c`."""
+        return self.error / self._effective
+
+    @property
+    def _effective(self) -> float:
+        """The tolerance at which the step control would have begun to shorten the steps of this run.
+
+        Where all estimates were 0 there is nothing that the tolerance could be compared with.
+        """
         assert isinstance(self.step, Adaptive)
-        return self.error / (self.step.rtol * min(1.0, self.level / CONTROLLED))
+        return self.step.rtol * (min(1.0, self.level / CONTROLLED) if self.level > 0.0 else 1.0)
 
     def excess(self, tolerance: float) -> float:
         """How many times too large the error is, the safety factor included."""
@@ -87,11 +96,11 @@ class Trial:
         '4.3e-05'
         """
         assert isinstance(self.step, Adaptive)
-        effective, excess = self.step.rtol * min(1.0, self.level / CONTROLLED), self.excess(tolerance)
+        excess = self.excess(tolerance)
         most = self.step.rtol * (0.25 if self.power is None else 1.0)
         drift = DRIFT if self.power is None else STIFF_DRIFT
-        wanted: float = effective / excess / max(excess, 1.0) ** drift
-        return min(wanted, most)
+        wanted: float = self._effective / excess / max(excess, 1.0) ** drift
+        return max(min(wanted, most), LEAST_RTOL)
 
     def growth(self, tolerance: float) -> float:
         """How many times as many steps a run needs that meets `tolerance`."""

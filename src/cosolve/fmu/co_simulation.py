@@ -100,23 +100,8 @@ class CoSimulationFmu(Subsystem):
         derivatives: Literal["instant", "step"] | None = None,
         retry: bool = False,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "parameters": parameters,
-            "start": start,
-            "inputs": inputs,
-            "outputs": outputs,
-            "name": name,
-            "log": log,
-            "tolerance": tolerance,
-            "read_back": read_back,
-            "trial": trial,
-            "substeps": substeps,
-            "interpolate": interpolate,
-            "sampled": sampled,
-            "noise": noise,
-            "derivatives": derivatives,
-            "retry": retry,
-        }
+        self._options: dict[str, Any] = dict(locals())  # for copies
+        del self._options["self"], self._options["file"]
         substeps = whole("FMU", "substeps", substeps)
         if tolerance is not None:
             positive("FMU", "tolerance", tolerance)

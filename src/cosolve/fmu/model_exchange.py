@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ class ModelExchangeFmu(Subsystem):
         internal_step: float | None = None,
         max_events: int = 1000,
     ) -> None:
+        self._options: dict[str, Any] = dict(locals())  # for copies
+        del self._options["self"], self._options["file"]
         max_events = whole("FMU", "max_events", max_events)
         steps = make_steps("FMU", integrator, rtol, atol, internal_step)
         stiff = SciPySteps("Radau", rtol, atol) if integrator == "auto" else None
@@ -118,6 +121,10 @@ class ModelExchangeFmu(Subsystem):
         self._H = 1.0  # length of the last macro step
         self._stops = False  # macro steps end at events
         self._declare(continuous, listed_outputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies (also those for other processes) are new instances with the same options, before their start."""
+        return partial(type(self), self.file, **self._options), ()
 
     def remedy(self, capability: str) -> str:
         return remedy(capability)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from cosolve.auto import Choice, Trial
 from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS
 from cosolve.auto.trial import SAFETY
@@ -79,20 +81,20 @@ class _Chosen:
             assert isinstance(choice.step, Adaptive)
             compared.last = n == RUNS - 1
             result = self._run(choice, compared, self._options["max_steps"] or _enough(pilot, choice.step))
-            if not result.stats.doubt or compared.last:
+            if not result.stats.note("tolerance") or compared.last:
                 return result
             moved = compared.moved
             shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
             trial = Trial(choice.method, choice.step, result.stats.steps, crossings=crossings(result))
             choice = self._chooser.search.repeated(choice, trial, shrunk, moved)
-            compared = Compared(pilot.t, compared.values, compared.size, tolerance)
+            compared = Compared(pilot.t, compared.values, np.maximum(compared.size, compared.reached), tolerance)
         raise AssertionError("the last run is returned, whatever it is like")
 
     def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:
         wanted = self._options["error_bar"]
         options = self._options | {"max_steps": max_steps, "error_bar": False, "bar_later": wanted}
         result = run_given(self._system, choice.method, choice.step, choice=choice.sentence, judge=judge, **options)
-        result.choice, doubt = choice, result.stats.doubt
+        result.choice, doubt = choice, result.stats.note("tolerance")
         if doubt and isinstance(judge, Compared) and not judge.last:
             return result
         if doubt:

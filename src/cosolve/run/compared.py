@@ -20,7 +20,9 @@ class Compared(Witness):
 
     def doubt(self) -> str:
         """Why the run may not meet its tolerance; empty where it moved the other one by no more than it may."""
-        return "" if self.moved <= self.allowed else sentences.doubt(self.moved, self.allowed, self.last)
+        if not self.moved <= self.allowed:
+            return sentences.doubt(self.moved, self.allowed, self.last)
+        return sentences.missed() if self.missed > 0.0 else ""
 
     @property
     def memory(self) -> dict[str, Any]:

@@ -193,6 +193,7 @@ ANIMALS: dict[str, Animal] = {
     # -- one process
     "once": Animal({**BLACK, "canBeInstantiatedOnlyOncePerProcess": "true"}),
     "once_ever": Animal({**BLACK, "canBeInstantiatedOnlyOncePerProcess": "true"}),
+    "remembers": Animal({**BLACK, "canBeInstantiatedOnlyOncePerProcess": "true"}),
     "shared": Animal(),
     "leaks": Animal(),
     "random": Animal(derivatives={}),
