@@ -105,7 +105,7 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
-        self.y, self.z = self.crew.start(t_start)
+        self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -147,9 +148,16 @@ class Crew:
 
     # -- start and instantaneous outputs ---------------------------------------------------------------
 
-    def start(self, t0: float) -> tuple[Vector, Vector]:
-        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`."""
+    def start(self, t0: float, t_end: float = inf) -> tuple[Vector, Vector]:
+        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
+
+        `t_end` is when the run ends, for those that want to know.
+        """
         self.to_time(t0, right=True)
+        for i, subsystem in enumerate(self.plan.subsystems):
+            tell = getattr(subsystem, "will_end", None)
+            if tell is not None:
+                self.guarded(i, t0, "starting", partial(tell, t_end), packed=False)
         return self._settlement.start(t0)
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
