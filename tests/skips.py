@@ -29,6 +29,7 @@ ALLOWED = (
     ("tests/precice/test_teams.py", "MPI is missing", "wheels of MPI libraries are not for every system"),
     ("tests/precice/test_teams.py", "mpiexec cannot start processes", "some sandboxes allow no launchers"),
     ("tests/precice/test_other_hosts.py", "no network namespaces", "only root may make them, on Linux"),
+    ("tests/precice/test_config.py", "names no folder", "public tutorials are not part of the repository"),
     ("tests/precice/test_tutorials.py", "names no folder", "public tutorials are not part of the repository"),
     ("tests/precice/test_tutorials.py", "no CMake", "tools of the system are not everywhere"),
     ("tests/precice/test_tutorials.py", "no LAPACK", "libraries of the system are not everywhere"),
