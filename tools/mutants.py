@@ -112,6 +112,8 @@ class Bench:
             return f"no end within {limit:.0f} s"
         if run.returncode in (0, 5):  # 5: all tests of these files are slow
             return ""
+        if run.returncode == 4:  # the command itself is wrong
+            raise SystemExit(output)
         failed = json.loads(log.read_text(encoding="utf-8")) if log.exists() else {}
         return next(iter(failed), "") or (output.strip().splitlines() or ["nothing"])[-1][:120]
 
