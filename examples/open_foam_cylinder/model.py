@@ -40,7 +40,7 @@ class Cylinder:
         return cs.Linear(A, [[0.0], [1.0 / self.m]], [[1.0, 0.0]], x0=[0.0, 0.0], inputs=["f"], outputs=["y"])
 
 
-def cylinder_system(case: Path, parameters: Cylinder = Cylinder(), **more: int) -> cs.System:  # noqa: B008
+def cylinder_system(case: Path, parameters: Cylinder = Cylinder(), **more: int) -> cs.System:
     """Write the case and join it with the cylinder; `more` goes to `write_case`."""
     write_case(case, step=parameters.h, **more)
     flow = cs.OpenFoam(case, patch="cylinder", density=1.0, rigid=True, timeout=120.0, nominal={"displacement": 0.1})

@@ -250,6 +250,7 @@ from .report.mapping_pictures import (
 )
 from .result import (
     ErrorBar as ErrorBar,
+    Note as Note,
     Result as Result,
     load_result as load_result,
 )
@@ -291,6 +292,7 @@ from .subsystem import (
     OneStep as OneStep,
     Pid as Pid,
     Port as Port,
+    Sampled as Sampled,
     SecantJacobian as SecantJacobian,
     SelfDriven as SelfDriven,
     weak_coupling as weak_coupling,

@@ -27,6 +27,11 @@ METHODS = {
     "semi-implicit 1, no final update": cs.SemiImplicit(1, final_update=False),
     "semi-implicit 2, differences": cs.SemiImplicit(2, jacobian="difference"),
     "implicit 1": cs.Implicit(1),
+    "semi-implicit 0, means": cs.SemiImplicit(0, signal="bdf"),
+    "semi-implicit 1, means": cs.SemiImplicit(1, signal="bdf"),
+    "semi-implicit 2, means, differences": cs.SemiImplicit(2, signal="bdf", jacobian="difference"),
+    "implicit 2, means": cs.Implicit(2, signal="bdf"),
+    "implicit 1, means, guess of degree 2": cs.Implicit(1, signal="bdf", predictor=2),
     "implicit 2, every iteration, differences": cs.Implicit(2, jacobian="difference", corrector=cs.Newton("iteration")),
     "implicit 0, absolute": cs.Implicit(0, absolute=True, tol=1e-9, atol=1e-8),
 }

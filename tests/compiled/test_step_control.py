@@ -18,6 +18,9 @@ METHODS = [
     cs.SemiImplicit(0),
     cs.SemiImplicit(2),
     cs.SemiImplicit(2, predictor=1),
+    cs.SemiImplicit(1, signal="bdf"),
+    cs.SemiImplicit(2, signal="bdf", predictor=1),
+    cs.Implicit(2, signal="bdf"),
     cs.Implicit(1),
     cs.Implicit(2, corrector=cs.Newton("iteration")),
 ]

@@ -134,7 +134,7 @@ def test_the_result_holds_macro_points_only() -> None:
     assert run.t == pytest.approx(np.linspace(0, 0.5, 11))
     assert run.stats.steps == 10
     assert run.stats.calls == {"one": 16, "two": 16}  # H/64, H/64, H/32, ..., H/2 instead of H
-    assert run.stats.startup == ""
+    assert run.stats.note("startup-order") == ""
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(2), cs.Jacobi(4), cs.SemiImplicit(3)], ids=repr)
@@ -266,16 +266,16 @@ def test_who_takes_no_short_steps_begins_with_rising_degree_and_it_is_said(kind)
     found, rising = cs.simulate(tanks(kind), **run), cs.simulate(tanks(kind), **run, startup=cs.RisingDegree())
     assert np.array_equal(found.column("y"), rising.column("y"))
     for word in ("'odd'", "one piece", "order to 2"):
-        assert word in found.stats.startup
-    assert found.stats.startup in str(found.stats)
-    assert rising.stats.startup == ""
+        assert word in found.stats.note("startup-order")
+    assert found.stats.note("startup-order") in str(found.stats)
+    assert rising.stats.note("startup-order") == ""
 
 
 def test_steps_inside_that_are_longer_than_the_pieces_are_noticed() -> None:
     """A staircase is not extrapolated: values stay between those of the start, as with rising degree."""
     run = {"t_end": 2.0, "method": cs.Jacobi(3), "step": 0.1}
     found, rising = cs.simulate(tanks(OwnSteps), **run), cs.simulate(tanks(OwnSteps), **run, startup=cs.RisingDegree())
-    assert "does not follow the short pieces" in found.stats.startup
+    assert "does not follow the short pieces" in found.stats.note("startup-order")
     assert np.abs(found["odd.h"] - rising["odd.h"]).max() < 0.02
     assert found["odd.h"].min() > 0.4
 
@@ -286,7 +286,7 @@ def test_constraints_begin_with_rising_degree() -> None:
 
     method = cs.SemiImplicit(3, constraints=cs.Baumgarte(allow_unstable=True), final_update=False)
     found = cs.simulate(rigid(), t_end=0.04, method=method, step=0.01)
-    assert "constraints" in found.stats.startup
+    assert "constraints" in found.stats.note("startup-order")
 
 
 def test_a_time_that_cannot_resolve_short_pieces_takes_fewer() -> None:

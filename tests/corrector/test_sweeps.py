@@ -1,5 +1,7 @@
 """Parallel (Jacobi) and serial (Gauss-Seidel) sweeps on the two-mass model of section 4, both sides backward Euler."""
 
+import itertools
+
 import numpy as np
 import pytest
 from tests.choice import quick
@@ -131,6 +133,26 @@ def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
     for found in result["one.x"][1:]:
         x, old = (2 * x - old) / (1 + s), x
         assert found == pytest.approx(x, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["one", "two", "three"])), ids="-".join)
+@pytest.mark.parametrize("two", list(itertools.combinations(["one", "two", "three"], 2)), ids="-".join)
+def test_a_serial_sweep_converges_to_the_same_in_every_order(order, two):
+    """A law of two subsystems that all three read lags for whoever runs before both have."""
+
+    def run(**options):
+        tanks = {
+            name: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[x], inputs=["f"], outputs=["x"])
+            for name, x in (("one", 1.0), ("two", 0.5), ("three", 0.0))
+        }
+        system = cs.System(tanks)
+        readers = {"one.f": 1, "two.f": -1, "three.f": 1}
+        system.law(readers, lambda a, b: b - a, of=[f"{name}.x" for name in two], name="flow")
+        return cs.simulate(system, t_end=0.5, step=0.1, method=cs.Implicit(1, tol=1e-12, **options))
+
+    found, expected = run(corrector=Aitken(), sweep="gauss-seidel", order=order), run()
+    for name in ("one.x", "two.x", "three.x"):
+        assert np.abs(found[name] - expected[name]).max() < 1e-11
 
 
 @pytest.mark.covers("IJ-11")

@@ -96,4 +96,4 @@ def test_the_tanks_exchange_inside(folder):
     assert pair.stats.steps == 4 * result.stats.steps
     # the quick exchange is done soon, then both have the same level
     assert abs(result["pair.flow"][-1]) < 0.05
-    assert "inner macro steps" in result.stats.nested
+    assert "inner macro steps" in result.stats.note("nested")

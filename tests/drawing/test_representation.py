@@ -133,10 +133,10 @@ def test_a_run_that_failed_says_why_and_one_that_grew_too() -> None:
     with pytest.raises(cs.SimulationError) as stopped:
         cs.simulate(cs.System({"a": breaks}), t_end=1.0, method=cs.Jacobi(0), step=0.1)
     result = stopped.value.result
-    result.stats.growth = "values grow without bound"
+    result.stats.add(cs.Note("growth", "values grow without bound", "error"))
     for text in (str(result), printed(result), result._repr_html_()):
         assert "stopped: 'a' returned inf" in unescape(text)
-        assert "WARNING: values grow without bound" in text
+        assert "ERROR: values grow without bound" in text
 
 
 def test_many_quantities_are_cut_off() -> None:

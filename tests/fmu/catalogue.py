@@ -34,6 +34,8 @@ class Model:
     #: outputs and derivatives -> what they depend on (None: not said); "+" before a name: constant dependency
     outputs: dict[str, str | None] = field(default_factory=dict)
     derivatives: dict[str, str | None] = field(default_factory=dict)
+    #: what unknowns of the initialisation depend on, where that is said
+    initial: dict[str, str] = field(default_factory=dict)
     indicators: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ("CoSimulation",)
     token: str = "{6f0c9f52-cosolve-tests}"
@@ -215,4 +217,6 @@ MODELS: dict[str, Model] = {
 MODELS["ball_no_event_mode"] = replace(MODELS["ball"], defines={"REFUSES_EVENT_MODE": 1}, versions=(3,))
 # leaves something behind in a global variable, so that no instance can follow in the same image of the library
 MODELS["mass_once"] = replace(MODELS["mass_both"], defines={"VARIANT": 0, "LISTENS": 1, "ONCE_PER_LOAD": 1})
+# resets its states in the first event iteration and asks for a second, in which nothing changes
+MODELS["ball_iterates"] = replace(MODELS["ball"], kinds=("ModelExchange",), defines={"ITERATES": 1})
 MODELS["ball_me"] = replace(MODELS["ball"], kinds=("ModelExchange",))

@@ -40,6 +40,19 @@ def test_same_numbers_and_capabilities(fmi, name):
 
 
 @VERSIONS
+def test_an_fmu_of_both_kinds_is_run_as_the_kind_that_is_asked_for(fmi):
+    """The same bits as in this process; the two kinds differ, since their integrators do."""
+    ends = {}
+    for kind in ("co-simulation", "model-exchange"):
+        for isolated in (False, True):
+            one = cs.load_fmu(fmu("mass_both", fmi), kind=kind, start={"x": 0.01}, isolated=isolated)
+            two = cs.load_fmu(fmu("mass_force", fmi))
+            ends[kind, isolated] = _run(_pair(one, two), 0.02, method=cs.Jacobi(1))["one.x"]
+        assert np.array_equal(ends[kind, False], ends[kind, True])
+    assert not np.array_equal(ends["co-simulation", True], ends["model-exchange", True])
+
+
+@VERSIONS
 def test_a_crash_ends_the_run_with_a_sentence_and_its_result(fmi):
     """The FMU writes to a forbidden address in the step that ends after t = 0.05."""
     system = _pair(

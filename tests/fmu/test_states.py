@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import pickle
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ import cosolve as cs
 from cosolve.signal import Polynomial
 
 ROOT = Path(__file__).parents[2]
+
+U = np.array([[1.0], [0.5]])
 
 
 def signal(n: int, H: float = 1e-3) -> Polynomial:
@@ -115,16 +118,31 @@ def test_bytes_that_are_no_state(fmi):
         part.deserialise(b"x" * 100)
 
 
+COMMON = {"parameters": {"m": 3.0}, "start": {"x": 0.3}, "name": "part", "inputs": ["f"], "outputs": ["v", "x"]}
+OPTIONS = {
+    "co-simulation": {"substeps": 2, "interpolate": False, "noise": 1e-6, "derivatives": "step", "retry": True},
+    "model-exchange": {"integrator": "ode4", "rtol": 1e-5, "atol": 1e-7, "internal_step": 5e-4, "max_events": 7},
+}
+
+
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_copies_are_new_instances(fmi):
-    part = cs.load_fmu(fmu("mass_force", fmi), parameters={"m": 3.0}, start={"x": 0.3})
-    part.start(0.0)
-    run(part, 0, 3)
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_copies_are_new_instances_with_the_same_options(kind, fmi, tmp_path):
+    rest = {"tolerance": 1e-7, "log": tmp_path / "log.txt", "read_back": False, "trial": None}
+    options = {**COMMON, **OPTIONS[kind], **rest}
+    part = cs.load_fmu(fmu("mass_both", fmi), kind=kind, **options)
+    assert {*options, "file"} == set(inspect.signature(type(part)).parameters)  # each of them is given here
+
+    def march(it):
+        it.start(0.0)
+        return np.array([it.advance(n * 1e-3, (n + 1) * 1e-3, Polynomial(n * 1e-3, 1e-3, U)) for n in range(5)])
+
     for other in (copy.deepcopy(part), pickle.loads(pickle.dumps(part))):
-        assert other.component != part.component
-        part.start(0.0)
-        other.start(0.0)
-        assert np.array_equal(run(other, 0, 5), run(part, 0, 5))
+        assert other._options == options
+        assert other._instance is not part._instance
+        assert other.name == "part"
+        assert [port.name for port in other.outputs] == ["v", "x"]
+        assert np.array_equal(march(other), march(part))
 
 
 def test_capabilities_follow_the_flags():
@@ -148,9 +166,10 @@ def test_capabilities_follow_the_flags():
 def test_same_bits_again_and_in_threads(fmi, method):
     """The same system object twice, and with two workers: the same bits."""
     system = fmu_split("F/D", fmi)
-    results = [cs.simulate(system, t_end=0.03, method=method, step=1e-3, workers=w)["one.x"] for w in (1, 1, 2)]
-    assert np.array_equal(results[0], results[1])
-    assert np.array_equal(results[0], results[2])
+    first, *others = (cs.simulate(system, t_end=0.03, method=method, step=1e-3, workers=w) for w in (1, 1, 2))
+    for other in others:
+        for name in first.names:
+            assert np.array_equal(other[name], first[name]), name
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -161,4 +180,5 @@ def test_restart_from_a_file(fmi, tmp_path):
     half = tmp_path / "half.state"
     cs.simulate(fmu_split("F/F", fmi), t_end=20 * H, method=method, step=H, save_state=half)
     rest = cs.simulate(fmu_split("F/F", fmi), t_end=40 * H, method=method, step=H, resume=half)
-    assert np.array_equal(rest["one.x"][-20:], whole["one.x"][-20:])
+    for name in whole.names:
+        assert np.array_equal(rest[name][-20:], whole[name][-20:]), name

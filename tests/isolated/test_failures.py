@@ -1,6 +1,8 @@
 """What happens in the process of a subsystem ends the run with a sentence and keeps the result."""
 
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -172,6 +174,20 @@ def test_a_factory_that_fails_is_told_when_the_subsystem_is_used(source, expecte
     apart = cs.Isolated(source, name="tool", timeout=60.0)
     with pytest.raises(cs.SetupError, match=expected):
         cs.System({"tool": apart})
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda part: pickle.loads(pickle.dumps(part))])
+def test_a_copy_keeps_every_option(again, tmp_path):
+    """A tool that hangs is ended in a copy as well; the options are looked at first, so that nothing waits for ever."""
+    log = tmp_path / "log.txt"
+    tool = partial(models.Bad, "hang", 0.0)
+    other = again(cs.Isolated(tool, transport="pipe", timeout=0.5, name="tool", log=log))
+    assert (other._timeout, other._name, other._log, other._wanted) == (0.5, "tool", log, "pipe")
+    system = cs.System({"tool": other})
+    system.set("tool.u", 0.0)
+    with pytest.raises(cs.SubsystemError, match=r"gave no answer within 0\.5 s and was ended; its last words"):
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.1)
+    assert "about to hang" in log.read_text()
 
 
 def test_without_shared_memory_pipes_are_used(monkeypatch):

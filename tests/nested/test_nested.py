@@ -153,8 +153,8 @@ def test_outer_steps_are_divided_evenly():
     result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1)
     assert pair.stats.steps == 30
     assert pair.stats.calls["one"] == pair.stats.iterations + 30  # one more crossing than corrections
-    assert f"'pair' took 30 inner macro steps, {pair.stats.iterations} corrections" in result.stats.nested
-    assert result.stats.nested in str(result.stats)
+    assert f"'pair' took 30 inner macro steps, {pair.stats.iterations} corrections" in result.stats.note("nested")
+    assert result.stats.note("nested") in str(result.stats)
 
 
 def test_error_controlled_steps_inside():

@@ -1,5 +1,7 @@
 """Two runs give the same bits, and so does one that goes on from a saved state."""
 
+from functools import partial
+
 import pytest
 from tests.precice.test_acceleration import BOTH, ONE, quasi
 from tests.precice.test_many import FLOW, HEAD, measured, scheme, three
@@ -44,6 +46,29 @@ def test_the_logs_of_two_runs_are_equal(tmp_path, monkeypatch):
         texts.append({p.name: p.read_text() for p in (tmp_path / str(k)).iterdir()})
     assert texts[0] == texts[1]
     assert len(texts[0]) == 3
+
+
+@pytest.mark.covers("PX-20")
+@pytest.mark.parametrize("kind", ["serial-implicit", "parallel-implicit"])
+def test_the_logs_of_a_resumed_coupling_go_on(kind, tmp_path, monkeypatch):
+    """Line by line the logs of the first run and of the second are those of the whole: windows and totals go on."""
+    text = partial(config, kind, quasi("IQN-ILS", ONE if kind == "serial-implicit" else BOTH))
+    five, clocks = '<max-time-windows value="5" />', ([0.0], [0.0])
+    runs = {
+        "whole": lambda: couple(text(), pair(), record=True),
+        "first": lambda: couple(text(end=five), pair(1, 1, clocks), record=True, state=tmp_path / "state.zip"),
+        "rest": lambda: couple(text(), pair(1, 1, clocks), record=True, resume=tmp_path / "state.zip"),
+    }
+    logs = {}
+    for name, run in runs.items():
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        run()
+        logs[name] = {p.name: p.read_text().splitlines() for p in (tmp_path / name).iterdir() if p.suffix == ".log"}
+    assert set(logs["whole"]) == {"precice-A-iterations.log", "precice-B-convergence.log", "precice-B-iterations.log"}
+    for name, (head, *lines) in logs["whole"].items():
+        assert logs["first"][name][0] == logs["rest"][name][0] == head
+        assert logs["first"][name][1:] + logs["rest"][name][1:] == lines, name
 
 
 @pytest.mark.covers("PX-20")

@@ -1,9 +1,13 @@
 """Windows, iterations and flags: the numbers of the linear pair, digit by digit where that is promised."""
 
+import socket
+import threading
+
 import numpy as np
 import pytest
 from tests.precice.together import (
     A_Y,
+    B_X,
     MEASURES,
     POINTS,
     a_free,
@@ -17,6 +21,11 @@ from tests.precice.together import (
 )
 
 from cosolve.errors import SubsystemError
+from cosolve.participants.client import Connection
+from cosolve.participants.hub import Hub
+from cosolve.precice.config import Reader
+from cosolve.precice.coupling import Coupling
+from cosolve.precice.opt_in.precice import Participant
 
 X_CONST = [0.544325324184, 0.621589570466, 0.646378488152, 0.548273771835]
 Y_CONST = [0.345971168816, 0.330740356399, 0.422908836328, 0.641715475604]
@@ -199,3 +208,41 @@ def test_one_that_fails_ends_the_others_with_its_name():
         couple(S_CONST, {"A": other, "B": failing})
     assert isinstance(failure.value.hub, SubsystemError)
     assert "participant 'B' is gone before the coupling has ended" in seen[0]
+
+
+def test_a_coupling_is_over_when_the_last_participant_has_ended():
+    """A and B have ended before C and D, which have a scheme of their own, have begun."""
+    one, two = config("serial-explicit", end=TWO), config("serial-explicit")
+    for old, new in (("A", "C"), ("B", "D")):
+        two = two.replace(f'"{old}"', f'"{new}"').replace(f'"M{old}"', f'"M{new}"')
+    close = "</precice-configuration>"
+    text = one.replace(close, two[two.index('<mesh name="MC"') : two.index(close)] + close)
+    coupling = Coupling(Reader("config.xml", text.encode()).configuration, record=False)
+    hub, ends, threads = Hub(coupling), {}, []
+
+    def begin(name, solver):
+        near, far = socket.socketpair()
+        hub.take(near)
+
+        def work():
+            participant = Participant(name, "config.xml", 0, 1, connection=Connection(far), limit=60.0)
+            ends[name] = solver(participant)
+            participant.finalize()
+
+        threads.append(threading.Thread(target=work, daemon=True))
+        threads[-1].start()
+
+    begin("A", linear("MA", "X", "Y", A_Y, a_free))
+    begin("B", linear("MB", "Y", "X", B_X, b_free))
+    hub.listen(lambda: coupling.ended("A") and coupling.ended("B"))
+    assert not coupling.done
+    begin("C", linear("MC", "X", "Y", A_Y, a_free))
+    begin("D", linear("MD", "Y", "X", B_X, b_free))
+    hub.serve()
+    assert coupling.done
+    for thread in threads:
+        thread.join(60.0)
+    assert {name: len(value) for name, value in ends.items()} == dict.fromkeys("ABCD", 4)
+    whole, _ = couple(config("serial-explicit"), pair())
+    assert np.array_equal(ends["C"], whole["A"])
+    assert np.array_equal(ends["D"], whole["B"])

@@ -89,7 +89,7 @@ def test_growth_is_told_once(tmp_path):
         cs.simulate(build(), **run, save=tmp_path / "run.h5", state_every=90, max_steps=100)
     with pytest.warns(cs.StabilityWarning, match="grow without bound"):
         cs.resume(tmp_path / "run.h5", build(), max_steps=1000)
-    assert cs.load_result(tmp_path / "whole.h5").stats.growth
+    assert cs.load_result(tmp_path / "whole.h5").stats.note("growth")
     assert differences(tmp_path / "whole.h5", tmp_path / "run.h5") == []
 
 

@@ -1,6 +1,7 @@
 """Runs that grow because of the coupling say so, once; runs that grow because of the model do not."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 import cosolve as cs
 from cosolve.cli import app
 from cosolve.report import write_report
+from cosolve.run.growth import GrowthMonitor
 
 
 def run(system, method, H, steps, **options):
@@ -89,10 +91,10 @@ def test_alarm_beyond_the_critical_step_and_silence_below(build, method, limit, 
     limit = limit or cs.critical_step(build(), method)
     result, said = run(build(), method, 0.9 * limit, steps)
     assert not said
-    assert result.stats.growth == ""
+    assert result.stats.note("growth") == ""
     result, said = run(build(), method, beyond * limit, steps)
     assert len(said) == 1
-    assert said[0] == result.stats.growth
+    assert said[0] == result.stats.note("growth")
     assert "values grow without bound" in said[0]
     assert f"{method.label} is unstable here" in said[0]
 
@@ -122,10 +124,10 @@ def test_compiled_runs_are_watched():
     with pytest.raises(cs.NonFiniteError) as caught:
         cs.simulate(split("D/D"), t_end=3000 * 0.07, method=cs.Jacobi(1), step=0.07, compiled=True)
     assert "Jacobi(1) is unstable here" in caught.value.__notes__[0]
-    assert caught.value.result.stats.growth == caught.value.__notes__[0]
+    assert caught.value.result.stats.note("growth") == caught.value.__notes__[0]
     result, said = run(split("D/D"), cs.SemiImplicit(0), 1.15 * 0.02591, 3000, compiled=True)
     assert result.stats.compiled_steps
-    assert said == [result.stats.growth]
+    assert said == [result.stats.note("growth")]
     assert "SemiImplicit(0) is unstable here" in said[0]
 
 
@@ -162,9 +164,11 @@ def test_a_warning_made_an_error_stops_the_run():
 
 def test_it_is_in_the_report_and_in_the_file(tmp_path):
     result, said = run(split("F/F"), cs.Jacobi(1), 0.04, 300, save=tmp_path / "run.h5")
-    assert "but the values blew up" in write_report(result, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"WARNING: {said[0]}" in str(result.stats)
-    assert cs.load_result(tmp_path / "run.h5").stats.growth == said[0]
+    assert "but the result cannot be trusted" in write_report(result, tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    )
+    assert f"ERROR: {said[0]}" in str(result.stats)
+    assert cs.load_result(tmp_path / "run.h5").stats.note("growth") == said[0]
 
 
 GROWS = """
@@ -202,7 +206,7 @@ def test_the_command_line_says_it_too(tmp_path, monkeypatch, quiet):
     assert done.exit_code == 0, done.output
     assert done.stderr.count("cosolve: warning: values grow without bound") == 1
     assert "StabilityWarning" not in done.output
-    assert ("WARNING: values grow" in done.stdout) is not quiet
+    assert ("ERROR: values grow" in done.stdout) is not quiet
 
 
 # -- growth that belongs to the model ----------------------------------------------------------------------
@@ -262,7 +266,29 @@ def test_the_models_own_growth_is_silent(name):
     build, method, H, steps = PHYSICS[name]
     result, said = run(build(), method, H, steps)
     assert not said
-    assert result.stats.growth == ""
+    assert result.stats.note("growth") == ""
+
+
+# -- what is kept of a long run ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("steps", [64, 65, 66, 129, 130, 131, 1000])
+def test_marks_cover_every_step_once(steps, rows):
+    """Each step has a coupling variable of its own that is 1 in it: so often is it in the largest values of marks."""
+    n = steps * rows
+    plan = SimpleNamespace(n_z=n, z_nominal=np.full(n, 2.0))  # nothing is large enough for a closer look
+    monitor = GrowthMonitor(SimpleNamespace(plan=plan, z=np.zeros(n)))
+    for block in np.split(np.eye(n), steps):
+        monitor.note(block)
+        monitor.look()
+    ends = [step for step, _ in monitor._marks]
+    assert ends == sorted(set(ends))
+    assert ends[-1] == n
+    assert len(ends) <= 64
+    assert (sum(level for _, level in monitor._marks) == 1.0).all()
+    for (before, _), (end, level) in zip([(0, None), *monitor._marks], monitor._marks, strict=False):
+        assert np.flatnonzero(level).tolist() == list(range(before, end))
 
 
 # -- algebraic loops ---------------------------------------------------------------------------------------
@@ -270,7 +296,7 @@ def test_the_models_own_growth_is_silent(name):
 
 def test_explicit_methods_warn_of_algebraic_loops():
     result, said = run(_loop(0.5)(), cs.Jacobi(1), 0.1, 10)
-    assert said == [result.stats.loop]
+    assert said == [result.stats.note("algebraic-loop")]
     assert "Jacobi(1) lags one macro step in an algebraic loop (" in said[0]
     assert "two.u -> two.y -> one.u -> one.y" in said[0]
     assert f"WARNING: {said[0]}" in str(result.stats)
@@ -320,7 +346,7 @@ def test_a_run_stepped_by_hand_is_watched_too(factor):
         warnings.simplefilter("always")
         with cs.Stepper(split("F/F"), method=cs.Jacobi(1), step=H, record=True) as stepper:
             stepper.run_until(600 * H)
-            said = stepper.result().stats.growth
+            said = stepper.result().stats.note("growth")
     texts = [str(w.message) for w in caught if issubclass(w.category, cs.StabilityWarning)]
     assert texts == ([] if factor < 1 else [said])
     assert ("values grow without bound" in said) == (factor > 1)

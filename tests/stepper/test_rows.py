@@ -86,7 +86,7 @@ def test_another_engine_is_booked_like_our_own(monkeypatch, every):
         if name != "seconds":
             np.testing.assert_array_equal(theirs._columns()[name], column, err_msg=name)
     assert theirs.stats.compiled_steps == 37  # fives, with three steps in between that it passed
-    for name in ("steps", "iterations", "calls", "max_residual", "unconverged", "growth", "still"):
+    for name in ("steps", "iterations", "calls", "max_residual", "unconverged", "notes"):
         assert getattr(theirs.stats, name) == getattr(ours.stats, name), name
 
 

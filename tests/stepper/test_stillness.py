@@ -32,22 +32,24 @@ def coupled(other, swing=1.0):
 @pytest.mark.parametrize("compiled", [False, None])
 def test_one_that_stands_still_is_named(compiled):
     run = cs.simulate(coupled(Frozen()), t_end=3.0, method=cs.Jacobi(1), step=0.1, compiled=compiled)
-    assert "the outputs of 'other' did not change in 30 macro steps, although its inputs did" in run.stats.still
+    assert "the outputs of 'other' did not change in 30 macro steps, although its inputs did" in run.stats.note(
+        "frozen-outputs"
+    )
     assert "NOTE: the outputs of 'other'" in str(run.stats)
 
 
 def test_one_that_moves_late_is_not():
-    assert not cs.simulate(coupled(Frozen(2.95)), t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.still
+    assert not cs.simulate(coupled(Frozen(2.95)), t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.note("frozen-outputs")
 
 
 def test_one_that_nobody_pushes_is_not():
     """At rest with a constant input: there is nothing to react to."""
     rest = coupled(Frozen(), swing=0.5)
-    assert not cs.simulate(rest, t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.still
+    assert not cs.simulate(rest, t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.note("frozen-outputs")
 
 
 def test_nothing_is_said_of_a_few_steps():
-    assert not cs.simulate(coupled(Frozen()), t_end=1.0, method=cs.Jacobi(1), step=0.1).stats.still
+    assert not cs.simulate(coupled(Frozen()), t_end=1.0, method=cs.Jacobi(1), step=0.1).stats.note("frozen-outputs")
 
 
 def test_one_that_moves_for_a_moment_is_not():
@@ -57,4 +59,4 @@ def test_one_that_moves_for_a_moment_is_not():
         def advance(self, t0, t1, u):
             return 0.7 if 1.45 < t1 < 1.55 else 0.5
 
-    assert not cs.simulate(coupled(Blinking()), t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.still
+    assert not cs.simulate(coupled(Blinking()), t_end=3.0, method=cs.Jacobi(1), step=0.1).stats.note("frozen-outputs")

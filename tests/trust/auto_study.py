@@ -39,7 +39,7 @@ def automatic(case: Case, system: cs.System, rtol: float) -> tuple[float, int, s
         result = cs.simulate(system, t_end=case.t_end, rtol=rtol)
     except cs.CosolveError as error:
         return np.nan, 0, f"refused: {error}"
-    mark = " in doubt" if result.stats.doubt else ""
+    mark = " in doubt" if result.stats.note("tolerance") else ""
     chosen = f"{result.method.label} N {result.stats.steps}, {len(result.choice.trials)} trials{mark}"
     return case.error(result) / rtol, cost(result) + result.choice.spent, chosen
 

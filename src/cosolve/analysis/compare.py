@@ -62,7 +62,7 @@ def compare(
     Without a `reference` (a method and its step) the implicit method of degree 2 with an eighth of the step is taken,
     or Gauss-Seidel where subsystems cannot roll back. `progress` is told how much of all runs is done, the reference
     counted as many times as its steps are finer. Further options go to `simulate`. A method that fails or does not
-    fit is reported, not raised; growth without bound is in its `stats.growth`, without a warning.
+    fit is reported, not raised; growth without bound is in its `stats.notes`, without a warning.
 
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])

@@ -87,7 +87,9 @@ def _content(found: Comparison, described: Description) -> dict[str, Any]:
 
 def _state(entry: Entry) -> str:
     """How a run went, in one word."""
-    return "refused" if entry.refused else "stopped" if entry.failure else "grew" if entry.stats.growth else "yes"
+    if entry.refused or entry.failure:
+        return "refused" if entry.refused else "stopped"
+    return "grew" if entry.stats.note("growth") else "yes"
 
 
 def _reference(words: str) -> tuple[Method, float]:

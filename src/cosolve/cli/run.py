@@ -249,18 +249,22 @@ def _content(described: Description, result: Result, warned: list[str], report: 
         "error_bar": None if bar is None else {"worst": bar.worst, "sure": bar.sure, "reason": bar.reason},
         "warnings": warned,
         "files": _written(described, report),
+        "notes": [asdict(note) for note in result.notes],
         "stats": asdict(result.stats),
     }
 
 
 def next_steps(described: Description, result: Result, report: Path | None) -> list[str]:
     """What is worth doing after a run, most urgent first, each as a command and what it is for."""
-    stats, file = result.stats, _typed(described.path)
+    file = _typed(described.path)
     found = []
     coupled = len(described.system.subsystems) > 1
-    if stats.growth or stats.loop:
+    from cosolve.result.notes import worst_level
+
+    kinds = {note.kind for note in result.notes}
+    if kinds & {"growth", "algebraic-loop"}:
         found.append(f"cosolve check {file}: is the step stable, and which method would be?")
-    elif stats.unconverged or stats.over_tolerance or stats.doubt:
+    elif worst_level(result.notes) != "info":
         found.append(f"cosolve compare {file}: which method reaches the tolerance with this step?")
     if report is None:
         found.append(f"cosolve report {_typed(described.output.file)}: a page with curves, steps and residuals")

@@ -24,12 +24,16 @@ class Bench:
         self.H, self.t0, self.instances = float(order["step"]), float(order["t0"]), int(order["instances"])
         self._first: Matrix | None = None
         self._made: list[Any] = []
+        self.alone = False  # known as soon as one was made
 
     def make(self, **options: Any) -> Any:
-        """A new FMU object."""
+        """A new FMU object; where the FMU allows one instance per process, those made before are freed first."""
+        if self.alone:
+            self.clear()
         options = {"parameters": self.parameters, **options}
         made = load_fmu(self.file, kind=self.kind, **options)
         self._made.append(made)
+        self.alone = made._instance.flags.has("canBeInstantiatedOnlyOncePerProcess")
         return made
 
     def clear(self) -> None:

@@ -229,11 +229,14 @@ def _judged(seen: Inspection, findings: tuple[Finding, ...]) -> list[Verdict]:
         judged.append(verdict)
     if seen.methods and runs is None:
         apart = bad("runs next to itself") or bad("runs again")
+        holds = "a new instance does the same again"
+        if found["runs next to itself"].verdict == "not claimed":
+            holds += "; one at a time, so copies need isolated=True"
         judged.append(
             Verdict(
                 "several runs or copies",
                 apart is None,
-                "a new instance does the same again" if apart is None else f"{apart.text}; give isolated=True",
+                holds if apart is None else f"{apart.text}; give isolated=True",
             )
         )
     return judged

@@ -18,16 +18,21 @@ A new method is one file: a text in the verbs of `verbs.py`, and a subclass of `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getattr_static
+from math import inf
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from cosolve.basics.checks import is_whole
+from cosolve.basics.arrays import Vector
+from cosolve.basics.checks import choice, is_whole
 from cosolve.basics.wording import listed
 from cosolve.corrector.base import Corrector
 from cosolve.errors import CapabilityError, SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.constraint import ConstraintTreatment
+from cosolve.signal import SIGNALS, History
+from cosolve.signal.bdf import GROWTH, HIGHEST
+from cosolve.signal.collocation import POINTS
 from cosolve.subsystem.base import CAPABILITIES, has_capability
 
 #: A macro step in verbs: `text(m, o)` with the machine and the method.
@@ -38,6 +43,10 @@ JacobianSource = Literal["auto", "difference"]
 
 #: How far subsystems solve their own equations in a crossing, see `Implicit`.
 Local = Literal["converged", "one_step", "output_equation"]
+
+#: How coupling variables are drawn over a macro step: through their values at macro points, or by backward differences
+#: (`signal/bdf.py`) or by collocation at two points (`signal/collocation.py`), which damp stiff couplings.
+SignalName = Literal["lagrange", "bdf", "collocation", "radau"]
 
 #: Whether the entries of a vector port are measured one by one or together, see `Implicit`.
 Norm = Literal["entries", "fields"]
@@ -98,16 +107,51 @@ class Method:
     #: True when the method itself chooses how long a macro step is
     chooses_step: ClassVar[bool] = False
 
+    #: how signals are drawn from the past
+    signal: ClassVar[SignalName] = "lagrange"
+
     #: for methods that are not written in verbs: `bind(crew)` gives the function that crosses a macro step
     bind: ClassVar[Any] = None
 
     def __post_init__(self) -> None:
         self.refuse_bad_degree(self.degree, "degree")
+        self._refuse_bad_signal()
 
     def refuse_bad_degree(self, degree: object, what: str) -> None:
         """A degree is a whole number from 0."""
         if not is_whole(degree, 0):
             raise SetupError(f"{self.name}: {what} must be 0, 1, 2, ..., not {degree!r}")
+
+    def _refuse_bad_signal(self) -> None:
+        """A signal is one of those that there are, of a degree that it can have."""
+        choice(self.name, "signal", self.signal, tuple(SIGNALS))
+        if self.signal == "bdf" and self.degree > HIGHEST:
+            raise SetupError(
+                f"{self.name}: degree must be 0, 1 or 2 with signal='bdf', not {self.degree!r}: backward differences "
+                "of order 4 and more are not stable enough"
+            )
+
+        if self.inner_point is not None and self.degree != 1:
+            raise SetupError(f"{self.name}: signal='{self.signal}' is a line; give degree=1, not {self.degree!r}")
+
+    @property
+    def inner_point(self) -> float | None:
+        """Where inside the step the coupling equations hold too, as a part of it."""
+        return POINTS.get(self.signal)
+
+    def at_stages(self) -> Method:
+        """The method that does at both points of a collocation what this one does."""
+        options: dict[str, Any] = {"degree": 0, "signal": "lagrange", "predictor": getattr(self, "guess", 1)}
+        return replace(self, **options)
+
+    @property
+    def growth(self) -> float:
+        """By what macro steps may grow from one to the next."""
+        return GROWTH[self.degree] if self.signal == "bdf" else inf
+
+    def history(self, z: Vector) -> History:
+        """What signals are drawn from, at the beginning of a run with these coupling variables."""
+        return SIGNALS[self.signal](z, self.depth)
 
     @property
     def script(self) -> Script | None:
@@ -124,12 +168,13 @@ class Method:
     def depth(self) -> int:
         """How many macro points before the newest one it looks back at."""
         script = self.script
-        return max(self.degree, 1 if script is None else script.guess, 1)
+        return max(self.degree, 1 if script is None else script.guess, 1) + SIGNALS[self.signal].reach
 
     @property
     def label(self) -> str:
         """Short label for tables and legends."""
-        return f"{self.name}({self.degree})"
+        drawn = {"bdf": f"BDF{self.degree + 1}", "radau": "Radau", "collocation": "collocation"}
+        return f"{self.name}({drawn.get(self.signal, self.degree)})"
 
     def for_linearisation(self) -> Method:
         """The method whose macro step is differenced by the stability analysis: free of differences of its own."""
@@ -166,6 +211,20 @@ class Method:
                 for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
                 if subsystem.least_degree > 0
             ]
+        if self.signal != "lagrange" and plan.constraints:
+            found.append(
+                f"{self.label} is for couplings by laws, connections and equations, and "
+                f"{listed((block.label for block in plan.constraints), 3, quote=False)} holds bodies together; use "
+                "signal='lagrange'"
+            )
+        if self.inner_point is not None:
+            if plan.driven:
+                found.append(
+                    f"{self.label} draws inputs as lines, and '{plan.driven[0].target}' follows a function of time; "
+                    "use signal='bdf', or let a subsystem give that input"
+                )
+            if getattr(self, "local", "converged") != "converged":
+                found.append(f"{self.label} solves every subsystem fully; use local='converged'")
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)
             found.append(

@@ -10,7 +10,7 @@ from cosolve.basics.checks import choice, is_number, positive
 from cosolve.corrector import Corrector, Newton
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import JacobianSource, Local, Method, Norm, Script
+from cosolve.method.base import JacobianSource, Local, Method, Norm, Script, SignalName
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
 from cosolve.method.explicit import serial_sweep
 from cosolve.method.order import checked_order, unknown_in_order
@@ -86,7 +86,7 @@ class Implicit(Method):
     interface iteration, so that both converge together; what is left of their equations then counts in the tolerance
     (docs/theory.md, "Implicit"). `local="output_equation"` is the enhanced method as Sicklinger (2014) prints
     it (Algorithm 4.4): cheaper still, and on nonlinear subsystems *not* convergent to the coupled solution.
-    `constraints` says how multipliers of rigid joints are found, see `SemiImplicit`.
+    `constraints` says how multipliers of rigid joints are found and `signal` how signals are drawn, see `SemiImplicit`.
 
     >>> import cosolve as cs
     >>> cs.Implicit(degree=1, tol=1e-10).corrector
@@ -107,6 +107,7 @@ class Implicit(Method):
     predictor: int | None = None
     atol: float | Mapping[str, float] = 0.0
     norm: Norm = "entries"
+    signal: SignalName = "lagrange"  # type: ignore[misc]  # an option here, a constant of other methods
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     stops_at_events: ClassVar[bool] = True

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from cosolve.basics.checks import choice, positive
 from cosolve.corrector import Newton
-from cosolve.method.base import JacobianSource, Method, Script
+from cosolve.method.base import JacobianSource, Method, Script, SignalName
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
 from cosolve.verbs import (
     accept,
@@ -53,9 +53,13 @@ class SemiImplicit(Method):
     variables of laws and connections from the corrected outputs (Eqs. 14, 88). `predictor` is the degree of the first
     guess (default: `degree`); on linear systems the result does not depend on it. `refresh="run"` keeps the Jacobian as
     long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
+    `signal="bdf"` draws signals by backward differences (order `degree + 1`, degree 0 to 2; `signal/bdf.py`): stiff
+    couplings of first-order subsystems (heat, circuits, tanks) are damped then, where `"lagrange"` rings or grows.
+    `"collocation"` (order 2, also for stiff spring laws) and `"radau"` (order 3) solve the coupling equations at two
+    points of the step, with twice the unknowns and subsystem steps (`signal/collocation.py`).
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
     `StabilisedIndex2()`. A correction that leaves much of the residual step after step is said
-    (`result.stats.correction`): there may be no solution, or a Jacobian is wrong.
+    (`result.notes`): there may be no solution, or a Jacobian is wrong.
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
@@ -68,6 +72,7 @@ class SemiImplicit(Method):
     predictor: int | None = None
     refresh: Literal["step", "run"] = "step"
     constraints: ConstraintTreatment | None = None
+    signal: SignalName = "lagrange"  # type: ignore[misc]  # an option here, a constant of other methods
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     stops_at_events: ClassVar[bool] = True

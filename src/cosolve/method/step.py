@@ -34,7 +34,7 @@ class Outcome:
     there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
     and length of the step, which a method sets where it chose them itself; `norms`: the residual norm of every iterate;
     `error`: the estimate in units of the tolerance, for the step control to set; `renewed`: whether the iteration began
-    again with a Jacobian of every iterate.
+    again with a Jacobian of every iterate; `kept`: what the history keeps of the step, where that is not `z`.
     """
 
     y: Vector
@@ -50,6 +50,12 @@ class Outcome:
     norms: Sequence[float] = ()
     error: float = np.nan
     renewed: bool = False
+    kept: Vector | None = None
+
+    @property
+    def remembered(self) -> Vector:
+        """What the history keeps of the step."""
+        return self.z if self.kept is None else self.kept
 
 
 MacroStep = Callable[[History, Window], Outcome]

@@ -15,6 +15,7 @@ from cosolve.errors import SetupError
 from cosolve.report import page
 from cosolve.report.plots import Line, plot
 from cosolve.result import Result
+from cosolve.result.notes import worst_level
 from cosolve.subsystem.port import split_element
 
 #: The truth: a function of an array of times, arrays by name with their times under "t", or a finer run.
@@ -200,8 +201,10 @@ def _outcome(comparison: Comparison, label: str) -> page.Cell:
         truth = reference_values(comparison.reference, name, result.t)
         if comparison.largest_error(label) > _GONE * float(np.ptp(truth) or np.abs(truth).max()):
             return page.Cell.judged("blew up", good=False)
-    if result.stats.growth:
+    if result.stats.note("growth"):
         return page.Cell.judged("blew up", good=False)
+    if worst_level(result.notes) != "info":
+        return page.Cell.judged(result.notes[0].text, good=False)
     return page.Cell.judged("finished", good=True)
 
 

@@ -79,10 +79,10 @@ def facts(values: Mapping[str, str]) -> str:
     return f'<dl class="facts">{cells}</dl>'
 
 
-def verdict(headline: str, *sentences: str, good: bool) -> str:
-    """What came of it, in a coloured box."""
+def verdict(headline: str, *sentences: str, level: str = "good") -> str:
+    """What came of it, in a coloured box; `level` is good, doubtful or bad."""
     rest = "".join(paragraph(sentence) for sentence in sentences if sentence)
-    return f'<div class="verdict{"" if good else " bad"}"><p><strong>{escape(headline)}</strong></p>{rest}</div>'
+    return f'<div class="verdict {level}"><p><strong>{escape(headline)}</strong></p>{rest}</div>'
 
 
 class Cell(str):

@@ -13,6 +13,7 @@ from cosolve.report import page
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
+from cosolve.result.verdict import verdict
 from cosolve.viewer import embedded
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     Fields = FieldSeries | str | Path
 
-#: Outputs that end this many times larger than they began are reported as growth.
-_GROWTH = 1e5
 _MOST_COST_ROWS = 25
 _MOST_EDGE_ROWS = 200
 
@@ -74,59 +73,18 @@ def write_report(
 
 
 def _verdict(result: Result, method: str) -> str:
-    stats, t = result.stats, result.t
+    stats = result.stats
     took = (
         f"{page.count(stats.steps, 'macro step')}, {stats.rejected} rejected, "
         f"{page.count(stats.iterations, 'correction')}, {page.count(stats.total_calls, 'subsystem call')} "
         f"in {page.seconds(stats.wall_seconds)}."
     )
-    if not result.finished:
-        planned = result.meta.get("t_end")
-        goal = f" of {planned:g}" if isinstance(planned, (int, float)) else ""
-        return page.verdict(
-            f"Stopped early: the last good point is t = {t[-1]:.6g}{goal}.",
-            ". ".join(filter(None, [str(result.error), stats.growth])),
-            took,
-            good=False,
-        )
-    if stats.growth:
-        text = stats.growth[0].upper() + stats.growth[1:]
-        return page.verdict(f"Reached t = {t[-1]:.6g}, but the values blew up.", f"{text}.", took, good=False)
-    if result.ended:
-        return page.verdict(f"Ended early: reached t = {t[-1]:.6g}.", result.ended, took, good=True)
-    growth = _growth(result)
-    if growth is not None:
-        return page.verdict(
-            f"Reached t = {t[-1]:.6g}, but the values blew up.",
-            f"'{growth[0]}' ended {growth[1]:.1e} times larger than anything at the beginning: most likely the "
-            "coupling is unstable with this method and step. Look at the spectral radius (cosolve check), shorten "
-            "the step, or use a semi-implicit or implicit method.",
-            took,
-            good=False,
-        )
-    if stats.correction:
-        text = stats.correction[0].upper() + stats.correction[1:]
-        return page.verdict(
-            f"Reached t = {t[-1]:.6g}, but corrections did not do their work.", f"{text}.", took, good=False
-        )
-    if stats.loop:
-        text = f"With an algebraic loop left unsolved: {stats.loop}."
-        return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", text, took, good=True)
-    return page.verdict(f"Finished: reached t = {t[-1]:.6g}.", took, good=True)
+    found = verdict(result)
+    return page.verdict(found.headline, *map(_full_sentence, found.details), took, level=found.level)
 
 
-def _growth(result: Result) -> tuple[str, float] | None:
-    """The output that grew most between the first and the last tenth of the run, if it grew beyond all bounds."""
-    y = np.abs(result.column("y"))
-    tenth = max(1, len(y) // 10)
-    if len(y) < 10 or not y.shape[1]:
-        return None
-    begin, end = float(y[:tenth].max()), y[-tenth:].max(axis=0)
-    worst = int(np.argmax(end))
-    if begin == 0.0 or end[worst] < _GROWTH * begin:
-        return None
-    names = [n for n, c in result.channels.items() if c.column == "y" and worst in c.part]
-    return names[0], float(end[worst]) / begin
+def _full_sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _facts(result: Result, method: str) -> str:

@@ -125,4 +125,4 @@ def _bar(result: Result) -> list[str]:
 
 
 def _warnings(result: Result) -> list[str]:
-    return [line for line in str(result.stats).splitlines() if line.startswith(("WARNING:", "NOTE:"))]
+    return [str(note) for note in result.stats.notes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ from cosolve.basics.checks import as_path
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.result.error_bar import ErrorBar
+from cosolve.result.notes import Note, worst_first, worst_level
 from cosolve.subsystem.port import element_index, split_element
 
 if TYPE_CHECKING:
@@ -65,13 +66,8 @@ class Stats:
     ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
     (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
     `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
-    `max_lateness` is the longest delay in seconds. `growth` and `loop` are sentences about values that grew without
-    bound and about an algebraic loop that an explicit method did not solve, `correction` one about single corrections
-    that left much of the residual, `still` one about subsystems whose outputs
-    never changed although their inputs did, `startup` one about a start that costs order, `serial` one about a serial
-    sweep that is no better than a parallel one, `inexact` one about Jacobians that do not agree with differences,
-    `doubt` one about a tolerance that may not be met, `nested` one about the work of systems inside (`Nested`).
-    `changed` lists what somebody changed by hand while the run went on: time, name and new value.
+    `max_lateness` is the longest delay in seconds. `changed` lists what was changed by hand while the run went on:
+    time, name and new value. `diagnoses` are the notes that were found beside these counts; `notes` are all.
     """
 
     steps: int = 0
@@ -94,16 +90,46 @@ class Stats:
     paced: float = 0.0
     overruns: int = 0
     max_lateness: float = 0.0
-    growth: str = ""
-    loop: str = ""
-    correction: str = ""
-    still: str = ""
-    startup: str = ""
-    serial: str = ""
-    inexact: str = ""
-    doubt: str = ""
-    nested: str = ""
     changed: list[list[Any]] = field(default_factory=list)
+    diagnoses: list[Note] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.diagnoses = [n if isinstance(n, Note) else Note(**n) for n in self.diagnoses]  # from a file
+
+    def add(self, note: Note) -> None:
+        """Write a note down; one of the same kind about the same subsystem gives way."""
+        others = [n for n in self.diagnoses if (n.kind, n.subsystem) != (note.kind, note.subsystem)]
+        self.diagnoses = [*others, note]
+
+    def note(self, kind: str) -> str:
+        """What the notes of this kind say; empty where there is none."""
+        return "; ".join(note.text for note in self.notes if note.kind == kind)
+
+    @property
+    def notes(self) -> list[Note]:
+        """Everything that the run reports about itself, the worst first."""
+        return worst_first((*self.diagnoses, *self._counted()))
+
+    def _counted(self) -> Iterator[Note]:
+        """What the counts mean."""
+        if self.unconverged:
+            text = f"{self.unconverged} of {self.steps} steps were accepted without convergence"
+            yield Note("not-converged", text, remedy="allow more iterations, a shorter step or another corrector")
+        if self.over_tolerance:
+            text = f"{self.over_tolerance} of {self.steps} steps exceed the error tolerance (at the smallest step)"
+            yield Note("over-tolerance", text, remedy="allow shorter steps or a larger tolerance")
+        if self.overruns:
+            text = f"{self.overruns} macro points came late, by at most {self.max_lateness:.3g} s"
+            yield Note("real-time", text)
+        if self.renewed:
+            text = f"{self.renewed} steps converged only with a Jacobian renewed in every correction"
+            yield Note("jacobian-renewed", text, "info")
+        for name, n in self.retried.items():
+            yield Note("step-retried", f"'{name}' passed {n} discarded steps in smaller pieces", "info", subsystem=name)
+        for t, name, value in self.changed:
+            yield Note("changed", f"changed at t = {t:.9g}: {name} = {value}", "info", t)
+        if self.ended:
+            yield Note("ended", self.ended, "info")
 
     @property
     def total_calls(self) -> int:
@@ -123,24 +149,10 @@ class Stats:
                 f"after {self.loading_seconds:.3g} s of loading"
             )
         if self.paced:
-            late = f"{self.overruns} macro points came late, by at most {self.max_lateness:.3g} s"
-            lines.append(f"{self.paced:g} s per second: {late if self.overruns else 'no macro point came late'}")
+            lines.append(f"{self.paced:g} s per second" + ("" if self.overruns else ": no macro point came late"))
         if self.events:
             lines.append(f"{self.events} macro steps ended at events")
-        lines += [f"'{name}' passed {n} discarded steps in smaller pieces" for name, n in self.retried.items()]
-        if self.ended:
-            lines.append(self.ended)
-        lines += [f"changed at t = {t:.9g}: {name} = {value}" for t, name, value in self.changed]
-        if self.renewed:
-            lines.append(f"{self.renewed} steps converged only with a Jacobian renewed in every correction")
-        if self.unconverged:
-            lines.append(f"WARNING: {self.unconverged} steps were accepted without convergence")
-        if self.over_tolerance:
-            lines.append(f"WARNING: {self.over_tolerance} steps exceed the error tolerance (at the smallest step)")
-        said = (self.growth, self.loop, self.correction, self.doubt)
-        lines += [f"WARNING: {sentence}" for sentence in said if sentence]
-        noted = (self.still, self.startup, self.serial, self.inexact, self.nested)
-        lines += [f"NOTE: {sentence}" for sentence in noted if sentence]
+        lines += map(str, self.notes)
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
             lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")
@@ -192,6 +204,19 @@ class Result:
     def finished(self) -> bool:
         """True when the run reached `t_end`, or the point where a subsystem asked for the end (see `ended`)."""
         return self.error is None
+
+    @property
+    def notes(self) -> list[Note]:
+        """What the run reports about itself, the worst first; its status is the worst level (`Note.level`).
+
+        >>> import cosolve as cs
+        >>> loop = cs.System({"a": cs.Static(lambda t, u: 0.5 * u + t, inputs=["u"], outputs=["y"])})
+        >>> loop.connect("a.y", "a.u")
+        >>> slow = cs.Implicit(corrector=cs.Relaxation(0.05), max_iterations=1, accept_unconverged=True)
+        >>> cs.simulate(loop, t_end=0.5, step=0.1, method=slow).notes[0].text
+        '5 of 5 steps were accepted without convergence'
+        """
+        return self.stats.notes if self.error is None else [Note("stopped", self.error, "error"), *self.stats.notes]
 
     @property
     def ended(self) -> str:
@@ -324,7 +349,9 @@ class Result:
         return save_result(self, Path(path))
 
     def __repr__(self) -> str:
-        state = "finished" if self.finished else f"stopped: {self.error}"
+        level = worst_level(self.notes)
+        said = {"info": "", "warning": ", with warnings", "error": ", but not to be trusted"}[level]
+        state = f"finished{said}" if self.finished else f"stopped: {self.error}"
         t = self.t
         span = f", t = {t[0]:g} ... {t[-1]:g}" if len(t) else ""
         return f"<Result of {self.meta.get('method', '?')}: {len(t)} macro points{span}, {state}>"

@@ -81,7 +81,7 @@ class _Chosen:
             assert isinstance(choice.step, Adaptive)
             compared.last = n == RUNS - 1
             result = self._run(choice, compared, self._options["max_steps"] or _enough(pilot, choice.step))
-            if not result.stats.doubt or compared.last:
+            if not result.stats.note("tolerance") or compared.last:
                 return result
             moved = compared.moved
             shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
@@ -94,7 +94,7 @@ class _Chosen:
         wanted = self._options["error_bar"]
         options = self._options | {"max_steps": max_steps, "error_bar": False, "bar_later": wanted}
         result = run_given(self._system, choice.method, choice.step, choice=choice.sentence, judge=judge, **options)
-        result.choice, doubt = choice, result.stats.doubt
+        result.choice, doubt = choice, result.stats.note("tolerance")
         if doubt and isinstance(judge, Compared) and not judge.last:
             return result
         if doubt:

@@ -14,7 +14,8 @@ from cosolve.engine.chunk import Chunk, Room
 from cosolve.engine.readable.serial import serial_note
 from cosolve.errors import SimulationError, StabilityWarning, warn
 from cosolve.interface.channels import Selection
-from cosolve.result import Memory, Recorder, Row, Stats
+from cosolve.result import Memory, Note, Recorder, Row, Stats
+from cosolve.result.notes import Level
 from cosolve.run.core import Core
 from cosolve.run.growth import Growth, GrowthMonitor
 from cosolve.run.stillness import Stillness
@@ -157,23 +158,27 @@ class Books:
         if self._thinning is not None:
             self._thinning.finish()
         self._warn_of(self._monitor.look())
-        self.stats.still = self._still.sentence(self.stats.steps)
+        self._add("frozen-outputs", self._still.sentence(self.stats.steps))
         if self._judge is not None:
-            self.stats.doubt = self._judge.doubt()
+            self._add("tolerance", self._judge.doubt(), "warning")
 
     def explain(self, failure: SimulationError) -> None:
         """Say beside a failure that values grew before it; no warning besides."""
         monitor = self._monitor
         if monitor.found is None:
             monitor.look(failed=True)
-        if monitor.found is not None and not self.stats.growth:
-            self.stats.growth = monitor.found.text
-            failure.add_note(self.stats.growth)
+        if monitor.found is not None and not self.stats.note("growth"):
+            self.stats.add(Note("growth", monitor.found.text, "error"))
+            failure.add_note(monitor.found.text)
+
+    def _add(self, kind: str, text: str, level: Level = "info") -> None:
+        if text:
+            self.stats.add(Note(kind, text, level))
 
     def _warn_of(self, growth: Growth | None) -> None:
         """Values grow: say so once, and go on; whoever wants to stop there turns the warning into an error."""
         if growth is not None:
-            self.stats.growth = growth.text
+            self.stats.add(Note("growth", growth.text, "error"))
             warn(growth.text, StabilityWarning)
 
 
@@ -182,10 +187,21 @@ def note_totals(stats: Stats, core: Core) -> None:
     crew, names = core.crew, core.plan.names
     stats.events = 0 if crew.watch is None else crew.watch.stops
     stats.retried = crew.retried()
-    stats.startup, stats.serial = core.opening.note, serial_note(core.method, core.plan)
-    stats.correction, stats.inexact = core.corrections.note, core.corrections.remark
     asked = {name: getattr(part, "inner_work", None) for name, part in zip(names, core.plan.subsystems, strict=True)}
-    stats.nested = "; ".join(f"'{name}' took {tell()}" for name, tell in asked.items() if callable(tell))
+    found = [
+        Note("residual-left", core.corrections.note, "error"),
+        Note("startup-order", core.opening.note, "info"),
+        Note("serial-order", serial_note(core.method, core.plan), "info"),
+        Note("inexact-jacobian", core.corrections.remark, "info"),
+        *(
+            Note("nested", f"'{name}' took {tell()}", "info", None, name)
+            for name, tell in asked.items()
+            if callable(tell)
+        ),
+    ]
+    for note in found:
+        if note.text:
+            stats.add(note)
     stats.calls = {n: int(c) for n, c in zip(names, crew.calls, strict=True)}
     stats.jacobians = {n: int(c) for n, c in zip(names, crew.jacobians, strict=True)}
     stats.seconds = {n: float(s) for n, s in zip(names, crew.seconds, strict=True)}

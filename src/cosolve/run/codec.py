@@ -31,6 +31,7 @@ _FORMAT, _NUMBER = "cosolve state", 1
 #: which stay whatever is moved, and where they live now.
 _PLACES = {
     "History": "cosolve.signal.history",
+    "MeanHistory": "cosolve.signal.bdf",
     "Tangent": "cosolve.method.static_network",
     "Secants": "cosolve.corrector.algebra.secants",
     "Balance": "cosolve.corrector.algebra.least_squares",

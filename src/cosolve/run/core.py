@@ -17,7 +17,8 @@ from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.engine.readable.self_check import refuse_other_outputs
+from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
+from cosolve.engine.readable.staged import StagedMachine
 from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
@@ -54,6 +55,11 @@ class Core:
         if startup is not None and not isinstance(startup, Startup):
             raise SetupError(f"startup must be a Startup such as GradedStart(), not {shortened(startup)}")
         self.method, self.startup, self.windows = method, startup or default_start(method), windows
+        if self.startup.gives_values and method.signal != "lagrange":
+            raise SetupError(
+                f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
+                "signals from none; leave startup out"
+            )
         self.crew = Crew(self.plan, workers)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
@@ -68,16 +74,16 @@ class Core:
         self._step: MacroStep
         #: what single corrections have left of the residual
         self.corrections = Corrections(self.plan)
-        self._unproven = False
+        self._proof = Proof(wanted=False)
         self._next_change = 0
         self.opening = Opening(self)
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
         method = self.method
-        if not method.stops_at_events:
+        if not method.stops_at_events or method.inner_point is not None:
             raise CapabilityError(
-                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
@@ -99,17 +105,17 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
-        self.y, self.z = self.crew.start(t_start)
+        self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)
-        self.history = History(self.z, depth=self.method.depth)
+        self.history = self.method.history(self.z)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
         step = bind(self.method, self.crew, watched=True)
         self._step = self.startup.wrap(self.crew, self.method, step)
-        self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)
+        self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
-        self._unproven = self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine)
+        self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
         self.opening.plan()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
@@ -136,7 +142,7 @@ class Core:
                 self._begin_step(window)
             try:
                 outcome = self._step(self.history, window)
-                if self._unproven:
+                if self._proof.due():
                     self._prove_rollback(window, outcome)
             except EndOfSimulation as end:
                 limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
@@ -164,7 +170,7 @@ class Core:
             outcome.t1, outcome.H = window.t1, window.H
         outcome.error = error
         if watch is None:
-            self.history.push(outcome.z, outcome.H)
+            self.history.push(outcome.remembered, outcome.H)
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
@@ -193,16 +199,20 @@ class Core:
                 watch.states = {i: crew.save_one(i) for i in able}
 
     def _prove_rollback(self, window: Window, first: Outcome) -> None:
-        """Cross the first step once more, uncounted; raise when a subsystem gives other outputs then."""
-        crew, self._unproven = self.crew, False
-        if crew.saved is None or crew.watch is not None or crew.endings:
+        """Cross a step once more, uncounted; raise when a subsystem gives other outputs then."""
+        crew, states, known = self.crew, self.crew.saved, True
+        if states is None or crew.watch is not None or crew.endings:
+            self._proof.note(True)
             return
-        calls = crew.calls.copy()
-        crew.restore(crew.saved)
-        again = self._step(self.history, window)
-        crew.calls[:] = calls
-        for i in range(self.plan.n_subsystems):
-            refuse_other_outputs(crew, i, window, first.y, again.y)
+        held = self.history.values[0][np.newaxis, :]
+        repeated = Repeated(crew, window, held, partial(crew.restore_one, states=states))
+        with uncounted(crew):
+            crew.restore(states)
+            again = self._step(self.history, window)
+            for i, part in enumerate(self.plan.y_slices):
+                known &= same_outputs(repeated, i, first.y[part], again.y[part])
+        crew.saved = states
+        self._proof.note(known)
 
     def _go_back(self) -> None:
         """All subsystems that have moved, back to the start of the step."""
@@ -231,11 +241,11 @@ class Core:
                 outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
             except EndOfSimulation as end:
                 self.ended = end
-            self.history = History(outcome.z, depth=self.method.depth)
+            self.history = self.history.begun(outcome.z)
         elif outcome.H < _SLIVER * self.windows.usual:  # differences over such a step would be noise
-            self.history.values[0] = outcome.z
+            self.history.end_in(outcome.z)
         else:
-            self.history.push(outcome.z, outcome.H)
+            self.history.push(outcome.remembered, outcome.H)
 
     def recorded(self, z: Vector) -> Vector:
         """Coupling variables, and beside them the driven inputs now."""
@@ -277,24 +287,24 @@ class Core:
 
     def renew(self) -> None:
         """Let correctors forget what they have learnt: the steps that follow are of another kind."""
-        if isinstance(self._step, Machine):
+        if isinstance(self._step, (Machine, StagedMachine)):
             self._step.renew()
 
     @property
     def measure(self) -> Measure:
         """The sizes of the coupling variables so far, as the readable engine keeps them."""
-        assert isinstance(self._step, Machine)
+        assert isinstance(self._step, (Machine, StagedMachine))
         return self._step.measure
 
-    def skip(self, times: Vector, y: Vector, values: list[Vector]) -> None:
-        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with these newest values first."""
+    def skip(self, times: Vector, y: Vector, z: Vector, values: list[Vector]) -> None:
+        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with this newest past first."""
         assert isinstance(self.windows, Uniform)
         self.windows.skip(times)
-        self.stand(y, values, self.history.steps)
+        self.stand(y, z, values, self.history.steps)
 
-    def stand(self, y: Vector, values: list[Vector], steps: list[float]) -> None:
-        """Outputs and coupling history where the run stands now."""
-        self.y, self.z = y, values[0]
+    def stand(self, y: Vector, z: Vector, values: list[Vector], steps: list[float]) -> None:
+        """Outputs, coupling variables and coupling history where the run stands now."""
+        self.y, self.z = y, z
         self.history.values, self.history.steps = values, steps
 
     def settled(self) -> tuple[Vector, Vector]:

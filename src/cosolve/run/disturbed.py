@@ -21,7 +21,6 @@ from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError
 from cosolve.interface import Plan
 from cosolve.method import Method, Window
-from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 
 Verdict = Literal["stable", "unstable", "cannot tell"]
@@ -92,7 +91,7 @@ class Trials:
         """
         _, z = self._begin()
         step = bind(self.method, self.crew)
-        history = History(z, depth=self.method.depth)
+        history = self.method.history(z)
         rows: list[Vector] = []
         try:
             for n in range(steps):
@@ -100,7 +99,7 @@ class Trials:
                     self._set_inputs(push if n == 0 else 0.0)
                 outcome = step(history, Window(self.t + n * H, self.t + (n + 1) * H, H))
                 self.macro_steps += 1
-                history.push(outcome.z, H)
+                history.push(outcome.remembered, H)
                 rows.append(np.concatenate([outcome.y, outcome.z]))
                 if bound is not None and not ((bound[0][n] <= rows[-1]) & (rows[-1] <= bound[1][n])).all():
                     break

@@ -3,7 +3,8 @@
 The bar is twice the distance between run and shadow, the largest within a tenth of the run before and after, plus a
 floor of `2e-9` of the output. It is about what the exchange at macro points does, and not about the subsystems' own
 solvers. Where a bar could mislead there is none, and a sentence says why: signals that the steps do not resolve, errors
-above a tenth of the output, a shadow that fails or that other grids do not confirm (`run/proof.py`), a record with gaps.
+above a tenth of the output, a shadow that fails or that other grids do not confirm, gaps in the
+record (`run/proof.py`).
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return f"the run did not finish ({result.error})"
     if method.script is None:
         return f"{method.name} draws no signals that could be drawn better"
+    if method.inner_point is not None:
+        return f"there is no shadow of {method.label}"
     if startup.own_steps:
         return f"{type(startup).__name__} takes steps that the result does not hold; take another startup"
     if plan.n_z == 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class KnownHistory(Startup):
     >>> cs.simulate(system, **run, startup=past)["hold.y"]
     array([0. , 0.1, 0.2])
     """
+
+    gives_values: ClassVar[bool] = True
 
     outputs: Callable[[float], Mapping[str, Any]] = _not_given
     spacing: float | None = None
@@ -123,6 +125,8 @@ class KnownRates(Startup):
     >>> cs.simulate(system, **run, startup=cs.KnownRates({"clock.t": "clock.rate"}))["hold.y"]
     array([0. , 0.1, 0.2])
     """
+
+    gives_values: ClassVar[bool] = True
 
     rates: Mapping[str, Any] = field(default_factory=dict)
     spacing: float | None = None

@@ -17,7 +17,6 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import SimulationError
 from cosolve.interface import Plan
 from cosolve.method.step import Outcome, Window
-from cosolve.signal import History
 from cosolve.stepsize.graded import Grading, own_order
 from cosolve.stepsize.sequence import Piece, Uniform
 from cosolve.subsystem.base import has_capability
@@ -38,16 +37,19 @@ class Opening:
     @property
     def graded(self) -> bool:
         """True when there are pieces at all."""
-        return self._grading.halvings > 0
+        return self._grading.halvings > 0 or bool(self._grading.settling)
 
     @property
     def memory(self) -> dict[str, Any]:
         """Into which pieces macro steps without a past are divided now, and the note."""
-        return {"halvings": self._grading.halvings, "twice": self._grading.twice, "note": self.note}
+        grading = self._grading
+        settling = list(grading.settling)
+        return {"halvings": grading.halvings, "twice": grading.twice, "settling": settling, "note": self.note}
 
     @memory.setter
     def memory(self, saved: dict[str, Any]) -> None:
-        self._grading, self.note = Grading(saved["halvings"], saved["twice"]), saved["note"]
+        settling = tuple(saved.get("settling", ()))
+        self._grading, self.note = Grading(saved["halvings"], saved["twice"], settling), saved["note"]
 
     def plan(self) -> None:
         """A run begins: into which pieces its first macro steps are divided."""
@@ -98,11 +100,14 @@ class Opening:
             t = piece.t
             if t < t1 or not core.history.steps or core.ended is not None:  # an event, or the end of the run
                 break
+            if len(taken) <= len(self._grading.settling):  # what happened in there is over
+                core.history = core.history.begun(taken[-1].remembered)
         last, stopped = taken[-1], t < whole.t1
         window = Window(whole.t0, t, t - whole.t0) if stopped else whole
         if fresh and core.history.steps and self._is_staircase(begun, taken):
-            core.history = History(begun, depth=core.method.depth)
-            core.history.push(last.z, window.H)
+            mean = core.history.whole([one.remembered for one in taken], [one.H or 0.0 for one in taken])
+            core.history = core.history.begun(begun)
+            core.history.push(mean, window.H)
         (core.windows.judge_cut if stopped else core.windows.judge)(window, last)
         core.renew()  # Jacobians and the like of short pieces are of no use
         return replace(

@@ -47,7 +47,7 @@ class Pilots:
                 return trial
             plan = self.system.plan()
             trial = replace(trial, largest=_largest(plan, result), size=sizes(plan, trial.y))
-            if result.stats.loop:
+            if result.stats.note("algebraic-loop"):
                 return replace(trial, why=LAGS, hopeless=True)
             return self._shadowed(trial, result, plan) if shadow else trial
 
@@ -58,7 +58,7 @@ class Pilots:
             trial, result = self._run(method, step, None)
             if result is None:
                 return trial
-            if result.stats.loop:
+            if result.stats.note("algebraic-loop"):
                 return replace(trial, why=LAGS, hopeless=True)
             try:
                 bar = error_bar(self.system, result, startup=self.startup)

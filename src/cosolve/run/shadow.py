@@ -26,7 +26,7 @@ from cosolve.method.base import Script
 from cosolve.method.constraint import treatment_for, variants
 from cosolve.run.core import Core
 from cosolve.run.startup import Startup
-from cosolve.signal import History, end_values
+from cosolve.signal import History, MeanHistory, end_values
 from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Given, Uniform, Windows
 
@@ -100,10 +100,23 @@ class Deviation(History):
         return value
 
 
+class MeanDeviation(MeanHistory):
+    """The same for signals by backward differences: means of what the shadow added to the signals of the run."""
+
+    def __init__(self, path: Path, known: History) -> None:
+        super().__init__(np.zeros_like(path.z[0]), known.depth)
+        self.path, self.n = path, 0
+
+    def push(self, value: Vector, H: float) -> None:
+        """One step further, with this mean."""
+        self.n += 1
+        super().push(value, H)
+
+
 class ShadowMachine(Machine):
     """Carries out the text of a method on signals of one degree more, with the deviation in place of the history."""
 
-    history: Deviation
+    history: Deviation | MeanDeviation
 
     def __init__(self, method: Method, script: Script, crew: Crew) -> None:
         super().__init__(method, script, crew)
@@ -142,6 +155,12 @@ class ShadowMachine(Machine):
         end = self._ahead + end_values(self.history.extrapolate(degree, self.window.H))
         self._predicted = degree, end
         return end
+
+    def applied(self) -> Matrix:
+        """What the last crossing added to the signal of the run."""
+        added = super().applied().copy()
+        added[: len(self.better)] -= self.better
+        return added
 
     def open_signal(self, signal: Matrix) -> Matrix:
         opened = super().open_signal(signal)
@@ -216,7 +235,8 @@ class Shadow(Core):
         super().start(t_start)
         script = self.method.script
         assert script is not None, "a method that is not written in verbs has no shadow"
-        self.history = Deviation(self._path, self.history)
+        means = isinstance(self.history, MeanHistory)
+        self.history = (MeanDeviation if means else Deviation)(self._path, self.history)
         kind = OneCorrection if OneCorrection.suits(self.plan, script) else ShadowMachine
         self._step = kind(self.method, script, self.crew)
 

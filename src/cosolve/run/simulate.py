@@ -15,7 +15,7 @@ from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method, is_open
-from cosolve.result import ErrorBar, Recorder, Result, Stats
+from cosolve.result import ErrorBar, Note, Recorder, Result, Stats
 from cosolve.run import (
     Core,
     Pace,
@@ -307,7 +307,7 @@ def continue_run(
     if "choice" in meta:
         run.judge = _same_judge(kept)
     result = run.result(given["t_start"], kept.snapshot, meta, None)
-    doubt = result.stats.doubt
+    doubt = result.stats.note("tolerance")
     if doubt and "choice" in meta:
         warn(doubt, AccuracyWarning)
         if given["error_bar"]:
@@ -454,12 +454,13 @@ class _Run:
             return
         loop = first_loop(core.crew, core.t, core.z)
         if loop:
-            self.stats.loop = (
+            text = (
                 f"{core.method.label} lags one macro step in an algebraic loop ({' -> '.join((*loop, loop[0]))}) and "
                 "may grow in it however small the step; SemiImplicit and Implicit solve it, and giving out a state "
                 "instead cuts it (an acceleration input is a typical cause)"
             )
-            warn(self.stats.loop, StabilityWarning)
+            self.stats.add(Note("algebraic-loop", text))
+            warn(text, StabilityWarning)
 
     def _watched(self, meta: dict[str, Any]) -> WatchedRun | None:
         """The run as its watcher sees it, who has been told that it begins."""

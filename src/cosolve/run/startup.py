@@ -7,7 +7,7 @@ macro steps with small leader/follower steps and then has a full history. What i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -33,6 +33,8 @@ class Startup:
 
     #: True when it takes macro steps of its own
     own_steps: ClassVar[bool] = False
+    #: True when it gives the coupling variables values at past macro points
+    gives_values: ClassVar[bool] = False
 
     def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float, y: Vector) -> None:
         """Fill the history with what is known before `t0`, where the outputs are `y`; here nothing."""
@@ -92,7 +94,8 @@ class GradedStart(Startup):
         """The pieces in which the first macro steps are crossed."""
         if self.ratio is None or method.script is None or method.chooses_step:
             return grading(method)
-        return Grading(int(self.ratio).bit_length() - 1, grading(method).twice) if method.degree else Grading()
+        usual = grading(method)
+        return replace(usual, halvings=int(self.ratio).bit_length() - 1) if method.degree else usual
 
 
 def default_start(method: Method) -> Startup:
@@ -102,7 +105,7 @@ def default_start(method: Method) -> Startup:
     >>> default_start(cs.Jacobi(1)), default_start(cs.Jacobi(2))
     (RisingDegree(), GradedStart(ratio=None))
     """
-    return GradedStart() if grading(method).halvings else RisingDegree()
+    return GradedStart() if grading(method) != Grading() else RisingDegree()
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class LeaderFollowerStart(Startup):
     """
 
     own_steps: ClassVar[bool] = True
+    gives_values: ClassVar[bool] = True
 
     leader: str = ""
 

@@ -17,7 +17,6 @@ from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError
 from cosolve.method import Method, Window
-from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 
 #: Radii up to this far above 1 count as 1: rounding, and neutral modes of undamped systems.
@@ -75,7 +74,8 @@ class StepFunction:
         self.saved = self.crew.save() if all(has_capability(s, "rollback") for s in plan.subsystems) else None
         self.sizes = [len(s.get_state()) for s in plan.subsystems]
         self.n_states = sum(self.sizes)
-        self.step = bind(method.for_linearisation(), self.crew)
+        self.method = method.for_linearisation()
+        self.step = bind(self.method, self.crew)
         self.noise = max((s.noise for s in plan.subsystems), default=0.0)
         states = np.concatenate([s.get_state() for s in plan.subsystems])
         self.point = np.concatenate([states, np.tile(z, self.depth + 1)])
@@ -88,12 +88,10 @@ class StepFunction:
         for subsystem, (a, b) in zip(plan.subsystems, pairwise(ends), strict=True):
             subsystem.set_state(vector[a:b])
         past = vector[self.n_states :].reshape(self.depth + 1, plan.n_z)
-        history = History(past[0], depth=self.depth)
-        for older in past[1:]:
-            history.append_past(older, self.H)
+        history = self.method.history(past[0]).past(list(past), self.H)
         outcome = self.step(history, Window(self.t, self.t + self.H, self.H))
         states = [subsystem.get_state() for subsystem in plan.subsystems]
-        return np.concatenate([*states, outcome.z, past[: self.depth].ravel()])
+        return np.concatenate([*states, outcome.remembered, past[: self.depth].ravel()])
 
 
 def linearise(step: StepFunction, sample: MacroMap | None = None) -> MacroMap:

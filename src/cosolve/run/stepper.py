@@ -20,7 +20,7 @@ from cosolve.interface import Plan, System
 from cosolve.interface.channels import channels
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
-from cosolve.result import Channel, Result, find_channel
+from cosolve.result import Channel, Note, Result, find_channel
 from cosolve.run.core import Core
 from cosolve.run.growth import GrowthMonitor
 from cosolve.run.pace import Pace, make_pace
@@ -257,7 +257,7 @@ class Stepper:
             )
         found = self._recording.result()
         if self._monitor.found is not None:
-            found.stats.growth = self._monitor.found.text
+            found.stats.add(Note("growth", self._monitor.found.text, "error"))
         if self._pace is not None:
             self._pace.note(found.stats)
         return found

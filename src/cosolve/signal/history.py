@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
@@ -12,24 +14,48 @@ from cosolve.signal.polynomial import end_values, lagrange_weights
 class History:
     """Values at the newest macro point `T_n` and at those before it.
 
-    `values[0]` belongs to `T_n`, `values[j]` to `T_{n-j}`; `steps[j]` is the step from `T_{n-j-1}` to `T_{n-j}`.
-    Steps, not times, are stored: on a uniform grid the node positions are exact integers however long the run.
+        `values[0]` belongs to `T_n`, `values[j]` to `T_{n-j}`; `steps[j]` is the step from `T_{n-j-1}` to `T_{n-j}`.
+        Steps, not times, are stored: on a uniform grid the node positions are exact integers however long the run.
 
-    >>> import numpy as np
-    >>> h = History(np.array([0.0]), depth=2)
-    >>> h.push(np.array([1.0]), 0.1)
-    >>> float(h.extrapolate(1, 0.1).sum())           # the line through 0 and 1 reaches 2
-    2.0
+        >>> from collections.abc import Callable, Sequence
+
+    import numpy as np
+        >>> h = History(np.array([0.0]), depth=2)
+        >>> h.push(np.array([1.0]), 0.1)
+        >>> float(h.extrapolate(1, 0.1).sum())           # the line through 0 and 1 reaches 2
+        2.0
     """
+
+    #: how many points more than values a polynomial needs
+    reach = 0
 
     def __init__(self, value: Vector, depth: int) -> None:
         self.depth = depth
         self.values: list[Vector] = [value]
         self.steps: list[float] = []
 
+    @staticmethod
+    def past_weights(nodes: tuple[float, ...]) -> Matrix:
+        """Weights of the past values in the polynomial through them."""
+        return lagrange_weights(nodes)
+
+    @staticmethod
+    def end_weights(nodes: tuple[float, ...]) -> Matrix:
+        """Weights of the end value and the past values in the signal; the end of the step comes first."""
+        return lagrange_weights(nodes)
+
+    @staticmethod
+    def kept(z: Vector, signal: Callable[[], Matrix]) -> Vector:
+        """What is remembered of a step that came to `z`; `signal` gives the signal that was applied in it."""
+        return z
+
+    def begun(self, value: Vector) -> History:
+        """A history of this kind that begins with `value`."""
+        return type(self)(value, self.depth)
+
     def copy(self) -> History:
         """An independent history with the same content (the arrays are never changed in place)."""
-        twin = History(self.values[0], self.depth)
+        twin = self.begun(self.values[0])
         twin.values, twin.steps = list(self.values), list(self.steps)
         return twin
 
@@ -40,10 +66,25 @@ class History:
         del self.values[self.depth + 1 :]
         del self.steps[self.depth :]
 
+    def end_in(self, value: Vector) -> None:
+        """The newest point has moved to `value`, by a step too short to be a support point."""
+        self.values[0] = value
+
     def append_past(self, value: Vector, H: float) -> None:
         """Append an older value, `H` before the oldest one (known history at the start)."""
         self.values.append(value)
         self.steps.append(H)
+
+    @staticmethod
+    def whole(parts: Sequence[Vector], lengths: Sequence[float]) -> Vector:
+        """What is remembered of a step that was crossed in parts, of each of which this is remembered."""
+        return parts[-1]
+
+    def past(self, values: Sequence[Vector], H: float) -> History:
+        """A history of this kind with these values at equal distances, the newest first."""
+        made = self.begun(values[0])
+        made.values, made.steps = list(values), [H] * (len(values) - 1 + self.reach)
+        return made
 
     @property
     def newest(self) -> Vector:
@@ -71,7 +112,8 @@ class History:
         degree = self.extrapolation_degree(degree)
         if degree == 0:
             return self.values[0][np.newaxis]
-        return combine(lagrange_weights(self._past_nodes(degree + 1, H)), self.values[: degree + 1])
+        W = self.past_weights(self._past_nodes(degree + 1 + self.reach, H))
+        return combine(W, self.values[: degree + 1])
 
     def predict(self, degree: int, H: float) -> tuple[Matrix, Vector]:
         """Those coefficients, and the values that the polynomial reaches at the end of the step."""
@@ -89,5 +131,5 @@ class History:
         degree = self.interpolation_degree(degree)
         if degree == 0:
             return np.zeros((1, len(self.values[0]))), np.ones(1)
-        W = lagrange_weights((1.0, *self._past_nodes(degree, H)))
+        W = self.end_weights((1.0, *self._past_nodes(degree + self.reach, H)))
         return combine(W[:, 1:], self.values[:degree]), W[:, 0]

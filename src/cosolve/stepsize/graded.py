@@ -16,6 +16,9 @@ from cosolve.method import Method
 #: The shortest piece is at least so many steps of the numbers that hold the time.
 _RESOLVED = 1024.0
 
+#: Parts of the first macro step in which a stiff coupling comes to rest.
+SETTLING = (1e-4, 1e-3, 1e-2)
+
 
 @dataclass(frozen=True)
 class Grading:
@@ -26,6 +29,9 @@ class Grading:
 
     >>> Grading(2).pieces(0.0, 1.0, [])
     [0.25, 0.25, 0.5]
+    `settling` holds parts of the macro step that come before these pieces, with held inputs each: what jumps at the
+    start has jumped then, and is forgotten (docs/theory.md, "Stiff couplings").
+
     >>> gentle = Grading(3, twice=True)
     >>> gentle.pieces(0.0, 1.0, []), gentle.pieces(1.0, 1.0, [0.25, 0.25])
     ([0.125, 0.125, 0.125, 0.125, 0.25, 0.25], [0.5, 0.5])
@@ -33,11 +39,15 @@ class Grading:
 
     halvings: int = 0
     twice: bool = False
+    settling: tuple[float, ...] = ()
 
     def pieces(self, t0: float, H: float, past: Sequence[float]) -> list[float]:
         """How a macro step of length `H` from `t0` is crossed after steps of the lengths `past`, the newest first."""
         if past:
             return [0.5 * H, 0.5 * H] if self.twice and 4.0 * past[0] == H else [H]
+        if self.settling:
+            rest = Grading(self.halvings).pieces(t0, (1.0 - sum(self.settling)) * H, ())
+            return [*(part * H for part in self.settling), *rest]
         k = self.halvings
         while k and H * 2.0**-k < _RESOLVED * ulp(abs(t0) + H):
             k -= 1
@@ -58,6 +68,8 @@ def grading(method: Method) -> Grading:
     ([0, 0, 6, 8, 10], [0, 0, 0, 4, 7])
     """
     p = method.degree
+    if method.signal != "lagrange":
+        return Grading((0, 3, 6)[p] if method.signal == "bdf" else 0, settling=SETTLING)
     if method.script is None or method.chooses_step or p + 1 <= own_order(method):
         return Grading()
     if own_order(method) == 3:
@@ -67,4 +79,6 @@ def grading(method: Method) -> Grading:
 
 def own_order(method: Method) -> int:
     """The order that a method of any degree has at most when its first macro step is crossed in one piece."""
+    if method.signal == "bdf":
+        return 2
     return 2 if method.explicit or method.lags else 3

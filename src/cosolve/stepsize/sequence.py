@@ -8,6 +8,7 @@ its state is in `memory`, so that a saved run continues on the same grid.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf, log2, nan
 from typing import Any
@@ -484,4 +485,6 @@ def make_windows(
     fixed = [n for n, s in zip(plan.names, plan.subsystems, strict=True) if not has_capability(s, "rollback")]
     if step.reject and fixed:
         raise SetupError(f"Adaptive(reject=True) repeats steps, but '{fixed[0]}' cannot roll back; use reject=False")
+    if method.growth < step.q_max:  # the past would be amplified
+        step = replace(step, q_max=method.growth)
     return Controlled(t_start, end, step, plan, may_reject=not fixed if step.reject is None else step.reject)

@@ -59,8 +59,7 @@ def _run(job: Job, system: System, case: Case, sink: Sink) -> None:
         sink.fail(case, in_words("reduce", error))
         return
     sink.put(case, cell, labels)
-    stats = result.stats
-    remarks = [text for text in (result.ended, stats.growth, stats.loop, stats.correction) if text]
+    remarks = [note.text for note in result.notes if note.level != "info" or note.kind == "ended"]
     if remarks:
         sink.note(case, "; ".join(remarks))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -15,6 +14,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, SetupError
 from cosolve.result import Result
 from cosolve.result.file_columns import FileColumns
+from cosolve.result.verdict import verdict
 from cosolve.viewer.drawing import coupling
 from cosolve.viewer.frames import Window, plain_dict
 from cosolve.viewer.levels import Levels, Slots, scaled
@@ -27,40 +27,6 @@ _NARROW = 64  # columns that are reduced together: reading one of them from a fi
 _BLOCK = 1 << 21  # numbers that are read at a time
 _OF_STEPS = (*STEPS, "calls", "seconds")
 _FEWEST, _MOST = 16, 20_000  # slots of one picture
-
-
-@dataclass
-class Verdict:
-    """How a run went: `good`, `doubtful` or `bad`, a headline and what there is to add."""
-
-    level: str
-    headline: str
-    details: list[str]
-
-
-def verdict(result: Result, end: float | None = None) -> Verdict:
-    """How a run went, in a line; `end` is the time of its last point, where that is known already.
-
-    >>> import cosolve as cs
-    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
-    >>> verdict(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(), step=0.1)).headline
-    'Finished: reached t = 1.'
-    """
-    stats = result.stats
-    if end is None and len(result.t):
-        end = float(result.t[-1])
-    reached = "no macro point" if end is None else f"t = {end:.6g}"
-    notes = [s for s in (stats.loop, stats.doubt, stats.still, stats.startup, stats.serial, stats.inexact) if s]
-    if not result.finished:
-        return Verdict("bad", f"Stopped early: the last good point is {reached}.", [str(result.error), *notes])
-    if stats.growth or stats.correction:
-        what = "the values blew up" if stats.growth else "corrections did not do their work"
-        said = [s for s in (stats.growth, stats.correction) if s]
-        return Verdict("bad", f"Reached {reached}, but {what}.", said + notes)
-    if result.ended:
-        return Verdict("good", f"Ended early: reached {reached}.", [result.ended, *notes])
-    level = "doubtful" if stats.loop or stats.doubt or stats.unconverged or stats.over_tolerance else "good"
-    return Verdict(level, f"Finished: reached {reached}.", notes)
 
 
 class Exhibit:

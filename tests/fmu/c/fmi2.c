@@ -252,6 +252,9 @@ fmi2Status fmi2EnterEventMode(fmi2Component c) { ((Instance *)c)->m.mode = EVENT
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
     memset(info, 0, sizeof *info);
     info->valuesOfContinuousStatesChanged = event(&((Instance *)c)->m);
+#ifdef ITERATES
+    info->newDiscreteStatesNeeded = info->valuesOfContinuousStatesChanged; /* nothing changes in the next iteration */
+#endif
     return fmi2OK;
 }
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) { ((Instance *)c)->m.mode = CONTINUOUS; return fmi2OK; }

@@ -327,6 +327,9 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance c, fmi3Boolean *again, fmi3Bool
     *again = *terminate = *nominals = *next_defined = 0;
     *next = 0.0;
     *values = event(&((Instance *)c)->m);
+#ifdef ITERATES
+    *again = *values; /* nothing changes in the next iteration */
+#endif
     return fmi3OK;
 }
 

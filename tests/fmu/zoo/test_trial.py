@@ -77,6 +77,30 @@ def test_a_crash_costs_one_claim():
     assert blamed == {"resets"}
 
 
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_one_instance_at_a_time_is_no_fault(fmi):
+    """Each claim is tried with a new instance, after the instances of earlier claims are freed."""
+    trial = tried("once", fmi)
+    assert trial.good
+    assert trial["runs next to itself"].verdict == "not claimed"
+    assert all(finding.verdict in ("holds", "not claimed") for finding in trial.findings)
+    possible = {verdict.method: verdict for verdict in trial.methods}
+    assert possible["SemiImplicit"].possible
+    assert possible["several runs or copies"].possible
+    assert "copies need isolated=True" in possible["several runs or copies"].reason
+
+
+def test_one_whose_second_instance_differs():
+    """It is never next to itself, so that only its second run tells."""
+    trial = tried("remembers")
+    assert trial["runs next to itself"].verdict == "not claimed"
+    assert trial["runs again"].verdict == "fails"
+    last = trial.methods[-1]
+    assert (last.method, last.possible) == ("several runs or copies", False)
+    assert "a second instance differs: 'y' is" in last.reason
+    assert last.reason.endswith("give isolated=True")
+
+
 def test_outputs_that_come_after_initialisation_are_no_fault():
     """Runs read them there."""
     finding = tried("outputs_late")["shows its outputs at the start"]

@@ -37,6 +37,8 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
     script = method.script
     if script is None:
         return f"{method.name} is not written in verbs"
+    if method.signal != "lagrange":
+        return f"{method.label} does not run in blocks: they hold past values, and no means"
     found = text_obstacle(script, VERBS)
     if found is not None:
         return f"{method.name} does not run in blocks: {found}, which has no meaning there"

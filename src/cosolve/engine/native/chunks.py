@@ -45,7 +45,6 @@ from cosolve.interface import Plan, System
 from cosolve.method import Method, Script
 from cosolve.method.named import MethodLike, as_method
 from cosolve.method.order import in_order
-from cosolve.signal.polynomial import lagrange_weights
 from cosolve.stepsize.sequence import Controlled, Uniform
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
@@ -101,6 +100,8 @@ def _method_obstacle(method: Method) -> str | None:
     script = method.script
     if script is None:
         return f"{method.name} is not written in verbs"
+    if method.inner_point is not None:
+        return f"{method.label} has coupling equations inside the step, which the readable engine solves"
     corrector = script.corrector
     known = _VERBS if corrector is None or corrector.text is None else _VERBS | {"corrected"}
     found = text_obstacle(script, known)
@@ -244,7 +245,8 @@ class Chunks:
             self.reason = f"numba cannot compile a law: {_first_line(error)}"
             return False
         order = in_order(plan, script.order)
-        self.natives, self.wiring = natives, wire(plan, natives, laws, order, method.degree, method.depth)
+        self.natives = natives
+        self.wiring = wire(plan, natives, laws, order, method.degree, self.core.history)
         # a step is undone where the method does so anyway, where that is cheap, or where the readable engine may have
         # to take it again
         repeats, back = "rollback" in method.needs, [n.hands_back for n in natives]
@@ -264,16 +266,21 @@ class Chunks:
 
         wiring, core = self.wiring, self.core
         if script.corrector is not None:
-            weights = lagrange_weights((1.0, *(-float(j) for j in range(core.method.degree))))
-            if not self._set_responses(wiring, script, weights[:, 0]):
+            if not self._set_responses(wiring, script, self._end_weight()):
                 return False
             self._lapack = lapack_addresses()
             steady = bool(wiring.exact.all()) and not len(wiring.laws)
             wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
             wiring.put(KEEP=int(steady), INCREMENT=float(script.increment))
-        wiring.put(NODE_WEIGHTS=verbs.node_weights())
+        wiring.put(**verbs.node_weights(core.method.signal))
         self.bound = bind_text(core.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
         return True
+
+    def _end_weight(self) -> Vector:
+        """The shape of the end value in signals of equal steps."""
+        core = self.core
+        past = core.history.past([core.z] * (core.method.depth + 1), self._H)
+        return past.interpolation(core.method.degree, self._H)[1]
 
     def put_books(self, values: Matrix, norms: Vector) -> Any:
         """Let compiled code see the history, the sizes and room for norms; the result keeps them in memory."""
@@ -332,7 +339,7 @@ class Chunks:
             return None
         chunk = self.chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, R, counts, norms)
         chunk.failure = failure
-        core.skip(chunk.t, chunk.y[-1].copy(), list(values))
+        core.skip(chunk.t, chunk.y[-1].copy(), chunk.z[-1].copy(), list(values))
         return chunk
 
     def chunk(self, t: Vector, Y: Matrix, Z: Matrix, H: Any, R: Vector, counts: Any, norms: Vector) -> Chunk:

@@ -94,5 +94,5 @@ class ControlledChunks:
         core.rejected = rejected_before + int(chunk.total("rejected"))
         windows.largest = largest
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
-        core.stand(chunk.y[-1].copy(), list(values), list(steps))
+        core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values), list(steps))
         return chunk

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.engine.native.parts import push, record, restore_all, save_all
-from cosolve.engine.native.verbs import predicted
+from cosolve.engine.native.verbs import predicted, remembered
 from cosolve.engine.native.wiring import (
     ARENA,
     COUNTERS,
@@ -83,7 +83,7 @@ def _is_bad(w, undo):
 @part
 def _accept(w, z, values, Y, Z, R, counts, s, counted):
     """The step is taken: write its row, move the history on; `counted` is what rejected attempts cost."""
-    push(values, z)
+    push(values, remembered(w, z))
     record(w, z, Y, Z, s)
     if word_at(w, NOTED) != 0:
         put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))

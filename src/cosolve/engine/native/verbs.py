@@ -11,6 +11,7 @@ two to the same bits.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from cosolve.engine.corrections import MUCH
@@ -45,6 +46,7 @@ from cosolve.engine.native.wiring import (
     COPIES,
     COUNTERS,
     CROSSING,
+    END_WEIGHTS,
     ENDS,
     EVERY,
     EXTRAPOLATION,
@@ -64,18 +66,19 @@ from cosolve.engine.native.wiring import (
     LAWS_KNOWN,
     LEFT,
     LEVEL,
+    MEANS,
     N_LAW_ROWS,
     N_NODES,
     N_SUBSYSTEMS,
     N_Z,
     NEW,
-    NODE_WEIGHTS,
     NODES,
     NORM_COUNT,
     NORMS,
     NOTED,
     ORDER,
     OUTPUTS,
+    PAST_WEIGHTS,
     PATIENCE,
     PLAIN,
     PROBLEM,
@@ -107,33 +110,63 @@ from cosolve.jit import (
     types,
     word_at,
 )
+from cosolve.signal.bdf import fill_bdf_weights, fill_mean_weights
 from cosolve.signal.polynomial import fill_weights
 from cosolve.subsystem.native import ADVANCE
 
 # -- signals ---------------------------------------------------------------------------------------------------------
 
+
+def _with(function: Any, **names: Any) -> Any:
+    """The same code with other meanings of what it calls."""
+    return FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__)
+
+
 _fill_weights: Any = bare(fill_weights)
+_fill_mean_weights: Any = bare(_with(fill_mean_weights, fill_weights=_fill_weights))
+_fill_bdf_weights: Any = bare(_with(fill_bdf_weights, fill_weights=_fill_weights))
 _FOUR_WORDS = types.int64(*[types.int64] * 4)
 _call_four = c_call(_FOUR_WORDS)
 
 
 @compiled
-def _node_weights(nodes: int, count: int, out: int, scratch: int) -> int:
+def _lagrange(nodes: int, count: int, out: int, scratch: int) -> int:
     room = doubles_at(scratch), doubles_at(scratch + 8 * (count + 1))
     _fill_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1])
     return 0
 
 
-def node_weights() -> int:
+@compiled
+def _means(nodes: int, count: int, out: int, scratch: int) -> int:
+    whole = scratch + 8 * 2 * (count + 2)
+    room = doubles_at(whole), doubles_at(scratch), doubles_at(scratch + 8 * (count + 2))
+    _fill_mean_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1], room[2])
+    return 0
+
+
+@compiled
+def _bdf(nodes: int, count: int, out: int, scratch: int) -> int:
+    whole = scratch + 8 * 2 * (count + 2)
+    room = doubles_at(whole), doubles_at(scratch), doubles_at(scratch + 8 * (count + 2))
+    _fill_bdf_weights(doubles_at(nodes), count, doubles_at(out), room[0], room[1], room[2])
+    return 0
+
+
+#: The functions for the weights of past values and of end values, by kind of signal.
+_WEIGHTS = {"lagrange": (_lagrange, _lagrange), "bdf": (_means, _bdf)}
+
+
+def node_weights(signal: str) -> dict[str, int]:
     """Where the code for them is: called by address, so that no loop has it inside, which seldom needs it."""
-    return c_address(_node_weights, _FOUR_WORDS)
+    past, end = _WEIGHTS[signal]
+    return {"PAST_WEIGHTS": c_address(past, _FOUR_WORDS), "END_WEIGHTS": c_address(end, _FOUR_WORDS)}
 
 
 @part
-def _weigh(m, known, nodes, count, out):
+def _weigh(m, known, function, nodes, count, out):
     """Node weights for this step, unless they are there."""
     if word_at(m, WEIGHTS_KNOWN) & known == 0:
-        _call_four(word_at(m, NODE_WEIGHTS), nodes, count, out, word_at(m, SCRATCH))
+        _call_four(word_at(m, function), nodes, count, out, word_at(m, SCRATCH))
         put_word_at(m, WEIGHTS_KNOWN, word_at(m, WEIGHTS_KNOWN) | known)
 
 
@@ -144,7 +177,7 @@ def extrapolated(m, degree):
     if degree == 0:
         return values, 1
     n, weights = degree + 1, word_at(word_at(m, EXTRAPOLATION), degree)
-    _weigh(m, 1 << degree, word_at(m, NODES), n, weights)
+    _weigh(m, 1 << degree, PAST_WEIGHTS, word_at(m, NODES), n, weights)
     at = take(m, n * n_z)
     combine(weights, n, 0, n, n, values, n_z, at)
     return at, n
@@ -166,13 +199,30 @@ def predicted(m, degree):
 
 
 @part
+def remembered(m, z):
+    """What the history keeps of a step that came to `z`: that, or the mean of the signal that was applied last."""
+    if word_at(m, MEANS) == 0:
+        return z
+    n, n_z, signal = word_at(m, N_NODES), word_at(m, N_Z), word_at(m, SIGNAL)
+    mean = take(m, n_z)
+    for q in range(n_z):
+        total = double_at(signal, q)
+        for j in range(1, n):
+            short_loop()
+            total += double_at(signal, j * n_z + q) / (j + 1.0)
+        put_double_at(mean, q, total)
+    return mean
+
+
+@part
 def _make_base(m):
     """The part of interpolated signals that does not depend on their end."""
     n, n_z = word_at(m, N_NODES), word_at(m, N_Z)
     if not has(m, BASE_KNOWN):
         if n > 1:
             weights = word_at(m, INTERPOLATION)
-            _weigh(m, BIT_INTERPOLATION, word_at(m, NODES) - 8, n, weights)  # the end of the step stands before them
+            nodes = word_at(m, NODES) - 8  # the end of the step stands before them
+            _weigh(m, BIT_INTERPOLATION, END_WEIGHTS, nodes, n, weights)
             combine(weights, n, 1, n - 1, n, word_at(m, HISTORY), n_z, word_at(m, BASE))
         mark(m, BASE_KNOWN)
 

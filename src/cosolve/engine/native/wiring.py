@@ -13,7 +13,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM
 from cosolve.engine.readable.serial import Serial
 from cosolve.interface.plan import Plan
-from cosolve.signal.polynomial import lagrange_weights
+from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import Native
 
@@ -63,7 +63,9 @@ _LARGEST = SPARSE_FROM - 1
     HISTORY,  # rows of values, the newest first
     NODES,  # positions of these points
     WEIGHTS_KNOWN,  # bit d: extrapolation of degree d; _INTERPOLATION: those below
-    NODE_WEIGHTS,  # the function that makes them
+    PAST_WEIGHTS,  # the functions that make them
+    END_WEIGHTS,
+    MEANS,  # 1: the history keeps the mean of the last signal of a step
     EXTRAPOLATION,  # addresses, by degree
     INTERPOLATION,
     N_NODES,  # of an interpolation
@@ -112,7 +114,7 @@ _LARGEST = SPARSE_FROM - 1
     PATIENCE,  # so many are handed over
     HANDED_OVER,  # 1: the step was, and nothing else was wrong
     MACHINE_WORDS,
-) = range(80)
+) = range(82)
 
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64
@@ -218,12 +220,13 @@ class Wiring:
 
 
 def wire(
-    plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], degree: int, depth: int
+    plan: Plan, natives: list[Native], laws: list[tuple[int, int]], order: list[int], degree: int, past: History
 ) -> Wiring:
-    """The records for subsystems and laws that have their addresses, with signals of this degree.
+    """The records for subsystems and laws that have their addresses, with signals of this degree from such a past.
 
     Of a law: the address of the law, and of its partial derivatives (0 where nobody asks for them).
     """
+    depth, reach = past.depth, past.reach
     rows = max(degree, depth) + 2
     keep: list[Any] = []
 
@@ -285,10 +288,13 @@ def wire(
     n_z, doubles = plan.n_z, head.view(np.float64)
     nodes = np.array([1.0, *(-float(j) for j in range(depth + 2))])
     head[NODES], head[WEIGHTS_KNOWN] = at(nodes) + 8, -1
-    extrapolation = [np.array(lagrange_weights(tuple(nodes[1 : d + 2]))) for d in range(depth + 1)]
+    extrapolation = [np.array(past.past_weights(tuple(nodes[1 : d + 2 + reach]))) for d in range(depth + 1)]
     head[EXTRAPOLATION] = words([at(weights) for weights in extrapolation])
-    head[INTERPOLATION] = at(np.array(lagrange_weights(tuple(nodes[: degree + 1]))) if degree else np.ones((1, 1)))
-    head[BASE], head[SCRATCH] = at(np.zeros((degree + 1) * n_z)), at(np.zeros(2 * depth + 8))
+    head[INTERPOLATION] = at(
+        np.array(past.end_weights(tuple(nodes[: degree + 1 + reach]))) if degree else np.ones((1, 1))
+    )
+    head[BASE], head[SCRATCH] = at(np.zeros((degree + 1) * n_z)), at(np.zeros((depth + 3) ** 2 + 2 * depth + 8))
+    head[MEANS] = reach
     arena, largest = np.zeros(ARENA_VECTORS * (rows + 1) * n_z), (rows + 1) * n_z
     head[[ARENA, ARENA_LIMIT, NEXT]] = at(arena), at(arena) + arena.nbytes - 8 * largest, at(arena)
     head[[NEW, ENDS, SIGNAL, ASKED, ACCEPTED]] = at(np.zeros(n_z))

@@ -21,6 +21,7 @@ from cosolve.engine.readable.rounding import terms_of_outputs
 from cosolve.engine.readable.self_check import (
     Crossing,
     NoWayBack,
+    Proof,
     examine,
     prove_rollback,
     refuse_another_beginning,
@@ -66,6 +67,10 @@ def bind(method: Method, crew: Crew, *, watched: bool = False) -> MacroStep:
     script = method.script
     if script is None:
         raise NotImplementedError(f"{type(method).__name__} must name its text, or define bind(crew)")
+    if method.inner_point is not None:
+        from cosolve.engine.readable.staged import StagedMachine  # which crosses its steps by a machine
+
+        return StagedMachine(method, crew, watched)
     return Machine(method, script, crew, watched)
 
 
@@ -97,8 +102,8 @@ class Machine:
         self._judged = False  # whether steps without corrections are known to have one solution
         #: whether an iteration that fails may begin again with a Jacobian of every iterate
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
-        #: whether rollback is relied on, and still to be tried out
-        self._unproven = watched and self._repeats and script.local == "converged"
+        #: whether rollback, which is relied on, works
+        self._proof = Proof(watched and self._repeats and script.local == "converged")
         relaxed = self._treatment is not None and self._treatment.relaxation != 1.0
         self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
@@ -135,9 +140,8 @@ class Machine:
             if self._given_up is None or isinstance(failure, ConvergenceError):
                 raise
             raise self._given_up from failure
-        if self._unproven and self._opened is not None and not self.crew.endings:
-            prove_rollback(self.trial, self._opened)
-            self._unproven = False
+        if self._opened is not None and not self.crew.endings and self._proof.due():
+            self._proof.note(prove_rollback(self.trial, self._opened))
         expected, self.corrections.expected = self.corrections.expected, None
         if expected is not None and self._opened is not None and expected[:2] == (limit.t0, limit.H):
             refuse_another_beginning(self.plan, self._opened, self.window, expected[2])
@@ -150,6 +154,7 @@ class Machine:
         iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
         outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
         outcome.renewed = self._renewals > 0
+        outcome.kept = self.history.kept(z, self.applied)
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
@@ -196,6 +201,10 @@ class Machine:
     def ending_in(self, z: Vector) -> Matrix:
         self.z = z
         return self.trial.coefficients(z)
+
+    def applied(self) -> Matrix:
+        """The signal of the last crossing."""
+        return self.trial.coefficients(self._ended)
 
     # -- crossing the step -------------------------------------------------------------------------------------------
 
@@ -471,7 +480,6 @@ class Machine:
         if left > max(LITTLE * began, LEAST) and corrections.examinations and self._opened is not None:
             corrections.examinations -= 1
             found = examine(self.trial, self._opened)
-            self._unproven = False
             if found and left > max(MUCH * began, LEAST):
                 corrections.examinations, corrections.remark = 0, ""
                 corrections.say(found)

@@ -2,9 +2,11 @@
 
 A subsystem that comes back to its saved state gives the same outputs when it crosses a step once more with the inputs
 of before. What it is compared with is the first crossing of the step, which nobody had to go back for. Methods that
-repeat steps have this tried out in the first step of a run. Where a correction leaves a part of the residual (a kink
-does that too, `engine/corrections.py`), it is tried out again, and Jacobians that subsystems and laws give are compared
-with differences. These crossings are not counted, and afterwards everybody stands where they were.
+repeat steps have this tried out in the first step of a run. A solver that iterates and stands at rest gives outputs of
+the size of its own tolerance, which differ as a whole; they are told from a forgotten state by larger inputs, and the
+check is repeated in later steps until the outputs are large enough. Where a correction leaves a part of the residual
+(a kink does that too, `engine/corrections.py`), it is tried out again, and Jacobians that subsystems and laws give are
+compared with differences. These crossings are not counted, and afterwards everybody stands where they were.
 
 Machine code that finds so much left takes the step back first. Somebody who does not come back begins at a wrong state
 then, again and again the same; but the residual that the step begins with is another one.
@@ -12,18 +14,19 @@ then, again and again the same; but the residual that the step begins with is an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.readable.events import EndedEarly
 from cosolve.errors import SubsystemError
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
@@ -34,12 +37,19 @@ if TYPE_CHECKING:
 _SAME, _CLOSE = 1e-6, 0.02
 #: Of the largest output of a subsystem: others that pass through zero have rounding errors of this size.
 _ROUNDING = 1e-12
+#: Of a nominal value: what outputs at rest may differ by until they are compared again in a later step.
+_AT_REST = 1e-9
+#: Larger inputs let the outputs change by so many times the difference; the input grows at most by this per attempt.
+_FAR, _FASTER, _ATTEMPTS = 1e9, 1e4, 20
 #: Differences are taken with a second increment, so many times larger: what they disagree by is their uncertainty.
 _LARGER = 3.0
 #: Increments of the differences of laws, and columns that are differenced of one, evenly spread.
 _LAW_INCREMENT, _COLUMNS = 1e-6, 64
 
 _MUST = "save() must return a copy of everything that advance() changes, and restore() must take all of it back"
+_MAY = (
+    "save() must keep all that advance() changes; if that is its tolerance, state noise and nominal values of its ports"
+)
 
 
 class Crossing(NamedTuple):
@@ -77,16 +87,36 @@ def uncounted(crew: Crew) -> Iterator[None]:
     crew.restore(ends)
 
 
-def prove_rollback(trial: Trial, first: Crossing) -> None:
+class Proof:
+    """Whether the subsystems of a run come back to their saved states; tried out until that is known."""
+
+    def __init__(self, wanted: bool = True) -> None:
+        self._open, self._wait, self._pause = wanted, 0, 1
+
+    def due(self) -> bool:
+        """True in a step in which it is to be tried out; after a step at rest, in steps further and further apart."""
+        if self._open and self._wait:
+            self._wait -= 1
+            return False
+        return self._open
+
+    def note(self, known: bool) -> None:
+        """It was tried out, and is known now or is to be tried out again."""
+        self._open, self._wait, self._pause = not known, self._pause, 2 * self._pause
+
+
+def prove_rollback(trial: Trial, first: Crossing) -> bool:
     """Raise when a subsystem does not come back to its saved state after the `first` crossing of a step.
 
-    Those that show it by themselves at the start of a run (FMUs) need not do so again.
+    False when one is at rest, so that it cannot be told yet. Those that show it by themselves at the start of a run
+    (FMUs) need not do so again.
     """
     subsystems = trial.crew.plan.subsystems
     unproven = [i for i, subsystem in enumerate(subsystems) if not hasattr(subsystem, "prove_rollback")]
-    if unproven:
-        with uncounted(trial.crew):
-            _refuse_no_way_back(trial, first, unproven)
+    if not unproven:
+        return True
+    with uncounted(trial.crew):
+        return _comes_back(trial, first, unproven)
 
 
 def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
@@ -94,7 +124,7 @@ def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
     crew, plan, wrong = trial.crew, trial.crew.plan, []
     with uncounted(crew):
         for _ in range(2):  # a counter may happen to stand where it stood
-            _refuse_no_way_back(trial, first, range(plan.n_subsystems))
+            _comes_back(trial, first, range(plan.n_subsystems))
         if jacobians:
             wrong = [f"'{plan.names[i]}'" for i in range(plan.n_subsystems) if _jacobian_is_wrong(trial, i, first)]
             wrong += [block.label for block in trial.plan.blocks if _law_jacobian_is_wrong(block, first)]
@@ -107,16 +137,60 @@ def examine(trial: Trial, first: Crossing, jacobians: bool = True) -> str:
     )
 
 
-def refuse_other_outputs(crew: Crew, i: int, window: Window, first: Vector, again: Vector) -> None:
-    """Raise when the outputs of subsystem `i` are others than those of the first crossing."""
-    one, two = first[crew.plan.y_slices[i]], again[crew.plan.y_slices[i]]
-    size = np.maximum(np.abs(one), np.abs(two))
+class Repeated(NamedTuple):
+    """A step that a subsystem can cross again from its start, with inputs that have these coefficients."""
+
+    crew: Crew
+    window: Window
+    coefficients: Matrix
+    rewind: Callable[[int], None]
+
+    def outputs(self, i: int, shift: float = 0.0) -> Vector:
+        """The outputs of subsystem `i` with all its coupled inputs shifted by so much."""
+        given = self.coefficients
+        if shift:
+            given = given.copy()
+            given[0, self.crew.plan.reads(i)] += shift
+        self.rewind(i)
+        return self.crew.advance(i, self.window, given).copy()
+
+
+def same_outputs(step: Repeated, i: int, one: Vector, two: Vector) -> bool:
+    """Whether two crossings of subsystem `i` gave the same outputs; raises when they did not.
+
+    False when it is at rest: its outputs differ, by less than counts, and larger ones do not.
+    """
+    crew = step.crew
+    size, between = np.maximum(np.abs(one), np.abs(two)), np.abs(two - one)
     noise, largest = 10.0 * crew.plan.subsystems[i].noise, size.max(initial=0.0)
-    off = np.abs(two - one) - np.maximum(_SAME * size, max(_ROUNDING, noise) * largest)
-    if (off > 0.0).any():
-        k = int(np.argmax(off))
-        label = crew.plan.output_ports[i].labels()[k]
-        raise _no_way_back(crew, i, window, f"{one[k]:.9g} for '{label}'", f"{two[k]:.9g}")
+    off = between - np.maximum(_SAME * size, max(_ROUNDING, noise) * largest)
+    if not (off > 0.0).any():
+        return True
+    ports = crew.plan.output_ports[i]
+    nominal = np.array([port.nominal for port in ports for _ in range(port.length)])
+    left_over = _is_left_over(step, i, one, float(between.max()))
+    if left_over and (between <= max(_AT_REST, noise) * nominal).all():
+        return False
+    k, must = int(np.argmax(off)), _MAY if left_over else _MUST
+    raise _no_way_back(crew, i, step.window, f"{one[k]:.9g} for '{ports.labels()[k]}'", f"{two[k]:.9g}", must)
+
+
+def _is_left_over(step: Repeated, i: int, one: Vector, between: float) -> bool:
+    """Whether a difference between two crossings stays as small when larger inputs make the outputs large."""
+    shift = between
+    try:
+        for _ in range(_ATTEMPTS):
+            far = step.outputs(i, shift)
+            change = float(np.abs(far - one).max())
+            if change >= _FAR * between:
+                break
+            shift *= _FASTER if change <= 0.0 else min(_FASTER, 2.0 * _FAR * between / change)
+        else:
+            return False
+        step.outputs(i)  # something else in between
+        return bool(np.abs(step.outputs(i, shift) - far).max() <= _SAME * change)
+    except (SubsystemError, EndedEarly):
+        return False
 
 
 def refuse_another_beginning(plan: Plan, first: Crossing, window: Window, expected: Vector) -> None:
@@ -126,7 +200,7 @@ def refuse_another_beginning(plan: Plan, first: Crossing, window: Window, expect
     noise = max(_ROUNDING, *(10.0 * subsystem.noise for subsystem in plan.subsystems))
     terms = plan.rounding(first.z, first.y) / np.finfo(np.float64).eps  # a small difference of large ones is as noisy
     off = np.abs(r - expected) - np.maximum(_SAME * np.maximum(size, np.abs(first.z)), noise * terms)
-    if not (off > 0.0).any():
+    if not (off > 0.0).any() or (np.abs(r - expected) <= _AT_REST * plan.z_nominal).all():
         return
     k = int(np.argmax(off))
     asked = np.concatenate([columns[rows == k] for rows, columns, _ in plan.partials(first.z, first.y)[1]])
@@ -141,28 +215,30 @@ def refuse_another_beginning(plan: Plan, first: Crossing, window: Window, expect
     )
 
 
-def _no_way_back(crew: Crew, i: int, window: Window, one: str, two: str) -> NoWayBack:
+def _no_way_back(crew: Crew, i: int, window: Window, one: str, two: str, must: str = _MUST) -> NoWayBack:
     name = crew.plan.names[i]
     return NoWayBack(
         f"'{name}' does not come back to its saved state: the step from t = {window.t0:.9g} gave {one}, then {two} "
-        f"with the same inputs; {_MUST}",
+        f"with the same inputs; {must}",
         time=window.t0,
         subsystem=name,
     )
 
 
-def _refuse_no_way_back(trial: Trial, first: Crossing, members: Iterable[int]) -> None:
-    crew, window = trial.crew, trial.window
-    coefficients, again = trial.coefficients(first.z), np.empty(crew.plan.n_y)
+def _comes_back(trial: Trial, first: Crossing, members: Iterable[int]) -> bool:
+    """Whether these subsystems give the outputs of the first crossing once more; raises where one does not."""
+    crew, window, known = trial.crew, trial.window, True
+    coefficients = trial.coefficients(first.z)
     for i in members:
         if first.seen is not None:
             coefficients = trial.coefficients(first.of(i))
-        trial.rewind_one(i)
+        step = Repeated(crew, window, coefficients, trial.rewind_one)
         try:
-            again[crew.plan.y_slices[i]] = crew.advance(i, window, coefficients)
+            again = step.outputs(i)
         except EndedEarly as early:
             raise _no_way_back(crew, i, window, "no event", f"one at t = {early.t:.9g}") from None
-        refuse_other_outputs(crew, i, window, first.y, again)
+        known &= same_outputs(step, i, first.y[crew.plan.y_slices[i]], again)
+    return known
 
 
 def _jacobian_is_wrong(trial: Trial, i: int, first: Crossing) -> bool:
