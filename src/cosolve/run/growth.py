@@ -19,6 +19,7 @@ detail only when a value has tripled since the last time it did.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,8 +96,14 @@ class GrowthMonitor:
         self._trials = 0
         self._own = False  # the model made the values grow, when that was tried last
         self._off = not core.plan.n_z
-        self._able = can_be_tried(core)
-        self._columns = columns(core) if self._able else 0
+
+    @cached_property
+    def _able(self) -> bool:
+        return can_be_tried(self._core)
+
+    @cached_property
+    def _columns(self) -> int:
+        return columns(self._core) if self._able else 0
 
     @property
     def _mapped(self) -> bool:
