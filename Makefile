@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check lint types docs gallery docs-coverage campaign campaigns mutants repeat bench bench-quick release-check bundle format clean
+.PHONY: help install demo test slow check lint types docs gallery docs-coverage campaign campaigns mutants repeat bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,8 @@ demo: $(STAMP)  ## couple a model three ways, print a verdict, write a report
 test: $(STAMP)  ## quick tests and docstring examples
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: $(STAMP)  ## also the long studies
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
+slow: $(STAMP)  ## run the slow tests that are due, in shards of 20 minutes (hours), and write them down
+	@$(BIN)/python -m tools.slow
 
 check: lint types  ## lint, format, types, layers, coverage table, bundle
 
@@ -45,6 +45,7 @@ lint: $(STAMP)
 	@$(BIN)/python tools/coverage.py --check
 	@$(BIN)/python tools/bundle.py
 	@$(BIN)/python -m tools.notebooks --check
+	@$(BIN)/python -m tools.slow --due
 	@$(BIN)/codespell
 
 docs: $(STAMP) $(VENV)/.docs  ## build the documentation site into build/site and check its links (a minute, no network)
