@@ -299,7 +299,7 @@ class Function(Drive):
         return done
 
     def _fitted(self, a: float, b: float) -> Matrix | None:
-        """The polynomial of a part, if one of those tried is close enough; what rounding of the time does is allowed."""
+        """The polynomial of a part, if one of those tried is close enough; rounding of the time is allowed for."""
         tests = [self.value(a + s * (b - a)) for s in _OFF_GRID]
         rounding = _TIME_ROUNDINGS * max(abs(a), abs(b)) / (b - a)  # of the time, as a share of the part
         for degree in _DEGREES:
