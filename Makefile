@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check lint types docs gallery docs-coverage campaign campaigns mutants bench bench-quick release-check bundle format clean
+.PHONY: help install demo test slow check lint types docs gallery docs-coverage campaign campaigns mutants repeat bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,8 @@ demo: $(STAMP)  ## couple a model three ways, print a verdict, write a report
 test: $(STAMP)  ## quick tests and docstring examples
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: $(STAMP)  ## also the long studies
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
+slow: $(STAMP)  ## run the slow tests that are due, in shards of 20 minutes (hours), and write them down
+	@$(BIN)/python -m tools.slow
 
 check: lint types  ## lint, format, types, layers, coverage table, bundle
 
@@ -45,6 +45,7 @@ lint: $(STAMP)
 	@$(BIN)/python tools/coverage.py --check
 	@$(BIN)/python tools/bundle.py
 	@$(BIN)/python -m tools.notebooks --check
+	@$(BIN)/python -m tools.slow --due
 	@$(BIN)/codespell
 
 docs: $(STAMP) $(VENV)/.docs  ## build the documentation site into build/site and check its links (a minute, no network)
@@ -64,6 +65,9 @@ docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers
 
 mutants: $(STAMP)  ## change one formula at a time: does a test notice? docs/validation/mutants.md (half an hour)
 	@$(BIN)/python -m tools.mutants --jobs 2 --write
+
+repeat: $(STAMP)  ## run TESTS many times under load, as in TESTS=tests/a/test_b.py N=200: do they fail now and then?
+	@$(BIN)/python -m tools.repeat -n $(or $(N),200) $(TESTS)
 
 bench: $(STAMP)  ## measure cosolve and its peers, write benchmarks/RESULTS.md (half an hour, quiet machine)
 	@$(BIN)/python benchmarks/bench.py

@@ -1,10 +1,11 @@
 """Tests that may be skipped, and why. In the automatic run (`CI=true`) any other skip fails it.
 
-A package that is missing from an environment would otherwise take whole files of tests with it, and nobody would see
-more than another number in the summary. Elsewhere skips are as they always are.
+A package that is missing from an environment would otherwise take whole files of tests with it, and the summary would
+show no more than another number. So every run ends with what was skipped and why, wherever it runs.
 """
 
 import os
+from collections import defaultdict
 
 import pytest
 
@@ -15,7 +16,8 @@ ALLOWED = (
         "libcosimpy",
         "a peer that nothing depends on, with wheels for few systems",
     ),
-    ("tests/result/test_store.py", "root may write everywhere", "the automatic run may be root"),
+    ("tests/result/test_store.py", "root may write everywhere", "setpriv is a program of Linux"),
+    ("tests/result/test_store.py", "other rights of files", "Windows"),
     ("tests/campaigns/test_samples.py", "need SPIN", "packages of the system cannot be installed everywhere"),
     ("tests/campaigns/test_samples.py", "only Linux tells who started whom", "Linux only"),
     ("tests/ranks/test_ranks.py", "MPI is missing", "wheels of MPI libraries are not for every system"),
@@ -27,6 +29,7 @@ ALLOWED = (
     ("tests/precice/test_teams.py", "MPI is missing", "wheels of MPI libraries are not for every system"),
     ("tests/precice/test_teams.py", "mpiexec cannot start processes", "some sandboxes allow no launchers"),
     ("tests/precice/test_other_hosts.py", "no network namespaces", "only root may make them, on Linux"),
+    ("tests/precice/test_config.py", "names no folder", "public tutorials are not part of the repository"),
     ("tests/precice/test_tutorials.py", "names no folder", "public tutorials are not part of the repository"),
     ("tests/precice/test_tutorials.py", "no CMake", "tools of the system are not everywhere"),
     ("tests/precice/test_tutorials.py", "no LAPACK", "libraries of the system are not everywhere"),
@@ -64,7 +67,8 @@ ALLOWED = (
     ("tests/fields/test_programs.py", "scripts as programs", "Windows"),
     ("tests/sweep/test_workers.py", "only Linux kills processes", "Linux only"),
 )
-_found: list[str] = []
+#: Test or file, reason.
+_skipped: dict[str, str] = {}
 
 
 def is_allowed(path: str, reason: str) -> bool:
@@ -72,12 +76,13 @@ def is_allowed(path: str, reason: str) -> bool:
     return any(path == file and text in reason for file, text, _ in ALLOWED)
 
 
+def _unknown() -> list[str]:
+    return [f"{test}: {reason}" for test, reason in _skipped.items() if not is_allowed(test.partition("::")[0], reason)]
+
+
 def _note(report: pytest.CollectReport | pytest.TestReport) -> None:
-    if not report.skipped or hasattr(report, "wasxfail"):
-        return
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    if not is_allowed(report.nodeid.partition("::")[0], reason):
-        _found.append(f"{report.nodeid}: {reason}")
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _skipped[report.nodeid] = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -91,12 +96,21 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     worker = hasattr(session.config, "workerinput")  # of several, which all report to one
-    if _found and not worker and os.environ.get("CI") and exitstatus in (pytest.ExitCode.OK, 5):
+    if not worker and os.environ.get("CI") and exitstatus in (pytest.ExitCode.OK, 5) and _unknown():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _found and os.environ.get("CI"):
+    """What was skipped: for each reason the number of tests, or of whole files, and where they are."""
+    by_reason = defaultdict(list)
+    for test, reason in _skipped.items():
+        by_reason[reason.removeprefix("Skipped: ")].append(test)
+    if by_reason:
+        terminalreporter.section(f"skipped: {len(_skipped)}")
+    for reason, tests in sorted(by_reason.items()):
+        names = dict.fromkeys(test.partition("[")[0].removeprefix("tests/") for test in tests)
+        terminalreporter.write_line(f"{len(tests):3d} {reason}: {', '.join(names)}")
+    if os.environ.get("CI") and (unknown := _unknown()):
         terminalreporter.section("skipped, but not in the list of tests/skips.py", red=True)
-        for line in dict.fromkeys(_found):
+        for line in unknown:
             terminalreporter.write_line(line)

@@ -40,6 +40,18 @@ def test_expected_failures_and_other_runs_are_left_alone(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_was_skipped_is_counted_and_named_in_every_run(tmp_path, workers):
+    done = suite(tmp_path, "", "test_whole.py", "test_one.py", workers=workers)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("=") and " skipped: 2 " in line for line in lines)
+    assert "  1 not today: test_one.py::test_a" in lines
+    assert any(line.startswith("  1 could not import 'a_package_that_is_missing'") for line in lines)
+    (tmp_path / "none").mkdir()
+    assert " skipped: " not in suite(tmp_path / "none", "", "test_expected.py", workers=workers).stdout
+
+
 @pytest.mark.parametrize(("file", "text", "why"), ALLOWED)
 def test_the_list_holds_what_is_there(file, text, why):
     """Each entry is a file that says so; another file with the same reason is none of them."""

@@ -58,10 +58,12 @@ def _times(H: float, t_end: float) -> np.ndarray:
     return np.linspace(0.0, t_end, round(t_end / H) + 1)
 
 
-def run(kind: str, method: cs.Method, H: float = 1e-3, t_end: float = T_END) -> cs.Result:
+def run(
+    kind: str, method: cs.Method, H: float = 1e-3, t_end: float = T_END, startup: cs.Startup | None = None
+) -> cs.Result:
     """One co-simulation, RK4 with four inner steps per macro step; a run that blows up returns what it has."""
     try:
-        return cs.simulate(split(kind, h=H / 4), t_end=t_end, method=method, step=H)
+        return cs.simulate(split(kind, h=H / 4), t_end=t_end, method=method, step=H, startup=startup)
     except cs.SimulationError as error:
         return error.result
 

@@ -11,8 +11,8 @@
 models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, OneStep,
             Pid, JaxOde, JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel),
             Isolated, Remote, FreeRunning, SelfDriven, OwnLoop and Participants (programs), IntegratedInputs,
-            weak_coupling, Nested (a System inside a System); parts of right-hand sides (contact, friction, circuits):
-            cs.elements
+            weak_coupling, Sampled (a digital controller), Nested (a System inside a System); parts of right-hand sides
+            (contact, friction, circuits): cs.elements
 fields      FieldSubsystem (bring your own solver), NgsFlow, NgsSolid, LatticeBoltzmannCylinder and
             FiniteElementCylinder (in a CrossFlow), OpenFoam, CalculiX, Kratos, DolfinxSolid; files: FieldFile,
             read_fields

@@ -292,6 +292,7 @@ from .subsystem import (
     OneStep as OneStep,
     Pid as Pid,
     Port as Port,
+    Sampled as Sampled,
     SecantJacobian as SecantJacobian,
     SelfDriven as SelfDriven,
     weak_coupling as weak_coupling,

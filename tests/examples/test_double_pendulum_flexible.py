@@ -30,9 +30,13 @@ MOTION = {
 }
 
 
+#: The start of the sources, to which their tables belong; the default start is better (test_default_start...).
+RISING = cs.RisingDegree()
+
+
 @cache
-def found(method, k, H, kind="F/F"):
-    return errors(run(kind, method(degree=k), H), H)
+def found(method, k, H, kind="F/F", startup=RISING):
+    return errors(run(kind, method(degree=k), H, startup=startup), H)
 
 
 @cache
@@ -84,6 +88,16 @@ def test_error_table(method, k, index):
         return
     assert result.phi1 == pytest.approx(phi, rel=0.05)
     assert result.force == pytest.approx(force, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "gain"), [("F/F", 5.0), ("D/D", 3.0)])
+def test_the_default_start_removes_the_error_of_the_first_steps(kind, gain):
+    """Explicit, k = 2: the rising start costs an order (slope 2, also in the tables), the default one does not."""
+    rising, default = ([found(EXPLICIT, 2, H, kind, s).phi1 for H in STEPS[1:]] for s in (RISING, None))
+    assert np.log2(rising[0] / rising[1]) == pytest.approx(2.1, abs=0.1)
+    assert np.log2(default[0] / default[1]) == pytest.approx(2.9, abs=0.15)
+    assert rising[1] > gain * default[1]
 
 
 @pytest.mark.covers("SL-15", "LU-17")

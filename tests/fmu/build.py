@@ -143,7 +143,8 @@ def _structure_2(model: Model, variables: list[Var]) -> list[str]:
     exact = {v.name for v in variables if v.initial == "exact"}
     first = sorted({place[n] for n in (*model.outputs, *model.derivatives) if n not in exact})
     if first:
-        inner = "".join(f'<Unknown index="{i}"/>' for i in first)
+        said = {place[n]: _dependencies(d, place) for n, d in model.initial.items()}
+        inner = "".join(f'<Unknown index="{i}"{said.get(i, "")}/>' for i in first)
         lines.append(f"    <InitialUnknowns>{inner}</InitialUnknowns>")
     return [*lines, "  </ModelStructure>"]
 
@@ -156,7 +157,8 @@ def _structure_3(model: Model, variables: list[Var]) -> list[str]:
     for tag, unknowns in parts:
         lines += [f'    <{tag} valueReference="{place[n]}"{_dependencies(d, place)}/>' for n, d in unknowns.items()]
     first = [n for n in (*model.outputs, *model.derivatives) if n not in exact]
-    lines += [f'    <InitialUnknown valueReference="{place[n]}"/>' for n in first]
+    said = {n: _dependencies(d, place) for n, d in model.initial.items()}
+    lines += [f'    <InitialUnknown valueReference="{place[n]}"{said.get(n, "")}/>' for n in first]
     lines += [f'    <EventIndicator valueReference="{place[n]}"/>' for n in model.indicators]
     return [*lines, "  </ModelStructure>"]
 

@@ -34,6 +34,8 @@ class Model:
     #: outputs and derivatives -> what they depend on (None: not said); "+" before a name: constant dependency
     outputs: dict[str, str | None] = field(default_factory=dict)
     derivatives: dict[str, str | None] = field(default_factory=dict)
+    #: what unknowns of the initialisation depend on, where that is said
+    initial: dict[str, str] = field(default_factory=dict)
     indicators: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ("CoSimulation",)
     token: str = "{6f0c9f52-cosolve-tests}"

@@ -189,9 +189,9 @@ def test_an_event_that_others_shall_see_waits_for_them():
     assert listener.heard == [("a", 4.0)]
 
 
-def test_held_inputs_that_are_no_real_numbers_are_those_of_the_start_of_a_substep():
+def test_discrete_inputs_keep_the_value_of_the_macro_point_in_all_substeps():
     """A switch has no value in the middle of a step."""
     listener = Listener("canHandleVariableCommunicationStepSize")
     step = CommunicationStep(listener, with_switch(), 2, interpolate=True)
     step.cross(T0, SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0], [2.0, 1.0]]), degree=1), 0.0, 1.0)
-    assert [values.tolist() for _, _, values, _ in listener.steps] == [[1.5, 0.0], [2.5, 0.5]]
+    assert [values.tolist() for _, _, values, _ in listener.steps] == [[1.5, 0.0], [2.5, 0.0]]

@@ -21,22 +21,25 @@ def held(t0: float, H: float, *values: float) -> Polynomial:
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_booleans_and_whole_numbers_are_rounded_floats(fmi):
-    """y' = on * gain * rate(mode) * u: each input does its part."""
+def test_booleans_and_whole_numbers_are_floats_up_to_rounding(fmi):
+    """y' = on * gain * rate(mode) * u: each input does its part; other numbers are refused."""
     part = cs.load_fmu(fmu("types", fmi), parameters={"scale": 2.0, "label": "run 7"}, start={"mode": "fast"})
     assert [p.name for p in part.inputs] == ["u", "on", "gain", "mode"]
     assert [p.name for p in part.outputs] == ["y", "count", "above", "state", "half"]  # no port for the string
     part.start(0.0)
-    y = part.advance(0.0, 0.1, held(0.0, 0.1, 1.0, 0.9, 1.6, 2.0))  # on, gain 2, slow
+    y = part.advance(0.0, 0.1, held(0.0, 0.1, 1.0, 1.0 - 1e-7, 2.0 + 1e-7, 2.0))  # on, gain 2, slow
     assert y.tolist() == pytest.approx([0.4, 0, 0, 2, 0.2], abs=1e-7)
     y = part.advance(0.1, 0.2, held(0.1, 0.1, 1.0, 1.0, 1.0, 3.0))  # fast
     assert y.tolist() == pytest.approx([2.4, 2, 1, 3, 1.2], abs=1e-6)
-    y = part.advance(0.2, 0.3, held(0.2, 0.1, 1.0, 0.2, 1.0, 3.0))  # off
+    y = part.advance(0.2, 0.3, held(0.2, 0.1, 1.0, 1e-7, 1.0, 3.0))  # off
     assert y[0] == pytest.approx(2.4)
     assert part.get("message") == "run 7 at 2.400"
     assert part.get("above") is True
     assert part.get("count") == 2
     assert part.get("label") == "run 7"
+    for t, values in zip((0.3, 0.4, 0.5), ((0.9, 1.0, 3.0), (1.0, 1.6, 3.0), (1.0, 1.0, 2.5)), strict=True):
+        with pytest.raises(cs.SubsystemError, match=r"takes (0 or 1|whole numbers) and was given"):
+            part.advance(t, t + 0.1, held(t, 0.1, 1.0, *values))
 
 
 @pytest.mark.parametrize("fmi", [2, 3])

@@ -14,9 +14,10 @@ from cosolve.process import shared_memory
 from cosolve.subsystem.native import Native
 
 _LIBRARY = ctypes.CDLL(None)
-raise_signal, sleep_microseconds = _LIBRARY["raise"], _LIBRARY.usleep
+raise_signal, sleep_microseconds, make_folder = _LIBRARY["raise"], _LIBRARY.usleep, _LIBRARY.mkdir
 raise_signal.argtypes, raise_signal.restype = [ctypes.c_int], ctypes.c_int
 sleep_microseconds.argtypes, sleep_microseconds.restype = [ctypes.c_uint], ctypes.c_int
+make_folder.argtypes, make_folder.restype = [ctypes.c_size_t, ctypes.c_uint], ctypes.c_int
 
 
 @numba.njit
@@ -53,11 +54,16 @@ DEEDS = ("", "kill", "hang", "work")
 
 
 @cache
-def _mass_cross(deed: int):
-    """Machine code for `Mass`; it does its deed in the step that begins at t = 0.05 (work: in every step)."""
+def _mass_cross(deed: int, sign: int):
+    """Machine code for `Mass`; it does its deed in the step that begins at t = 0.05 (work: in every step).
+
+    From there on it makes a folder, as a sign that it has come so far, where `sign` is the address of a path.
+    """
 
     @called(CROSS, cache=False)
     def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+        if sign != 0 and t0 > 0.0495:
+            make_folder(sign, 0o700)
         if deed == 1 and t0 > 0.0495:
             raise_signal(9)
         while deed == 2 and t0 > 0.0495:
@@ -79,8 +85,9 @@ class Mass(cs.Subsystem):
 
     inputs, outputs = ("f",), ("x", "v")
 
-    def __init__(self, deed: str = "", x: float = 1.0, watching: bool = True) -> None:
+    def __init__(self, deed: str = "", x: float = 1.0, watching: bool = True, sign: str = "") -> None:
         self.deed, self.first = deed, x
+        self.sign = ctypes.create_string_buffer(sign.encode()) if sign else None
         if not watching:
             shared_memory._SPINS = 0  # in the process that this is made in
 
@@ -114,5 +121,6 @@ class Mass(cs.Subsystem):
         def leave():
             self.state = data.copy()
 
-        address = raising_address(_mass_cross(DEEDS.index(self.deed)))
+        sign = ctypes.addressof(self.sign) if self.sign is not None else 0
+        address = raising_address(_mass_cross(DEEDS.index(self.deed), sign))
         return Native(address, data.ctypes.data, data, enter=enter, leave=leave, any_step=True, keep=(data,))

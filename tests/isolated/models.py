@@ -141,17 +141,6 @@ class Meeting(Plain):
         return super().advance(t0, t1, u)
 
 
-class Load(Plain):
-    """Takes a given time per crossing, without needing the processor."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def advance(self, t0, t1, u):
-        time.sleep(self.seconds)
-        return super().advance(t0, t1, u)
-
-
 class Field(Plain):
     """A field of any size, longer than the shared memory if the signal has a high degree."""
 

@@ -16,7 +16,7 @@ from tests.isolated import compiled_models as models
 from tests.isolated.leftovers import leftovers, stay
 from tests.isolated.models import pendulum
 from tests.isolated.test_failures import _script
-from tests.processes import ends, environment, started
+from tests.processes import ends, environment, started, until
 
 import cosolve as cs
 from cosolve.engine.native import chunks
@@ -243,7 +243,7 @@ import cosolve as cs
 from tests.isolated import compiled_models as models
 
 if __name__ == "__main__":
-    far = cs.Isolated(partial(models.Mass, "{deed}"))
+    far = cs.Isolated(partial(models.Mass, "{deed}", sign="{sign}"))
     system = cs.System({{"one": models.linear(), "two": far}})
     system.connect("one.x", "two.f")
     system.connect("two.x", "one.f")
@@ -262,11 +262,15 @@ if __name__ == "__main__":
     ],
 )
 def test_workers_end_with_their_run(tmp_path, deed, how):
-    """Killed in compiled code, with a far side that waits or hangs there; Ctrl-C reaches a run that waits for ever."""
-    command = _script(tmp_path, _RUN.format(deed=deed))
+    """Killed in compiled code, with a far side that waits or hangs there; Ctrl-C reaches a run that waits for ever.
+
+    The far side's machine code makes the folder `inside`.
+    """
+    inside = tmp_path / "inside"
+    command = _script(tmp_path, _RUN.format(deed=deed, sign=inside))
     with started(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         pid = int(run.stdout.readline())
-        time.sleep(0.5)  # most likely inside by then; the signal may come at any moment
+        assert until(inside.exists)
         assert run.poll() is None
         run.send_signal(how)
         _, said = run.communicate()

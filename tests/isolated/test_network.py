@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -301,6 +302,22 @@ def test_waiting_ends_in_time_or_with_the_other_side(ends):
     listener.lost()  # a probe, which nobody sees
     listener.drop(peer, "enough")
     with pytest.raises(Disconnected, match="enough"):
+        connection.receive(60.0)
+
+
+def test_what_was_said_last_is_read_after_the_connection_has_ended(ends):
+    """Also by a side that looked before there was anything, and again only when the other one is gone."""
+    listener, peer, connection = ends
+    with pytest.raises(TimedOut):
+        connection.receive(0.0)
+    listener.send(peer, [b"the reason"])
+    listener.close("good night")
+    assert connection._monitor.poll(60_000)  # the connection has ended, and nothing was read yet
+    time.sleep(0.05)  # ZeroMQ throws away after it tells, if it does
+    assert bytes(connection.receive(60.0)) == b"the reason"
+    with pytest.raises(Disconnected, match="good night"):
+        connection.receive(60.0)
+    with pytest.raises(Disconnected, match=r"^$"):
         connection.receive(60.0)
 
 

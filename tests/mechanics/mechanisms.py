@@ -1,7 +1,7 @@
 """The mechanisms of docs/validation/drift.md in absolute planar coordinates, and as multibody models."""
 
 import numpy as np
-from tests.mechanics.constrained import Constrained
+from tests.mechanics.constrained import Constrained, Motion
 
 import cosolve as cs
 
@@ -123,6 +123,47 @@ def as_model(bodies, names, q0):
     for k, (name, (m, J)) in enumerate(zip(names, bodies, strict=True)):
         model.planar_body(name, m, J, position=q0[3 * k : 3 * k + 2], angle=q0[3 * k + 2])
     return model
+
+
+def with_euler_parameters(system, q0, *, t_end, h, form, beta=None):
+    """The RK4 of `integrate_constrained` with `cos` and `sin` of half the angles as coordinates, of length 1 again
+    after every step: an independent reference for multibody models, whose error constant depends on the coordinates.
+    """
+    n = len(q0) // 3
+    beta = (beta or 0.0) if form == "baumgarte" else 0.0
+
+    def angles(e):
+        q = e[:, :3].copy()
+        q[:, 2] = 2 * np.arctan2(e[:, 3], e[:, 2])
+        return q.ravel()
+
+    def parameters(q):
+        x, y, angle = q.reshape(n, 3).T
+        return np.column_stack([x, y, np.cos(angle / 2), np.sin(angle / 2)])
+
+    def rates(t, e, v):
+        w = v[2::3]
+        return (
+            np.column_stack([v[0::3], v[1::3], -0.5 * w * e[:, 3], 0.5 * w * e[:, 2]]),
+            system.accelerations(t, angles(e), v, beta, beta)[0],
+        )
+
+    e, v = parameters(q0), np.zeros(3 * n)
+    t, q, rows = np.arange(round(t_end / h) + 1) * h, [q0], [v]
+    for now in t[:-1]:
+        e1, v1 = rates(now, e, v)
+        e2, v2 = rates(now + h / 2, e + h / 2 * e1, v + h / 2 * v1)
+        e3, v3 = rates(now + h / 2, e + h / 2 * e2, v + h / 2 * v2)
+        e4, v4 = rates(now + h, e + h * e3, v + h * v3)
+        e, v = e + h / 6 * (e1 + 2 * e2 + 2 * e3 + e4), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+        e[:, 2:] /= np.linalg.norm(e[:, 2:], axis=1)[:, np.newaxis]
+        here = angles(e)
+        if "projection" in form:
+            here, v = system.project(here, v, velocity=form == "projection")
+            e = parameters(here)
+        q.append(here)
+        rows.append(v)
+    return Motion(t, np.array(q), np.array(rows), np.zeros(0), np.zeros(0))
 
 
 def slider_crank_model():

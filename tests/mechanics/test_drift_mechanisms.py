@@ -12,6 +12,7 @@ from tests.mechanics.mechanisms import (
     planar_energy,
     slider_crank,
     slider_crank_model,
+    with_euler_parameters,
 )
 
 import cosolve as cs
@@ -36,13 +37,18 @@ TABLE = {
 
 
 def measure(name, form, beta, h, t_end):
+    system, q0 = MECHANISMS[name][0]()
+    return measured(name, integrate_constrained(system, q0, np.zeros(9), t_end=t_end, h=h, form=form, beta=beta))
+
+
+def measured(name, motion):
     make, bodies = MECHANISMS[name]
-    system, q0 = make()
-    motion = integrate_constrained(system, q0, np.zeros(9), t_end=t_end, h=h, form=form, beta=beta)
+    system, _ = make()
+    h, t_end = motion.t[1], motion.t[-1]
     c = np.array([np.abs(system.c(q)).max() for q in motion.q])
     rate = max(np.abs(system.C(q) @ v).max() for q, v in zip(motion.q, motion.v, strict=True))
     energy = planar_energy(bodies, motion)
-    upto = [c[: round(t / h) + 1].max() for t in (1, 5, 10) if t <= t_end]
+    upto = [c[: round(t / h) + 1].max() for t in (1, 5, 10) if t <= t_end + h / 2]
     return upto, rate, np.abs(energy - energy[0]).max(), motion
 
 
@@ -54,8 +60,10 @@ def check_row(measured, expected):
             assert value == pytest.approx(oracle, rel=0.05)
 
 
+# -- the reference, which lives in the tests ------------------------------------------------------------
+
+
 @pytest.mark.slow
-@pytest.mark.covers("DR-06")
 @pytest.mark.parametrize(("name", "form", "beta"), TABLE)
 def test_table(name, form, beta):
     upto, rate, energy, _ = measure(name, form, beta, 2e-3, 10)
@@ -69,21 +77,18 @@ def test_table(name, form, beta):
 
 
 @pytest.mark.sample(5)
-@pytest.mark.covers("DR-06")
 @pytest.mark.parametrize(("name", "form", "beta"), TABLE)
 def test_first_second_of_the_table(name, form, beta):
     upto, *_ = measure(name, form, beta, 2e-3, 1)
     check_row(upto, TABLE[name, form, beta][:1])
 
 
-@pytest.mark.covers("DR-06")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_plain_drift_falls_with_the_fourth_power_of_the_step(name):
     coarse, fine = (measure(name, "index_1", None, h, 1)[0][0] for h in (2e-3, 1e-3))
     assert coarse / fine == pytest.approx(16.0, rel=0.02)
 
 
-@pytest.mark.covers("DR-06")
 def test_initial_data_and_energy():
     system, q0 = four_bar()
     printed = [0, 0.25, 1.57079633, 0.65376557, 0.86754671, 0.51216119, 1.40376557, 0.61754671, 1.72538642]
@@ -113,7 +118,7 @@ def test_remedies_agree(form, beta, printed):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.covers("DR-04", "DR-06")
+@pytest.mark.covers("DR-04")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_ggl_on_the_mechanisms(name):
     # derived oracle: both constraints at Newton's tolerance, trajectory within the order (5) of the integrator
@@ -177,6 +182,44 @@ def test_the_multibody_four_bar_meets_the_reference(options):
     assert angle_of(bar.state_of("coupler")) == pytest.approx(0.53550818, abs=1e-7)
     assert np.abs(list(bar.constraint_residuals().values())).max() < 1e-12
     assert bar.energy() == pytest.approx(E0, abs=2e-6)
+
+
+MODELS = {"slider-crank": slider_crank_model, "four-bar": four_bar_model}
+
+
+def multibody_row(name, form, beta, t_end, h=2e-3):
+    """What `measure` measures, of the package's own integrator: violations looked at after each of its steps."""
+    monitors = ["position_residual", "velocity_residual", "energy"]
+    options = {} if beta is None else {"beta": beta}
+    system = cs.MultibodySubsystem(
+        MODELS[name](), form=form, integrator="rk4", internal_step=h, monitors=monitors, **options
+    )
+    E0 = system.start(0.0)[2]
+    rows = np.array([cross(system, h * k, h * (k + 1)) for k in range(round(t_end / h))])
+    upto = [rows[: round(t / h), 0].max() for t in (1, 5, 10) if t <= t_end]
+    return upto, rows[:, 1].max(), np.abs(rows[:, 2] - E0).max()
+
+
+@pytest.mark.covers("DR-06")
+@pytest.mark.parametrize("t_end", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "form", "beta"), TABLE)
+def test_every_row_of_the_multibody_models(name, form, beta, t_end):
+    """Both mechanisms in every form against an independent RK4 in the same coordinates (Euler parameters), to 0.1 %.
+
+    Where the error constant does not depend on the coordinates (the slider-crank, and stiff stabilisation), violations
+    are those of the table as well. The four-bar, whose crank turns right round, drifts 16 % more in these coordinates.
+    """
+    system, q0 = MECHANISMS[name][0]()
+    reference = with_euler_parameters(system, q0, t_end=t_end, h=2e-3, form=form, beta=beta)
+    upto, rate, energy = multibody_row(name, form, beta, t_end)
+    upto_there, rate_there, energy_there, _ = measured(name, reference)
+    assert upto == pytest.approx(upto_there, rel=1e-3, abs=2e-15)
+    assert rate == pytest.approx(rate_there, rel=1e-3, abs=2e-15)
+    assert energy == pytest.approx(energy_there, rel=1e-3)
+    if name == "slider-crank" or beta == 100.0:
+        check_row(upto, TABLE[name, form, beta][: len(upto)])
+    elif form == "index_1":
+        assert np.array(upto) / TABLE[name, form, beta][: len(upto)] == pytest.approx(1.16, abs=0.01)
 
 
 @pytest.mark.covers("DR-06")

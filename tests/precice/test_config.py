@@ -9,6 +9,7 @@ from tests.precice.together import MEASURES, config, constant
 from cosolve.errors import SetupError
 from cosolve.precice.config import Reader, read_configuration
 
+FOLDER = os.environ.get("COSOLVE_PRECICE_TUTORIALS", "")
 GOOD = config("serial-implicit", MEASURES + constant(0.5))
 
 
@@ -198,10 +199,11 @@ def test_what_is_done_otherwise_is_said():
 
 
 @pytest.mark.covers("PX-02")
+@pytest.mark.skipif(not FOLDER, reason="COSOLVE_PRECICE_TUTORIALS names no folder")
 def test_files_of_a_folder_are_read():
-    """The folder named by COSOLVE_PRECICE_TUTORIALS; without it the good file stands for all."""
-    folder = os.environ.get("COSOLVE_PRECICE_TUTORIALS")
-    files = sorted(Path(folder).glob("**/precice-config.xml")) if folder else []
+    """All configurations of a checkout of the public tutorials: 32 in October 2024, 34 in 2026."""
+    files = sorted(Path(FOLDER).glob("**/precice-config*.xml"))
+    assert len(files) >= 32
     refused = {}
     for file in files:
         try:
@@ -209,4 +211,3 @@ def test_files_of_a_folder_are_read():
         except SetupError as error:
             refused[str(file)] = str(error)
     assert not refused
-    assert understood(GOOD).schemes

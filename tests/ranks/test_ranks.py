@@ -94,7 +94,8 @@ def test_every_method_gives_the_bits_of_one_process_and_ranks_work_at_the_same_t
         "'s2', 'b', 'three', 'late', 'client2' on rank 2"
     )
     assert said.pop("together") == said.pop("columns together") == 4
-    assert len(said) == 17
+    assert 0 < said.pop("looks while it waits") < 10_000  # 106; one that never sleeps looks some 100 000 times a second
+    assert len(said) == 16
     assert all(value is True for value in said.values()), said
 
 

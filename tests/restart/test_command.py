@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import time
 
 import pytest
 from tests import processes
@@ -118,22 +117,43 @@ def test_help():
     assert "--state-every" in cosolve("run", "--help")
 
 
+HELD = """
+from pathlib import Path
+from time import sleep
+import cosolve as cs
+
+def rate(t, x, u):
+    if t > 0.3 and Path("hold").exists() and Path("run.h5.state").exists():
+        Path("held").touch()
+        sleep(600)
+    return u - x
+
+def tank(level):
+    return cs.Ode(rate, lambda t, x, u: x, x0=[level], inputs=["q"], outputs=["h"])
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_as_a_stranger_would(folder, how):
-    """A long run in a terminal, ended in the middle, and two words to go on."""
+    """A long run in a terminal, ended in the middle, and two words to go on.
+
+    The model stops in the middle of the first run, as soon as a state is there, so that the signal finds it inside.
+    """
     command = [sys.executable, "-m", "cosolve.cli"]
     environment = processes.environment()
+    (folder / "model.py").write_text(HELD)
     (folder / "tanks.toml").write_text(SYSTEM.replace("0.01", "0.0005"))
     processes.run([*command, "run", "tanks.toml", "-o", "whole.h5", "-q"], env=environment, cwd=folder, check=True)
+    (folder / "hold").touch()
     with processes.started(
-        [*command, "run", "tanks.toml", "-o", "run.h5", "--state-every", "0.05 s"], env=environment, cwd=folder
+        [*command, "run", "tanks.toml", "-o", "run.h5", "--state-every", "0.01 s"], env=environment, cwd=folder
     ) as run:
-        assert processes.until((folder / "run.h5.state").exists)
-        time.sleep(0.5)
+        assert processes.until((folder / "held").exists)
         run.send_signal(how)
         run.wait()
         assert run.returncode in (130, -how)
+    (folder / "hold").unlink()
     processes.run([*command, "resume", "run.h5"], env=environment, cwd=folder, check=True)
     assert differences(folder / "whole.h5", folder / "run.h5") == []
     assert not list(folder.glob("run.h5.*"))

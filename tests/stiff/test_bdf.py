@@ -342,4 +342,4 @@ def test_refusals():
     case = two_capacities(1.0)
     with pytest.raises(cs.SetupError, match="gives values at past macro points"):
         case.run(BDF2, startup=cs.KnownHistory(lambda t: {"a.T": 1.0, "b.T": 0.0}))
-    assert cs.check(case.system, "semi-implicit:1:bdf", 0.02).ok
+    assert cs.check(case.system, "semi-implicit:bdf2", 0.02).ok

@@ -388,7 +388,9 @@ def test_the_command_line(tmp_path):
     assert "a pilot of" in page.read_text()
     assert "a pilot of" in cs.load_result(out).meta["choice"]
     wrong = CliRunner().invoke(app, ["run", str(file), "--rtol", "7"])
-    assert wrong.exit_code != 0
+    assert wrong.exit_code == 2
+    assert "rtol must be" in wrong.stderr
+    assert "Traceback" not in wrong.output
 
 
 def test_a_limit_of_steps_is_no_fault_of_a_method(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 
 from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
+from cosolve.analysis.modes import wrong_modes
 from cosolve.analysis.stability import critical_step, growth_of_model, macro_map
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
@@ -391,7 +392,15 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
     advice.radius = here.radius
     at = "" if here.linear else " (linearised at the initial state only: it may differ later)"
     if not here.unstable:
+        wrong = wrong_modes(system, method, H, here)
+        if wrong and wrong[0].spoils:
+            code = "ringing" if wrong[0].rings else "wrong-motion"
+            advice.add("warning", code, f"stable at H = {H:g}{at}, but {wrong[0].text}")
+            _suggest_others(advice, system, method, H, H)
+            return
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
+        if wrong:
+            advice.add("note", "unresolved-motion", wrong[0].text)
         return
     # growth of the model by time does not depend on the step, that of coupling does: it may have a band of steps around
     # one, or be the same by step at any length, where subsystems react at once
@@ -429,30 +438,34 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
 
 
 def _suggest_others(advice: Advice, system: System, method: Method, H: float, limit: float) -> None:
-    """The other methods that are stable at this step, all of them tried; `limit` is that of `method`, 0 if unknown."""
-    stable = [
-        f"{other.label} (radius {radius:.4g})"
-        for other in (*_families(), Implicit(1), Implicit(0))
-        if other.label != method.label and (radius := _stable_radius(system, other, H)) is not None
-    ]
-    if stable:
-        advice.add("note", "alternatives", f"stable at H = {H:g}: {', '.join(stable[:4])}")
+    """The other methods that serve at this step, all of them tried; `limit` is that of `method`, 0 if unknown."""
+    serving = []
+    for other in (*_families(), Implicit(1), Implicit(0)):
+        radius, wrong = _stable_radius(system, other, H)
+        if other.label != method.label and radius is not None and not wrong:
+            serving.append(f"{other.label} (radius {radius:.4g})")
+    if serving:
+        said = ", ".join(serving[:5])
+        written = "; BDF2 is degree=1 with signal='bdf'" if "BDF2" in said else ""
+        advice.add("note", "alternatives", f"stable at H = {H:g}: {said}{written}")
     else:
         less = "; take a smaller one" if limit > 0.0 else ", nor is any known to be at a smaller one"
-        advice.add("note", "alternatives", f"no other standard method is stable at this step{less}")
+        advice.add("note", "alternatives", f"no other standard method serves at this step{less}")
 
 
 def _compare_families(advice: Advice, system: System, H: float) -> None:
     for method in _families():
         if method.complaints(system.plan()):
             continue
-        radius = _stable_radius(system, method, H)
-        if radius is not None:
+        radius, wrong = _stable_radius(system, method, H)
+        if radius is not None and not wrong:
             advice.add("good", "stable", f"{method.label}: stable at H = {H:g}, spectral radius {radius:.4g}")
+        elif radius is not None:
+            advice.add("note", "unresolved", f"{method.label}: stable at H = {H:g}, but {wrong}")
         else:
             advice.add("note", "unstable", f"{method.label}: not stable at H = {H:g}")
     if not any(finding.code == "stable" for finding in advice.findings):
-        advice.add("error", "unstable", f"no standard method is stable at H = {H:g}; take a smaller step")
+        advice.add("error", "unstable", f"no standard method serves at H = {H:g}; take a smaller step")
 
 
 def _families() -> list[Method]:
@@ -460,6 +473,9 @@ def _families() -> list[Method]:
         SemiImplicit(1),
         SemiImplicit(2),
         SemiImplicit(0),
+        SemiImplicit(1, signal="bdf"),
+        SemiImplicit(2, signal="bdf"),
+        SemiImplicit(1, signal="collocation"),
         GaussSeidel(1),
         GaussSeidel(2),
         Jacobi(1),
@@ -468,12 +484,16 @@ def _families() -> list[Method]:
     ]
 
 
-def _stable_radius(system: System, method: Method, H: float) -> float | None:
+def _stable_radius(system: System, method: Method, H: float) -> tuple[float | None, str]:
+    """The spectral radius, None where it is not stable; and what else is wrong."""
     try:
         if hides_state(system.plan()):
             tried = estimate_stability(system, method, H)
-            return tried.radius if tried.verdict == "stable" else None
+            return (tried.radius if tried.verdict == "stable" else None), ""
         found = macro_map(system, method, H)
     except CosolveError:
-        return None
-    return None if found.unstable else found.radius
+        return None, ""
+    if found.unstable:
+        return None, ""
+    wrong = wrong_modes(system, method, H, found)
+    return found.radius, wrong[0].text if wrong and wrong[0].spoils else ""

@@ -9,8 +9,12 @@ How the input signal reaches the FMU over a macro step:
   as every other subsystem;
 - FMI 3.0 with intermediate updates: it asks for values while it steps and gets those of the polynomial;
 - otherwise an input is held. It is held at its value in the *middle* of the (sub)step, which is right to second order
-  where the value at the start would be right to first; `substeps=n` cuts the step into n pieces. Booleans and whole
-  numbers are taken at the start of a piece.
+  where the value at the start would be right to first; `substeps=n` cuts the step into n pieces.
+
+What is sampled has no value in the middle. A discrete input (Booleans, whole numbers, and real ones with
+`variability="discrete"`) has the value that it has at the macro point, until the next one. An FMU without continuous
+states that takes steps of one length only is a sampled controller: all its inputs count at the start of a step, and
+its outputs follow at the end (`sampled=` says so of others, or that one is none).
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_clocks,
     refuse_fixed,
     refuse_other_kind,
     remedy,
@@ -49,6 +54,7 @@ from cosolve.fmu.places import found_file
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState
 from cosolve.fmu.step_jacobian import StepJacobian
+from cosolve.fmu.values import Rounding
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
 
@@ -89,6 +95,7 @@ class CoSimulationFmu(Subsystem):
         trial: str | Path | None = None,
         substeps: int = 1,
         interpolate: bool = True,
+        sampled: bool | None = None,
         noise: float = 0.0,
         derivatives: Literal["instant", "step"] | None = None,
         retry: bool = False,
@@ -104,10 +111,12 @@ class CoSimulationFmu(Subsystem):
             raise SetupError(f"FMU: derivatives is 'instant' or 'step', not {derivatives!r}")
         file = found_file(file)
         self.file, self.noise, self.tolerance = Path(file), noise, tolerance
+        interpolate = interpolate and not sampled
         folder = unpack(file)
         read = read_description(folder)
         refuse_other_kind(read, CO_SIMULATION, file)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        refuse_clocks(read, file)
         flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
         self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
         self._given = given_values(description, parameters, start, file)
@@ -123,7 +132,7 @@ class CoSimulationFmu(Subsystem):
             if wants and here is not None:
                 here._crossing.write_at(t)
 
-        between = [v for v in listed_inputs if v.is_float and v.can_set_between]
+        between = [v for v in listed_inputs if v.is_continuous and v.can_set_between]
         # without inputs to set inside a step the FMU is not asked to call back, which it may do a million times
         self.listens = listens = interpolate and flags.has("providesIntermediateUpdate") and bool(between)
         self._instance = Instance(
@@ -134,10 +143,13 @@ class CoSimulationFmu(Subsystem):
             between=between if listens else (),
             read_back=read_back,
         )
-        self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate)
+        self._rounding = Rounding()
+        self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate, sampled)
         self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
+        if self._crossing.sampled:  # outputs follow at the end of a step
+            self._pattern = np.zeros((self._outputs.length, self._crossing.inputs.length), dtype=bool)
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
         self._retry, self._retried = bool(retry), 0
@@ -184,7 +196,8 @@ class CoSimulationFmu(Subsystem):
         )
         stateful = bool(self.description.states) and len(self.description.states) == len(self.description.derivatives)
         repeatable = flags.has("canGetAndSetFMUState")
-        if shows and repeatable and (stateful or (of_last_step and self._crossing.holds)):
+        floats_at_start = self._crossing.sampled or any(v.is_float and not v.is_continuous for v in inputs)
+        if shows and repeatable and not floats_at_start and (stateful or (of_last_step and self._crossing.holds)):
             self.jacobian = self._jacobian
         if stateful and all(v.is_float and v.initial == "exact" for v in self.description.states):
             self._states = self._instance.values(self.description.states)
@@ -225,10 +238,15 @@ class CoSimulationFmu(Subsystem):
 
     # -- the contract ----------------------------------------------------------------------------------------
 
+    def will_end(self, t_end: float) -> None:
+        """The next run ends there; told to the FMU."""
+        self._instance.stop_time = t_end
+
     def _initialise(self, t0: float, given: Mapping[str, Any]) -> None:
         self._instance.initialise(t0, self.tolerance, given)
         self._crossing.reset()
         self._here, self._retried, self._stops, self._halt = None, 0, False, None
+        self._rounding = Rounding()
         self._time, self._u, self._started = t0, None, True
         if self._step_jacobian is not None:
             self._step_jacobian.left()
@@ -243,6 +261,7 @@ class CoSimulationFmu(Subsystem):
         """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
         if not self._instance.stepping:
             self._crossing.write(u)
+            self._rounding.end(t0, self._crossing.inputs, counts=True)
             self._instance.leave_initialisation()
         return self._outputs.read(self.component)
 
@@ -255,12 +274,14 @@ class CoSimulationFmu(Subsystem):
         except EndOfSimulation as end:
             self._note_end(end, t1, u.H)
             raise
+        self._rounding.end(t0, self._crossing.inputs, counts=state is None or len(u.coefficients) > 1)
         return self._reached(t1, u)
 
     def _prepare(self, t0: float, u: InputSignal) -> SavedState | None:
         """Ready for a step; the state at its start, where somebody has it."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
+        self._rounding.begin(t0)
         state = None if self._here is None else self._here()
         if state is None and self._retry and hasattr(self, "save"):
             state = self._save()
@@ -300,7 +321,7 @@ class CoSimulationFmu(Subsystem):
         """The outputs at the end of a step."""
         self._time = t1
         if self.reacts and len(u.coefficients) > 1:
-            self._crossing.write(u.end)  # outputs react to the inputs at the end, not to those during the step
+            self._crossing.write_end(u)  # outputs react to the inputs at the end, not to those during the step
         if self._step_jacobian is not None:
             self._step_jacobian.arrived()
         return self._outputs.read(self.component)

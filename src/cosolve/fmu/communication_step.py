@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
-from cosolve.errors import EndOfSimulation, SubsystemError
+from cosolve.errors import EndOfSimulation, FmuWarning, SubsystemError, warn
 from cosolve.fmu.description import Variable
 from cosolve.fmu.instance import Instance
 from cosolve.signal.polynomial import InputSignal, horner
@@ -28,17 +28,26 @@ class Discarded(SubsystemError):
 class CommunicationStep:
     """The steps of one instance. Places inside a macro step are fractions `s` of it, from 0 to 1."""
 
-    def __init__(self, instance: Instance, inputs: list[Variable], substeps: int, interpolate: bool) -> None:
+    def __init__(
+        self, instance: Instance, inputs: list[Variable], substeps: int, interpolate: bool, sampled: bool | None = None
+    ) -> None:
         self._instance, self.substeps = instance, substeps
         self.inputs = instance.values(inputs)
         flags, self._fmi = instance.flags, instance.fmi
-        self._floats = [v for v in inputs if v.is_float]
-        self._discrete = _places(inputs, [v for v in inputs if not v.is_float])
+        self._floats = [v for v in inputs if v.is_continuous]
+        self._discrete = _places(inputs, [v for v in inputs if not v.is_continuous])
         between = [v for v in self._floats if v.can_set_between]
         listens = interpolate and self._fmi == 3 and flags.has("providesIntermediateUpdate") and bool(between)
         derives = interpolate and self._fmi == 2 and flags.has("canInterpolateInputs") and bool(self._floats)
         #: True when inputs stay constant over each substep
         self.holds = not (listens or derives)
+        self.variable = flags.has("canHandleVariableCommunicationStepSize")
+        #: True when every input counts at the start of a step and outputs follow at its end: a sampled controller
+        self.sampled = self.holds and (
+            not (self.variable or instance.description.derivatives) if sampled is None else sampled
+        )
+        #: inputs that never change during a step, and have no value between those of macro points
+        self.at_start = np.arange(self.inputs.length) if self.sampled else self._discrete
         self._derives = derives
         #: how driven inputs reach it: derivatives of high order are for few FMUs
         self.driven_as = "mean" if self.holds else "cubic" if derives else "any"
@@ -46,7 +55,6 @@ class CommunicationStep:
         self._between_places = _whole(_places(inputs, between), self.inputs.length)
         self._float_places = _whole(_places(inputs, self._floats), self.inputs.length)
         self._continuous = instance.values(self._floats) if instance.event_mode and len(self._discrete) else None
-        self.variable = flags.has("canHandleVariableCommunicationStepSize")
         self._degree = 0  # the highest that derivatives were ever set for
         self._orders = np.zeros(0, dtype=np.int32)
         self._scaled_for = (0.0, 0)  # step and degree of the factors below
@@ -90,6 +98,16 @@ class CommunicationStep:
         elif self.inputs.length:
             self.inputs.write(instance.pointer, values)
 
+    def write_end(self, u: InputSignal) -> None:
+        """Set the inputs to what they are at the end of the step, but for those that change at its start only."""
+        if self.sampled:
+            return
+        values = u.end
+        if len(self._discrete):
+            values = values.copy()
+            values[self._discrete] = u.coefficients[0][self._discrete]
+        self.write(values)
+
     def _write_with_events(self, values: Vector) -> None:
         """FMI 3.0 with event mode: discrete inputs change there only."""
         instance, discrete = self._instance, values[self._discrete]
@@ -113,15 +131,12 @@ class CommunicationStep:
                 self._trouble = error
 
     def _hand_over(self, u: InputSignal, a: float, s: float) -> None:
-        """Inputs for a piece that starts at `a`; held ones are taken at `s`."""
-        if self.holds:
-            values = self.at(u, s)
-            if len(self._discrete):
-                values = values.copy()
-                values[self._discrete] = self.at(u, a)[self._discrete]
-            self.write(values)
-            return
-        self.write(self.at(u, a))
+        """Inputs for a piece that starts at `a`; held ones are taken at `s`, discrete ones at the macro point."""
+        values = self.at(u, s if self.holds and not self.sampled else a)
+        if len(self._discrete):
+            values = values.copy()
+            values[self._discrete] = u.coefficients[0][self._discrete]
+        self.write(values)
         if self._derives:
             self._degree = max(self._degree, len(u.coefficients) - 1)
             self._write_derivatives(u, a)
@@ -194,7 +209,19 @@ class CommunicationStep:
         if ends:
             raise self._end(instance.log.time)
 
+    def look_at_step(self, length: float) -> None:
+        """Say so where a sampled controller is run with another step than the one that it was made for."""
+        own = self._instance.description.experiment.get("stepSize", 0.0) if self.sampled else 0.0
+        if self._step is None and own > 0.0 and abs(length - own) > 1e-9 * own:
+            warn(
+                f"'{Path(self._instance.file).name}' is a sampled controller with samples every {own:.9g}, and its "
+                f"macro step is {length:.9g}; take that step, or cs.Sampled(cs.load_fmu(...), period={own:.9g}), which "
+                "leaves the macro step free",
+                FmuWarning,
+            )
+
     def _refuse_change(self, length: float, t: float) -> None:
+        self.look_at_step(length)
         if self._step is not None and abs(length - self._step) > 1e-9 * self._step:
             raise SubsystemError(
                 f"the FMU '{Path(self._instance.file).name}' takes steps of one size only, {self._step:.9g} so far, "

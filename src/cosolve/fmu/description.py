@@ -58,6 +58,11 @@ class Variable:
         """True for real numbers."""
         return self.type in FLOATS
 
+    @property
+    def is_continuous(self) -> bool:
+        """True for real numbers that may change at any time; others change at events and samples only."""
+        return self.is_float and self.variability == "continuous"
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:

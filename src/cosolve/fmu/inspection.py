@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import (
@@ -19,7 +20,9 @@ from cosolve.fmu.description import (
     Variable,
     read_description,
 )
+from cosolve.fmu.options import clocks_that_stand
 from cosolve.fmu.tables import Printed
+from cosolve.fmu.values import is_numeric
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -111,6 +114,7 @@ def inspect_fmu(file: str | Path) -> Inspection:
         library(folder, read.fmi, flags.identifier, file)
     except SetupError as error:
         remarks.append(str(error))
+    remarks += _no_ports(read)
     remarks += _complaints(folder)
     parameters = read.of("parameter", "structuralParameter")
     shown = {v.name for v in (*read.of("input"), *read.of("output"), *parameters)}
@@ -121,8 +125,8 @@ def inspect_fmu(file: str | Path) -> Inspection:
         kinds=tuple(read.kinds),
         tool=read.tool,
         description=read.description,
-        inputs=tuple(_row(v) for v in read.of("input")),
-        outputs=tuple(_row(v) for v in read.of("output")),
+        inputs=tuple(_row(v) for v in read.of("input") if is_numeric(v, read.fmi)),
+        outputs=tuple(_row(v) for v in read.of("output") if is_numeric(v, read.fmi)),
         parameters=tuple(_row(v) for v in parameters),
         others=sum(name not in shown for name in read.variables),
         states=sum(v.length for v in read.states),
@@ -131,6 +135,16 @@ def inspect_fmu(file: str | Path) -> Inspection:
         remarks=tuple(remarks),
         experiment=dict(read.experiment),
     )
+
+
+def _no_ports(read: Description) -> list[str]:
+    """What an FMU exchanges and cosolve does not."""
+    found = []
+    for kind in ("Binary", "String"):
+        names = [v.name for v in read.of("input", "output") if v.type == kind]
+        if names:
+            found.append(f"no ports, since only numbers are exchanged: {listed(names, 3)} ({kind})")
+    return found
 
 
 def _complaints(folder: Path) -> list[str]:
@@ -174,6 +188,8 @@ def _capabilities(read: Description, flags: Kind) -> dict[str, bool | int]:
 
 
 def _verdicts(read: Description, flags: Kind) -> list[Verdict]:
+    if why := clocks_that_stand(read):
+        return [Verdict("all methods", False, why)]
     if CO_SIMULATION in read.kinds:
         return _of_co_simulation(read, flags)
     if MODEL_EXCHANGE in read.kinds:

@@ -71,6 +71,7 @@ class Instance:
         self.read_back = read_back
         self.states = States(self)
         self._given: dict[str, Any] = {}  # what this run set
+        self.stop_time = np.inf  # of the next run, where it is known
         self._body: Body | None = None
         self.pointer = 0
         self._renew()
@@ -214,9 +215,11 @@ class Instance:
         if self._body is None or self._body.used:
             self._renew()
         self.body.used, self._given = True, dict(given)
+        stop, self.stop_time = self.stop_time, np.inf
+        ends = (True, stop) if stop < np.inf else (False, 0.0)
         defined, number = tolerance is not None, 0.0 if tolerance is None else tolerance
         if self.fmi == 2:
-            self.call("SetupExperiment", defined, number, t0, 0, 0.0)
+            self.call("SetupExperiment", defined, number, t0, *ends)
         structural = {
             k: v for k, v in given.items() if self.description.variables[k].causality == "structuralParameter"
         }
@@ -231,7 +234,7 @@ class Instance:
         if self.fmi == 2:
             self.call("EnterInitializationMode")
         else:
-            self.call("EnterInitializationMode", defined, number, t0, False, 0.0)
+            self.call("EnterInitializationMode", defined, number, t0, *ends)
 
     def give(self, given: Mapping[str, Any]) -> None:
         """Set more parameters while it is being initialised; before that there is nothing to do."""
@@ -327,10 +330,13 @@ class Instance:
         """The value of one variable: text, bool, int or float, or a flat array."""
         if variable.type == "String":
             return self._text(variable, self.check)
-        flat = self.values([variable]).read(self.pointer)
+        values = self.values([variable])
         if variable.shape:
-            return flat
-        return bool(flat[0]) if variable.type == "Boolean" else float(flat[0]) if variable.is_float else int(flat[0])
+            return values.read(self.pointer)
+        if not (variable.is_float or variable.type == "Boolean"):
+            return values.whole_number(self.pointer)
+        value = values.read(self.pointer)[0]
+        return float(value) if variable.is_float else bool(value)
 
     def _text(self, variable: Variable, check: Callable[[int, str], None]) -> str:
         reference = np.array([variable.reference], dtype=np.uint32)

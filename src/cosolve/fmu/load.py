@@ -37,6 +37,7 @@ def load_fmu(
     trial: str | Path | None = None,
     substeps: int = 1,
     interpolate: bool = True,
+    sampled: bool | None = None,
     noise: float = 0.0,
     derivatives: Literal["instant", "step"] | None = None,
     retry: bool = False,
@@ -65,6 +66,8 @@ def load_fmu(
 
     - `substeps` cuts each macro step for this FMU; `interpolate=False` holds inputs even if it could interpolate them
       (how inputs reach the FMU: the text of `cosolve.fmu.co_simulation`).
+    - `sampled=True` says that it is a sampled controller, whose inputs count at the start of a step; by default one
+      without continuous states that takes steps of one length only is taken for one.
     - `noise`: relative accuracy of its outputs where it integrates with a tolerance of its own.
     - `derivatives="step"` says that its directional derivatives are those of its last step, not of the instant.
     - A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with

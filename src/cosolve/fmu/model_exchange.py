@@ -33,6 +33,7 @@ from cosolve.fmu.options import (
     feedthrough_pattern,
     found_variable,
     given_values,
+    refuse_clocks,
     refuse_fixed,
     refuse_other_kind,
     remedy,
@@ -41,6 +42,7 @@ from cosolve.fmu.options import (
 from cosolve.fmu.partials import Derivatives
 from cosolve.fmu.places import found_file
 from cosolve.fmu.sensitivity import Sensitivity
+from cosolve.fmu.values import Rounding
 from cosolve.integrator.inner_steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.integrator.trajectory import Observer, Trajectory
 from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
@@ -90,6 +92,7 @@ class ModelExchangeFmu(Subsystem):
         read = read_description(folder)
         refuse_other_kind(read, MODEL_EXCHANGE, file)
         self.description = description = read_description(folder, structural_sizes(read, parameters, file))
+        refuse_clocks(read, file)
         flags = facts.corrected(description.kinds[MODEL_EXCHANGE], folder, file, trial)
         self.description = description = replace(description, kinds={**description.kinds, MODEL_EXCHANGE: flags})
         self._given = given_values(description, parameters, start, file)
@@ -112,6 +115,7 @@ class ModelExchangeFmu(Subsystem):
         if not self._fmu.n_states:  # nothing to integrate: one step from event to event
             steps, stiff = make_steps("FMU", "ode1", rtol, atol, 1e300), None
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
+        self._rounding = Rounding()
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set
         self._H = 1.0  # length of the last macro step
@@ -169,7 +173,12 @@ class ModelExchangeFmu(Subsystem):
 
     # -- the contract ----------------------------------------------------------------------------------------
 
+    def will_end(self, t_end: float) -> None:
+        """The next run ends there; told to the FMU."""
+        self._instance.stop_time = t_end
+
     def start(self, t0: float) -> None:
+        self._rounding = Rounding()
         self._instance.initialise(t0, self.tolerance, self._given)
         self._path.reset(t0)
         self._stops = False
@@ -180,6 +189,7 @@ class ModelExchangeFmu(Subsystem):
         if not self._instance.stepping:
             self._u = u
             self._all_inputs.write(self._instance.pointer, u)
+            self._rounding.end(t0, self._all_inputs, counts=True)
             self._leave_initialisation()
         return self._fmu.outputs()
 
@@ -264,6 +274,7 @@ class ModelExchangeFmu(Subsystem):
         """The signal of the continuous inputs; events that the new inputs cause at the start of the step."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
+        self._rounding.begin(t0)
         self._path.t = self._instance.log.time = t0
         self._H = u.H
         signal = self._smooth_part(u)
@@ -272,6 +283,7 @@ class ModelExchangeFmu(Subsystem):
         def change() -> None:
             if discrete is not None and len(discrete):
                 self._discrete_inputs.write(self._instance.pointer, discrete)
+                self._rounding.end(t0, self._discrete_inputs, counts=len(u.coefficients) > 1)
                 self._switched = discrete
 
         if not np.array_equal(discrete, self._switched) or self._path.left_domain(signal(t0)):  # type: ignore[arg-type]

@@ -41,8 +41,8 @@ COMPONENT, VERSION, SET, IN, N_IN, U, GET, OUT, N_OUT, STEP, NO_RETURN = range(
     11
 )  # NO_RETURN: see communication_step.py
 DERIVE, D_IN, ORDERS, SLOPES, FACTORIALS, THROUGH = range(11, 17)
-GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT = range(17, 24)
-_WORDS = 24
+GET_STATE, SET_STATE, STATE, FLAGS, TIME, REFS_IN, REFS_OUT, AT_START = range(17, 25)
+_WORDS = 25
 
 #: Statuses that are not the FMU's: it wants more than this crossing does.
 _UNUSUAL = 100
@@ -72,11 +72,11 @@ def _restore(w):
 
 @_seldom
 def _write_signal(w, H, n, c):
-    """Set inputs that change during the step: by derivatives, or held at their middle."""
+    """Set inputs that change during the step: by derivatives, or held at their middle, or at their start."""
     width, u = word_at(w, N_IN), word_at(w, U)
     for k in range(width):
         value = double_at(c, k)
-        if word_at(w, DERIVE) == 0:
+        if word_at(w, DERIVE) == 0 and word_at(word_at(w, AT_START), k) == 0:
             value = double_at(c, (n - 1) * width + k)
             for j in range(n - 2, -1, -1):
                 value = value * 0.5 + double_at(c, j * width + k)
@@ -98,8 +98,9 @@ def _write_end(w, n, c):
     width, u = word_at(w, N_IN), word_at(w, U)
     for k in range(width):
         total = double_at(c, k)
-        for j in range(1, n):
-            total += double_at(c, j * width + k)
+        if word_at(word_at(w, AT_START), k) == 0:
+            for j in range(1, n):
+                total += double_at(c, j * width + k)
         put_double_at(u, k, total)
     return _write(w, u)
 
@@ -157,10 +158,13 @@ def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
         return "its steps are cut into pieces"
     if instance.event_mode or fmu.listens:
         return "it has events or asks for its inputs inside the step"
+    crossing.look_at_step(H)
     at, fmi = fmu.functions, instance.fmi
     kind = "Real" if fmi == 2 else "Float64"
     state_name = "FMUstate" if fmi == 2 else "FMUState"
     derives = not crossing.holds
+    if derives and len(crossing.at_start):
+        return "some of its inputs are discrete"
     room = _Room(inputs.variables, outputs.variables, degree)
     w = np.zeros(_WORDS, dtype=np.int64)
     w[COMPONENT], w[VERSION] = fmu.component, fmi
@@ -172,6 +176,8 @@ def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
         w[D_IN], w[ORDERS] = _address(room.repeated), _address(room.orders)
         w[SLOPES], w[FACTORIALS] = _address(room.slopes), _address(room.factorials)
     w[THROUGH] = fmu.reacts
+    room.at_start[crossing.at_start] = 1
+    w[AT_START] = _address(room.at_start)
     w[FLAGS], w[REFS_IN], w[REFS_OUT] = _address(room.flags), len(room.takes), len(room.gives)
     native = Native(raising_address(_cross), w.ctypes.data, any_step=crossing.variable, keep=(w, room))
     native.begin = raising_address(_begin) if inputs.length else 0
@@ -215,6 +221,7 @@ class _Room:
         self.gives = np.array([v.reference for v in gives], dtype=np.uint32)
         count = sum(v.length for v in takes)
         self.u, self.flags = np.zeros(count), np.zeros(4, dtype=np.int64)
+        self.at_start = np.zeros(max(count, 1), dtype=np.int64)
         self.repeated = np.repeat(self.takes, max(degree, 1))
         self.orders = np.tile(np.arange(1, degree + 1, dtype=np.int32), len(self.takes))
         self.slopes = np.zeros((count, max(degree, 1)))

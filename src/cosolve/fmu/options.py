@@ -52,6 +52,25 @@ def refuse_other_kind(description: Description, kind: str, file: str | Path) -> 
         raise SetupError(f"'{file}' is not made for {kind}, only for {', '.join(description.kinds) or 'nothing'}")
 
 
+def clocks_that_stand(description: Description) -> str:
+    """Why an FMU whose clocks have to be ticked from outside cannot be run; empty where it has none."""
+    clocks = [v.name for v in description.of("input") if v.type == "Clock"]
+    if not clocks:
+        return ""
+    more = f" (and {len(clocks) - 1} more)" if len(clocks) > 1 else ""
+    return (
+        f"its clock '{clocks[0]}'{more} would never tick, and what it drives would stand still: clocks of FMI 3.0 are "
+        "not supported; export it without clocks"
+    )
+
+
+def refuse_clocks(description: Description, file: str | Path) -> None:
+    """Refuse an FMU whose clocks nobody ticks."""
+    why = clocks_that_stand(description)
+    if why:
+        raise SetupError(f"'{file}': {why}")
+
+
 def given_values(
     description: Description, parameters: Mapping[str, Any] | None, start: Mapping[str, Any] | None, file: str | Path
 ) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Variables of an FMU as one flat vector of doubles: grouped by type, one C call per group.
 
-Booleans and whole numbers (enumerations too) travel as floats; what is set is rounded to the nearest whole number, and
-a number that the type cannot hold is refused.
+Booleans and whole numbers (enumerations too) travel as floats; a number that the type cannot hold is refused. What is
+set is rounded to the nearest whole number, since iterations and difference quotients try values near those; a value
+that counts and is none is refused (`Rounding`), so that results never say anything else than what the FMU got.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _MEMORY: dict[str, Any] = {
     "Float64": np.float64,
     "Float32": np.float32,
 }
-_LARGEST = 2.0**53  # whole numbers beyond are not exact as floats
+_LARGEST = 2.0**53 - 1.0  # whole numbers beyond are not exact as floats
+_WHOLE = 1e-6  # relative: values as near as this to a whole number are meant to be one
 
 
 def is_numeric(variable: Variable, fmi: int) -> bool:
@@ -64,6 +66,7 @@ class _Group:
         head = (self.references.ctypes.data, len(self.references), self.buffer.ctypes.data)
         self.arguments = head if binary.fmi == 2 else (*head, len(self.buffer))
         self.limits: tuple[float, float] | None = None
+        self.wide = self.buffer.dtype.kind in "iu" and self.buffer.dtype.itemsize == 8
         if self.buffer.dtype.kind in "iu" and not self.boolean:
             range_ = np.iinfo(self.buffer.dtype)
             self.limits = max(float(range_.min), -_LARGEST), min(float(range_.max), _LARGEST)
@@ -78,6 +81,38 @@ class _Group:
             low, high = (f"{limit:.0f}" for limit in self.limits)
             raise SubsystemError(f"'{name}' takes whole numbers from {low} to {high}, not {value:.9g}")
         return near
+
+    def refuse_beyond(self) -> None:
+        """Raise where a value that was read is not the same number as a float."""
+        for name, value in zip(self.labels, self.buffer.tolist(), strict=True):
+            if abs(value) > _LARGEST:
+                raise SubsystemError(
+                    f"'{name}' is {value}, and whole numbers beyond 2**53 cannot be exchanged exactly; leave it out of "
+                    "the ports (inputs=, outputs=), fmu.get reads it"
+                )
+
+
+class Rounding:
+    """Refuses inputs of whole numbers that are given others, once it is sure that the value counts.
+
+    While a step is repeated its inputs may be anything; the last crossing is the one that counts. So what was rounded
+    in a step that may be repeated is kept until the next one begins.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: tuple[float, str] | None = None
+
+    def begin(self, t0: float) -> None:
+        """A step from `t0` begins: the one before it counts."""
+        if self._waiting is not None and t0 > self._waiting[0]:
+            sentence, self._waiting = self._waiting[1], None
+            raise SubsystemError(sentence)
+
+    def end(self, t0: float, values: Values, counts: bool) -> None:
+        """A step from `t0` was crossed with inputs that were set by `values`."""
+        self._waiting = None if values.rounded is None else (t0, values.rounded)
+        if counts and values.rounded is not None:
+            self.begin(np.inf)
 
 
 class Values:
@@ -98,6 +133,16 @@ class Values:
         self.labels = _labels(variables)
         self._groups = [_Group(binary, suffix, *found) for suffix, found in grouped.items()]
         self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64
+        #: what is wrong with values that were set last and are no whole numbers; None where all were
+        self.rounded: str | None = None
+
+    def whole_number(self, instance: int) -> int:
+        """The value of a single whole number, however large."""
+        group = self._groups[0]
+        status = group.getter(instance, *group.arguments)
+        if status:
+            self._check(status, f"reading {listed(group.names, 4)}")
+        return int(group.buffer[0])
 
     def read(self, instance: int) -> Vector:
         """The values now."""
@@ -113,22 +158,37 @@ class Values:
             status = group.getter(instance, *group.arguments)
             if status:
                 self._check(status, f"reading {listed(group.names, 4)}")
+            if group.wide:
+                group.refuse_beyond()
             flat[group.places] = group.buffer
         return flat
 
     def write(self, instance: int, flat: Vector) -> None:
         """Set all of them."""
+        self.rounded = None
         for group in self._groups:
             part = flat if self._only else flat[group.places]
             if group.boolean:
                 group.buffer[:] = part > 0.5
+                self._note_rounding(group, part)
             elif group.limits is not None:
                 group.buffer[:] = group.whole(part)
+                self._note_rounding(group, part)
             else:
                 group.buffer[:] = part
             status = group.setter(instance, *group.arguments)
             if status:
                 self._check(status, f"setting {listed(group.names, 4)}")
+
+    def _note_rounding(self, group: _Group, part: Vector) -> None:
+        off = np.abs(part - group.buffer) > _WHOLE * np.maximum(1.0, np.abs(part))
+        if off.any():
+            k = int(np.argmax(off))
+            kind = "0 or 1" if group.boolean else "whole numbers"
+            self.rounded = (
+                f"'{group.labels[k]}' takes {kind} and was given {part[k]:.9g}, which is none; let a law round it, "
+                "system.law(..., round, of=...), or connect what is"
+            )
 
 
 def _labels(variables: Sequence[Variable]) -> list[str]:

@@ -21,6 +21,7 @@ from cosolve.basics.wording import problem, shown, suggest
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.method import ConstraintTreatment, Method
+from cosolve.signal.collocation import POINTS
 
 #: What stands for an object in a file: its name, or a table with its name and options.
 Named: TypeAlias = str | Mapping[str, Any]
@@ -63,8 +64,8 @@ def is_open(given: object) -> bool:
 def as_method(given: MethodLike, imported: Import | None = None) -> Method:
     """The coupling method that is given, or the one of that name; `imported` finds functions that options name.
 
-    >>> as_method("gauss-seidel").label, as_method("GaussSeidel:2").label, as_method("semi-implicit:1:bdf").label
-    ('GaussSeidel(1)', 'GaussSeidel(2)', 'SemiImplicit(1, bdf)')
+    >>> as_method("gauss-seidel").label, as_method("GaussSeidel:2").label, as_method("semi-implicit:bdf2").label
+    ('GaussSeidel(1)', 'GaussSeidel(2)', 'SemiImplicit(BDF2)')
     >>> as_method({"name": "implicit", "corrector": "iqn-ils", "tol": 1e-8}).tol
     1e-08
     >>> as_method("gaus-seidel")
@@ -80,14 +81,27 @@ def as_method(given: MethodLike, imported: Import | None = None) -> Method:
             f"name, not {shown(repr(given))}"
         )
     if isinstance(given, str) and ":" in given:
-        name, degree, *signal = given.split(":", 2)
-        if not (degree.isascii() and degree.isdigit() and len(degree) < 10):
-            raise SetupError(
-                f"'{shown(given)}': write a method as name:degree, for example semi-implicit:1, or "
-                "name:degree:signal, for example semi-implicit:1:bdf"
-            )
-        given = {"name": name, "degree": int(degree)} | ({"signal": signal[0]} if signal else {})
+        name, _, signal = given.partition(":")
+        given = {"name": name} | _drawn(signal, given)
     return build("method", given, METHODS, imported)  # type: ignore[no-any-return]
+
+
+def _drawn(text: str, whole: str) -> dict[str, Any]:
+    """Degree and signal from what stands after the colon: a degree, or the name of a signal.
+
+    >>> _drawn("2", "jacobi:2"), _drawn("bdf2", "implicit:bdf2")
+    ({'degree': 2}, {'degree': 1, 'signal': 'bdf'})
+    """
+    if text in ("bdf1", "bdf2", "bdf3"):
+        return {"degree": int(text[-1]) - 1, "signal": "bdf"}
+    if text in POINTS:
+        return {"degree": 1, "signal": text}
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise SetupError(
+            f"'{shown(whole)}': write a method as name:degree, for example semi-implicit:1, or with a signal, "
+            "semi-implicit:bdf2"
+        )
+    return {"degree": int(text)}
 
 
 def as_written(text: str) -> dict[str, Any] | None:

@@ -64,6 +64,8 @@ class SemiImplicit(Method):
     long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
     `signal="bdf"` draws signals by backward differences (order `degree + 1`, degree 0 to 2; `signal/bdf.py`): stiff
     couplings of first-order subsystems (heat, circuits, tanks) are damped then, where `"lagrange"` rings or grows.
+    `"collocation"` (order 2, also for stiff spring laws) and `"radau"` (order 3) solve the coupling equations at two
+    points of the step, with twice the unknowns and subsystem steps (`signal/collocation.py`).
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
     `StabilisedIndex2()`. A correction that leaves more than 2 % of a variable's size, or more than a tenth of what the
     step began with, is repeated: with a new Jacobian, then by secants. What is left after that counts in the estimate

@@ -35,6 +35,9 @@ _LOOK = 0.2  # seconds between two looks whether the other side is still there
 _SEAL = 64  # bytes that encryption adds, and some
 _DOUBTS, _CARE = 3, 60.0  # how often to ask who may be gone, and seconds until one is asked without any doubt
 _QUEUE = 32  # messages that wait on each side
+#: Milliseconds until ZeroMQ connects again: not within a run, since another connection would be another subsystem. Its
+#: own "never", -1, would throw away what has arrived and was not read yet as soon as the connection ends.
+_NEVER = 2**29
 
 _MARK = b"cosolve"
 HELLO, WELCOME, MORE, DATA, PROBE, BYE = (_MARK + bytes([kind]) for kind in range(1, 7))
@@ -160,7 +163,7 @@ class Connection:
         zmq = self._zmq
         self._link = link = _context(os.getpid()).socket(zmq.DEALER)
         _settle(link)
-        link.reconnect_ivl = -1  # another connection would be another subsystem
+        link.reconnect_ivl = _NEVER
         link.connect_timeout = int(1e3 * CONNECTING)
         link.curve_serverkey = self._pair.server
         link.curve_publickey, link.curve_secretkey = self._pair.client, self._pair.client_secret

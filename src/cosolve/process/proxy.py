@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from threading import RLock
 from typing import Any
 
@@ -37,6 +38,7 @@ class Proxy(Subsystem):
         self._notes: deque[int] = deque()  # what is to be done with states, told with the next call
         self._states = 0  # how many were saved by a note
         self._known: dict[str, Any] | None = None
+        self._t_end = inf  # of the next run, where it is known
 
     def remedy(self, capability: str) -> str:
         fmu = "; have an FMU exported with canGetAndSetFMUState" if capability == "rollback" else ""
@@ -143,8 +145,13 @@ class Proxy(Subsystem):
         """Whether copies may run at the same time (each in its own process)."""
         return bool(self._about()["concurrent"])
 
+    def will_end(self, t_end: float) -> None:
+        """Told with the next start, for which another process may be the one that hears it."""
+        self._t_end = t_end
+
     def start(self, t0: float) -> Any:
-        return self._ask(m.START, times=(t0, 0.0, 0.0, 0.0)).value
+        known = t0 if self._t_end == inf else self._t_end
+        return self._ask(m.START, times=(t0, known, 0.0, 0.0)).value
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         if self._known is None or self._notes or isinstance(u, DrivenPolynomial):

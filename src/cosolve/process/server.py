@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,9 @@ class Server:
         """Calls that come once, or seldom."""
         if r.call == m.START:
             self.equations = None
+            tell = getattr(self.subsystem, "will_end", None)
+            if tell is not None:
+                tell(r.t1 if r.t1 > r.t0 else inf)
             first = self.subsystem.start(r.t0)
             return m.write_answer(m.NOTHING) if first is None else self._outputs(first)
         if r.call in (m.RHS, m.OUTPUT_FUNCTION):

@@ -18,6 +18,7 @@ from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.machine import Machine, bind
 from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
+from cosolve.engine.readable.staged import StagedMachine
 from cosolve.errors import CapabilityError, ConvergenceError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
@@ -80,9 +81,9 @@ class Core:
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
         method = self.method
-        if not method.stops_at_events:
+        if not method.stops_at_events or method.inner_point is not None:
             raise CapabilityError(
-                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
@@ -104,7 +105,7 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
-        self.y, self.z = self.crew.start(t_start)
+        self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)
@@ -112,7 +113,7 @@ class Core:
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
         step = bind(self.method, self.crew, watched=True)
         self._step = self.startup.wrap(self.crew, self.method, step)
-        self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)
+        self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
         self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
         self.opening.plan()
@@ -292,13 +293,13 @@ class Core:
 
     def renew(self) -> None:
         """Let correctors forget what they have learnt: the steps that follow are of another kind."""
-        if isinstance(self._step, Machine):
+        if isinstance(self._step, (Machine, StagedMachine)):
             self._step.renew()
 
     @property
     def measure(self) -> Measure:
         """The sizes of the coupling variables so far, as the readable engine keeps them."""
-        assert isinstance(self._step, Machine)
+        assert isinstance(self._step, (Machine, StagedMachine))
         return self._step.measure
 
     def skip(self, times: Vector, y: Vector, z: Vector, values: list[Vector]) -> None:

@@ -141,6 +141,8 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return f"the run did not finish ({result.error})"
     if method.script is None:
         return f"{method.name} draws no signals that could be drawn better"
+    if method.inner_point is not None:
+        return f"there is no shadow of {method.label}"
     if startup.own_steps:
         return f"{type(startup).__name__} takes steps that the result does not hold; take another startup"
     if plan.n_z == 0:

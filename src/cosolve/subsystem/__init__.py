@@ -16,6 +16,7 @@ from cosolve.subsystem.ode import Ode
 from cosolve.subsystem.one_step import OneStep
 from cosolve.subsystem.pid import Pid
 from cosolve.subsystem.port import Port, Ports
+from cosolve.subsystem.sampled import Sampled
 from cosolve.subsystem.secant_jacobian import SecantJacobian
 from cosolve.subsystem.static import Static
 from cosolve.subsystem.static_residual import StaticResidual
@@ -34,6 +35,7 @@ __all__ = [
     "Pid",
     "Port",
     "Ports",
+    "Sampled",
     "SecantJacobian",
     "SelfDriven",
     "Static",

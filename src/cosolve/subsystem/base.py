@@ -144,6 +144,8 @@ class Subsystem:
     """handle_event(t, u) -> outputs after the event: it happens now, with all subsystems at `t` and the inputs `u`.
 
     Called after `advance_to_event` has met one, and whenever the event of another subsystem makes inputs jump."""
+    will_end: Callable[[float], None]
+    """will_end(t_end): before `start`, when the run ends; infinite where that is not known."""
     get_state: Callable[[], Vector]
     """get_state() -> the state as a flat array; lets the analysis linearise the macro step."""
     set_state: Callable[[Vector], None]

@@ -14,7 +14,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -58,14 +58,14 @@ class Animal:
     variables: tuple[Var, ...] = LAG
     outputs: Mapping[str, str | None] = field(default_factory=lambda: {"y": "+x"})
     derivatives: Mapping[str, str | None] = field(default_factory=lambda: {"der(x)": "+x +u"})
+    initial: Mapping[str, str] = field(default_factory=dict)
+    step: str = "0.001"  # of DefaultExperiment
     extra: str = ""  # lines of ModelVariables, as they stand
     files: Mapping[str, str] = field(default_factory=dict)
 
 
 def _named(**names: str) -> tuple[Var, ...]:
     """The lag with other names."""
-    from dataclasses import replace
-
     return tuple(
         replace(v, name=names.get(v.name, v.name), derivative=names.get(v.derivative, v.derivative)) for v in LAG
     )
@@ -89,7 +89,6 @@ _ARRAYS = """
     <Float64 name="field_out" valueReference="33" causality="output"><Dimension start="3"/></Float64>
     <Binary name="blob" valueReference="50" causality="input"><Start value="00ff"/></Binary>
     <Binary name="blob_out" valueReference="51" causality="output"/>
-    <Clock name="tick" valueReference="60" causality="input" intervalVariability="triggered"/>
     <Clock name="tock" valueReference="61" causality="output" intervalVariability="triggered"/>"""
 _ALIASES = "".join(
     f'\n    <ScalarVariable name="plant.body[{k}].force" valueReference="{k % 7}" causality="local" '
@@ -97,6 +96,17 @@ _ALIASES = "".join(
     for k in range(10_000)
 )
 _ALIAS_NAMES = "".join(f'<Alias name="plant.body[{k}].y"/>' for k in range(10_000))
+_CLOCK = (
+    '<Clock name="tick" valueReference="60" causality="input" intervalVariability="constant" intervalDecimal="0.1"/>'
+)
+STEADY = tuple(
+    replace(v, start="0.5")
+    if v.name == "gain"
+    else replace(v, start=None, initial="calculated")
+    if v.name == "x"
+    else v
+    for v in LAG
+)
 STRANGE = {"u": "p.e[1]", "y": "Füllstand ü", "x": 'the "state" <x>', "rate": "it's & a rate", "der(x)": "der(x)"}
 
 ANIMALS: dict[str, Animal] = {
@@ -137,6 +147,49 @@ ANIMALS: dict[str, Animal] = {
     "serial_lies": Animal(RICH),
     "wrong_sign": Animal(RICH),
     "transposed": Animal(RICH),
+    "engages": Animal(derivatives={}),
+    "fades": Animal(derivatives={}),
+    "rounds": Animal(derivatives={}),
+    "lags": Animal(derivatives={}),
+    "crashes_saving": Animal(derivatives={}),
+    "crashes_restoring": Animal(derivatives={}),
+    # -- samples, starts and ends
+    "samples": Animal({"canGetAndSetFMUState": "true"}, outputs={"y": ""}, derivatives={}, step="0.1"),
+    "discrete": Animal(
+        behaviour="SAMPLES",
+        outputs={"y": ""},
+        derivatives={},
+        variables=tuple(replace(v, variability="discrete") if v.name == "u" else v for v in LAG),
+    ),
+    "steady": Animal(kinds=BOTH, outputs={"y": ""}, initial={"y": "u"}, variables=STEADY, derivatives={}),
+    "steady_late": Animal(outputs={"y": ""}, initial={"y": "u"}, variables=STEADY, derivatives={}),
+    "counts": Animal(
+        {"canGetAndSetFMUState": "true", "canHandleVariableCommunicationStepSize": "true"},
+        "SAMPLES",
+        outputs={"y": ""},
+        derivatives={},
+        variables=tuple(replace(v, type="Int32") if v.name == "u" else v for v in LAG),
+    ),
+    "switches": Animal(
+        {"canGetAndSetFMUState": "true", "canHandleVariableCommunicationStepSize": "true"},
+        "SAMPLES",
+        outputs={"y": ""},
+        derivatives={},
+        variables=tuple(replace(v, type="Boolean", start="false") if v.name == "u" else v for v in LAG),
+    ),
+    "wide": Animal(
+        behaviour="PLAIN",
+        kinds=BOTH,
+        versions=(3,),
+        variables=(
+            *LAG,
+            Var("n", 28, "output", "Int64", initial="exact", start="0", variability="discrete"),
+            Var("k", 29, "input", "Int64", start="0", variability="discrete"),
+        ),
+        derivatives={},
+    ),
+    "stop_time": Animal(kinds=BOTH),
+    "clocked": Animal(behaviour="PLAIN", versions=(3,), extra=_CLOCK),
     # -- one process
     "once": Animal({**BLACK, "canBeInstantiatedOnlyOncePerProcess": "true"}),
     "once_ever": Animal({**BLACK, "canBeInstantiatedOnlyOncePerProcess": "true"}),
@@ -169,6 +222,7 @@ def model_of(name: str) -> Model:
         flags=dict(each.flags),
         outputs=dict(each.outputs),
         derivatives=dict(each.derivatives),
+        initial=dict(each.initial),
         kinds=each.kinds,
         token=f"zoo {each.behaviour or name.upper()}",
         versions=each.versions,
@@ -178,6 +232,7 @@ def model_of(name: str) -> Model:
 def text_of(name: str, fmi: int) -> str:
     """The text of modelDescription.xml."""
     text, extra = description(name, model_of(name), fmi), ANIMALS[name].extra
+    text = text.replace('stepSize="0.001"', f'stepSize="{ANIMALS[name].step}"')
     if name == "names":
         text = text.replace('"structured"', '"flat"')
     if fmi == 2:

@@ -10,13 +10,14 @@ import cosolve as cs
 #: those whose misbehaviour no run can work around; test_said.py has what is said about them
 NEVER = (
     *("discards", "ends", "changes_mind", "pending", "ignores_parameter", "clamps_parameter", "random", "free_aborts"),
-    *("types", "types_arrays", "once_ever"),
+    *("types", "types_arrays", "once_ever", "crashes_saving", "crashes_restoring"),
+    *("clocked", "counts", "switches", "wide", "stop_time", "steady", "steady_late"),  # test_sampling.py, test_start.py
 )
 #: rollback that does not bring back the state: fine as long as nobody rolls back
-NO_ROLLBACK = ("state_kept", "state_half", "poor", "outputs_late_poor")
+NO_ROLLBACK = ("state_kept", "state_half", "poor", "outputs_late_poor", "engages", "fades", "rounds", "lags")
 RUN = [name for name in ANIMALS if name not in NEVER]
 CASES = [(name, fmi) for name in RUN for fmi in ANIMALS[name].versions]
-STEP = {"own_step": 0.02}
+STEP = {"own_step": 0.02, "samples": 0.1}
 EXPLICIT = {"jacobi": cs.Jacobi(0), "gauss-seidel": cs.GaussSeidel(0)}
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.fmu.zoo.members import ANIMALS
-from tests.fmu.zoo.methods import FOUND_RATE, METHODS, TWINS
+from tests.fmu.zoo.methods import FOUND_RATE, METHODS, TWINS, leads
 from tests.fmu.zoo.pairs import expected, pair, part, y
 from tests.fmu.zoo.test_said import ended
 
@@ -22,7 +22,7 @@ def _folder(tmp_path, monkeypatch):
 
 def twice(a, fmi, method):
     how, step = METHODS[method]
-    system = pair(a, fmi)
+    system = pair(a, fmi, leads() if "LeaderFollower" in method else None)
     cs.check(system, how, step)
     first, second = (y(cs.simulate(system, t_end=1.0, method=how, step=step), a) for _ in range(2))
     for one, two in zip(first, second, strict=True):
@@ -48,7 +48,7 @@ def test_the_twin(name, fmi, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [name for name in METHODS if "adaptive" not in name and "Master" not in name])
+@pytest.mark.parametrize("method", [name for name in METHODS if "adaptive" not in name])
 @pytest.mark.parametrize(("name", "fmi"), CASES)
 def test_all_twins(name, fmi, method):
     test_the_twin(name, fmi, method)

@@ -99,6 +99,8 @@ def _method_obstacle(method: Method) -> str | None:
     script = method.script
     if script is None:
         return f"{method.name} is not written in verbs"
+    if method.inner_point is not None:
+        return f"{method.label} has coupling equations inside the step, which the readable engine solves"
     corrector = script.corrector
     known = _VERBS if corrector is None or corrector.text is None else _VERBS | {"corrected"}
     found = text_obstacle(script, known)

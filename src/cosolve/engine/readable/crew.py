@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -110,6 +111,11 @@ class Crew:
                 found[name] += int(ask()) if callable(ask) else 0
         return {name: count for name, count in found.items() if count}
 
+    def share_books(self, other: Crew) -> None:
+        """Count and time the calls in the books of another crew of the same subsystems."""
+        self.calls, self.jacobians, self.seconds = other.calls, other.jacobians, other.seconds
+        self._calls, self._seconds, self.endings = self.calls.data, self.seconds.data, other.endings
+
     @property
     def memory(self) -> dict[str, Any]:
         """What was counted so far."""
@@ -142,9 +148,16 @@ class Crew:
 
     # -- start and instantaneous outputs ---------------------------------------------------------------
 
-    def start(self, t0: float) -> tuple[Vector, Vector]:
-        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`."""
+    def start(self, t0: float, t_end: float = inf) -> tuple[Vector, Vector]:
+        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
+
+        `t_end` is when the run ends, for those that want to know.
+        """
         self.to_time(t0, right=True)
+        for i, subsystem in enumerate(self.plan.subsystems):
+            tell = getattr(subsystem, "will_end", None)
+            if tell is not None:
+                self.guarded(i, t0, "starting", partial(tell, t_end), packed=False)
         return self._settlement.start(t0)
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:

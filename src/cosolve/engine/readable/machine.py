@@ -68,6 +68,10 @@ def bind(method: Method, crew: Crew, *, watched: bool = False) -> MacroStep:
     script = method.script
     if script is None:
         raise NotImplementedError(f"{type(method).__name__} must name its text, or define bind(crew)")
+    if method.inner_point is not None:
+        from cosolve.engine.readable.staged import StagedMachine  # which crosses its steps by a machine
+
+        return StagedMachine(method, crew, watched)
     return Machine(method, script, crew, watched)
 
 

@@ -27,14 +27,15 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 void fmi2FreeInstance(fmi2Component c) { release(c); }
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerance_given, fmi2Real tolerance, fmi2Real start,
                                fmi2Boolean stop_given, fmi2Real stop) {
-    (void)tolerance_given; (void)tolerance; (void)stop_given; (void)stop;
+    (void)tolerance_given; (void)tolerance;
     Instance *i = c;
+    i->stop = stop_given ? stop : -1.0;
     if (i->behaviour == FORGETS_EARLY) defaults(i);
     i->s.t = i->s.grid = start;
     return fmi2OK;
 }
 fmi2Status fmi2EnterInitializationMode(fmi2Component c) { ((Instance *)c)->s.mode = INITIALISING; return fmi2OK; }
-fmi2Status fmi2ExitInitializationMode(fmi2Component c) { ((Instance *)c)->s.mode = STEPPING; return fmi2OK; }
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) { evaluate(c); ((Instance *)c)->s.mode = STEPPING; return fmi2OK; }
 fmi2Status fmi2Terminate(fmi2Component c) { ((Instance *)c)->s.mode = TERMINATED; return fmi2OK; }
 fmi2Status fmi2Reset(fmi2Component c) { return (fmi2Status)reset(c); }
 
@@ -72,6 +73,7 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t 
 /* -- states ------------------------------------------------------------------------------------------------ */
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
+    look_at(c);
     evaluate(c);
     if (!*state) *state = malloc(sizeof(State));
     memcpy(*state, &((Instance *)c)->s, sizeof(State));

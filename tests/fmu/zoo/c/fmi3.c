@@ -36,13 +36,14 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String name, fmi3String token, fmi
 void fmi3FreeInstance(fmi3Instance c) { release(c); }
 fmi3Status fmi3EnterInitializationMode(fmi3Instance c, fmi3Boolean tolerance_given, fmi3Float64 tolerance, fmi3Float64 start,
                                        fmi3Boolean stop_given, fmi3Float64 stop) {
-    (void)tolerance_given; (void)tolerance; (void)stop_given; (void)stop;
+    (void)tolerance_given; (void)tolerance;
     Instance *i = c;
+    i->stop = stop_given ? stop : -1.0;
     i->s.t = i->s.grid = start;
     i->s.mode = INITIALISING;
     return fmi3OK;
 }
-fmi3Status fmi3ExitInitializationMode(fmi3Instance c) { ((Instance *)c)->s.mode = STEPPING; return fmi3OK; }
+fmi3Status fmi3ExitInitializationMode(fmi3Instance c) { evaluate(c); ((Instance *)c)->s.mode = STEPPING; return fmi3OK; }
 fmi3Status fmi3EnterEventMode(fmi3Instance c) { (void)c; return fmi3OK; }
 fmi3Status fmi3EnterStepMode(fmi3Instance c) { (void)c; return fmi3OK; }
 fmi3Status fmi3EnterConfigurationMode(fmi3Instance c) { (void)c; return fmi3OK; }
@@ -59,6 +60,7 @@ fmi3Status fmi3Reset(fmi3Instance c) { return (fmi3Status)reset(c); }
             for (int j = 0; j < LENGTH(vr[k]); j++, at++) {                                                          \
                 if (vr[k] >= SIZE || at >= count) return fmi3Error;                                                  \
                 value[at] = (fmi3##NAME)((Instance *)c)->s.r[vr[k] + j];                                             \
+                if (vr[k] == 28) value[at] = (fmi3##NAME)9007199254740993LL; /* no double is that */                 \
             }                                                                                                        \
         return at == count ? fmi3OK : fmi3Error;                                                                     \
     }
@@ -90,6 +92,7 @@ fmi3Status fmi3SetString(fmi3Instance c, const fmi3ValueReference vr[], size_t n
 /* -- states ------------------------------------------------------------------------------------------------ */
 
 fmi3Status fmi3GetFMUState(fmi3Instance c, fmi3FMUState *state) {
+    look_at(c);
     evaluate(c);
     if (!*state) *state = malloc(sizeof(State));
     memcpy(*state, &((Instance *)c)->s, sizeof(State));

@@ -13,7 +13,9 @@
     X(OUTPUTS_LATE) X(OUTPUTS_IN_STEP) X(GRID_DOWN) X(GRID_UP) X(OWN_STEP) X(IGNORES_PARAMETER) X(CLAMPS_PARAMETER)  \
     X(DISCARDS) X(ENDS) X(CHANGES_MIND) X(WARNS) X(PENDING) X(RESOURCES) X(WORKING_FOLDER) X(CHATTY) X(FORMATS)      \
     X(STATE_KEPT) X(STATE_HALF) X(HIDDEN) X(SERIAL_LIES) X(WRONG_SIGN) X(TRANSPOSED) X(ONCE) X(ONCE_EVER) X(SHARED)  \
-    X(LEAKS) X(RANDOM) X(FREE_ABORTS) X(TYPES) X(REMEMBERS)
+    X(LEAKS) X(RANDOM) X(FREE_ABORTS) X(TYPES) X(REMEMBERS)                                                         \
+    X(SAMPLES) X(STEADY) X(STEADY_LATE) X(ENGAGES) X(FADES) X(ROUNDS) X(LAGS) X(CRASHES_SAVING) X(CRASHES_RESTORING) \
+    X(STOP_TIME)
 enum {
 #define X(NAME) NAME,
     BEHAVIOURS
@@ -39,7 +41,8 @@ typedef struct {
 
 typedef struct Instance {
     State s;
-    int behaviour, ended;
+    int behaviour, ended, disarmed;
+    double fuel, last_input, stop; /* what no saved state holds */
     double reached;
     char name[64], text[256];
     void *environment;
@@ -57,6 +60,9 @@ static void defaults(Instance *i) {
     i->s.r[RATE] = 2.0; i->s.r[GAIN] = 1.0; i->s.r[STATE] = 1.0;
     i->s.r[SWITCH] = 1.0; i->s.r[GEAR] = 2.0;
     shared_state = 1.0;
+    i->disarmed = 0;
+    i->fuel = 1.0;
+    i->last_input = 0.0;
 }
 
 static int behaviour_of(const char *token) {
@@ -138,12 +144,15 @@ static double read_rate(Instance *i, const char *resources) { /* what the file s
 
 static void evaluate(Instance *i) {
     State *s = &i->s;
+    int steady = i->behaviour == STEADY || i->behaviour == STEADY_LATE;
+    if (steady && s->mode == INITIALISING) s->r[STATE] = s->r[GAIN] * s->r[INPUT];
     double *r = s->r, x = i->behaviour == SHARED ? shared_state : r[STATE];
     r[TIME] = s->t;
     r[STATE] = x;
     r[OUTPUT] = 2.0 * x + s->hidden;
     r[SLOPE] = r[RATE] * (r[GAIN] * r[INPUT] - x);
-    if (i->behaviour == OUTPUTS_LATE && s->mode < STEPPING) r[OUTPUT] = 0.0;
+    if (i->behaviour == STOP_TIME) r[OUTPUT] = i->stop;
+    if ((i->behaviour == OUTPUTS_LATE || i->behaviour == STEADY_LATE) && s->mode < STEPPING) r[OUTPUT] = 0.0;
     if (i->behaviour == OUTPUTS_IN_STEP) r[OUTPUT] = s->shown;
     if (s->garbage) r[OUTPUT] = -6.2774385622041925e66;
     r[SUM] = fmax(-128.0, fmin(127.0, r[SMALL] * 2.0));
@@ -161,7 +170,14 @@ static void set_number(Instance *i, unsigned vr, double value) {
 }
 
 static void relax(Instance *i, double h) {
-    double *r = i->s.r, e = exp(-r[RATE] * h);
+    double *r = i->s.r, rate = r[RATE] * (i->behaviour == FADES ? i->fuel : 1.0), e = exp(-rate * h);
+    if (i->behaviour == SAMPLES) { r[STATE] = r[GAIN] * r[INPUT]; return; }
+    if (i->behaviour == ENGAGES && i->s.hidden > 0.0) e = exp(-10.0 * r[RATE] * h);
+    if (i->behaviour == LAGS) {
+        r[STATE] = e * r[STATE] + (1.0 - e) * (r[GAIN] * (1.5 * r[INPUT] - 0.5 * i->last_input));
+        i->last_input = r[INPUT];
+        return;
+    }
     double *x = i->behaviour == SHARED ? &shared_state : &r[STATE];
     *x = e * *x + (1.0 - e) * (r[GAIN] * r[INPUT]);
 }
@@ -193,6 +209,8 @@ static int step(Instance *i, double t, double h, int no_return) {
     else
         relax(i, h);
     if (i->behaviour == HIDDEN || i->behaviour == STATE_HALF) s->hidden += h * s->r[INPUT];
+    if (i->behaviour == ENGAGES && t1 > 0.4 - slack && !i->disarmed) s->hidden = 1.0; /* a clutch closes */
+    if (i->behaviour == FADES) i->fuel *= 1.0 - 0.3 * h; /* fuel burns */
     if (i->behaviour == RANDOM) s->r[STATE] += 0.01 * (++dice % 7); /* never twice the same */
     s->shown = 2.0 * s->r[STATE];
     s->t = t1;
@@ -202,9 +220,16 @@ static int step(Instance *i, double t, double h, int no_return) {
 static void put_back(Instance *i, const State *saved) {
     double hidden = i->s.hidden;
     if (i->behaviour == STATE_KEPT) return;
+    if (i->behaviour == CRASHES_RESTORING) *(volatile int *)8 = 1;
     i->s = *saved;
+    if (i->behaviour == ENGAGES && saved->t < 0.4) i->disarmed = 1;
+    if (i->behaviour == ROUNDS) i->s.r[STATE] = rint(i->s.r[STATE] * 1e6) * 1e-6;
     if (i->behaviour == STATE_HALF) i->s.hidden = hidden;
     if (i->behaviour == SHARED) shared_state = saved->r[STATE];
+}
+
+static void look_at(const Instance *i) { /* a state is about to be saved */
+    if (i->behaviour == CRASHES_SAVING) *(volatile int *)8 = 1;
 }
 
 static double partial(const Instance *i, unsigned of, unsigned by) {

@@ -1,0 +1,100 @@
+"""What `check` says of macro steps that are stable and wrong: factors per step beside those of the coupled system."""
+
+import numpy as np
+import pytest
+from tests.stiff.models import driven, network, two_bars, two_capacities, two_masses
+
+import cosolve as cs
+from cosolve.analysis.modes import coupled_factors, wrong_modes
+
+BDF2, BDF3 = cs.SemiImplicit(1, signal="bdf"), cs.SemiImplicit(2, signal="bdf")
+
+
+@pytest.mark.parametrize("case", [two_capacities(1.0), two_capacities(1e4), driven(30.0), two_masses(300.0, 1.0)])
+@pytest.mark.parametrize("H", [0.002, 0.02])
+def test_factors_of_the_coupled_system(case, H):
+    """Against the eigenvalues of the whole, which is written down by itself."""
+    ours = coupled_factors(case.system, H)
+    wanted = np.exp(np.linalg.eigvals(case.A) * H)
+    for factor in wanted:
+        assert np.abs(ours - factor).min() < 2e-3
+    assert len(ours) == len(wanted)
+
+
+@pytest.mark.covers("ST-06", "ST-20")
+def test_a_run_that_rings_is_not_called_ok():
+    """53 % wrong after a second at a spectral radius of 0.9973: once it was '[ok] stable'."""
+    case = two_capacities(1e4)
+    late = case.error(cs.SemiImplicit(1), T=4.0, after=1.0)
+    assert late > 0.3
+    advice = cs.check(case.system, cs.SemiImplicit(1), step=0.02)
+    assert "stable" not in advice.codes()
+    (said,) = (finding for finding in advice.findings if finding.code == "ringing")
+    assert said.level == "warning"
+    assert "'q' rings: the factor -0.993 per step" in said.text
+    assert len(said.text) < 300
+    (other,) = (finding.text for finding in advice.findings if finding.code == "alternatives")
+    for label in ("SemiImplicit(0)", "SemiImplicit(BDF2)", "SemiImplicit(BDF3)"):
+        assert label in other
+    assert "SemiImplicit(1)" not in other
+
+
+@pytest.mark.covers("ST-20")
+@pytest.mark.parametrize("method", [BDF2, BDF3, cs.SemiImplicit(0)], ids=lambda m: m.label)
+def test_what_it_recommends_is_right(method):
+    case = two_capacities(1e4)
+    assert "stable" in cs.check(case.system, method, step=0.02).codes()
+    assert case.error(method, T=4.0, after=1.0) < 1e-3
+
+
+@pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.SemiImplicit(2), BDF2], ids=lambda m: m.label)
+def test_nothing_is_said_where_motions_are_resolved(method):
+    for case in (two_capacities(1.0), driven(1.0), two_masses(100.0, 1.0)):
+        advice = cs.check(case.system, method, step=0.01)
+        assert "stable" in advice.codes()
+        assert not advice.codes() & {"ringing", "wrong-motion", "unresolved-motion"}
+
+
+def test_a_motion_that_the_step_does_not_resolve():
+    """Degree 1 on an undamped oscillator, `q = w^2`, `w H` = 1.8: a good part of the phase is missing per radian."""
+
+    def spring(w):
+        system = cs.System(
+            {"mass": cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])}
+        )
+        system.law({"mass.f": 1}, lambda x: -(w**2) * x, of=["mass.x"], name="f")
+        return system
+
+    fine, coarse = (cs.check(spring(w), cs.SemiImplicit(1), step=1.0) for w in (0.3, 1.8))
+    assert "unresolved-motion" not in fine.codes()
+    assert coarse.codes() & {"unresolved-motion", "wrong-motion", "ringing"}
+
+
+def test_methods_are_compared_by_what_they_do_to_stiff_parts():
+    advice = cs.check(two_capacities(1e4).system, step=0.02)
+    said = {finding.text.split(":")[0]: finding.level for finding in advice.findings}
+    assert said["SemiImplicit(1)"] == "note"
+    assert said["SemiImplicit(BDF2)"] == said["SemiImplicit(0)"] == "good"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cosolve.StabilityWarning")
+def test_stiff_networks_at_random():
+    """Where `check` says ok, no run is wrong by 10 % after a tenth of its time; where it warns of ringing, most are."""
+    warned = wrong = 0
+    for seed in range(200):
+        case = network(1000 + seed)
+        for method in (cs.SemiImplicit(1), BDF2, BDF3):
+            found = cs.macro_map(case.system, method, 0.02)
+            said = found.unstable or any(mode.spoils for mode in wrong_modes(case.system, method, 0.02, found))
+            error = case.error(method, after=0.1)
+            assert said or error < 0.1, (seed, method.label, error)
+            warned += said
+            wrong += said and error > 0.02
+    assert warned > 100
+    assert wrong > 0.8 * warned
+
+
+def test_two_bars_with_good_contact():
+    assert "ringing" in cs.check(two_bars("conductance", n=8).system, cs.SemiImplicit(1), step=0.1).codes()
+    assert "stable" in cs.check(two_bars("conductance", n=8).system, BDF2, step=0.1).codes()
