@@ -514,7 +514,7 @@ class Machine:
             elif found:
                 corrections.remark = found
 
-    def _blame(self, failure: ConvergenceError) -> None:
+    def _blame(self, failure: SimulationError) -> None:
         """Say beside a failure which subsystem is wrong, where one is."""
         corrector = self.script.corrector
         if self.script.local != "converged" or self._opened is None or corrector is None:
