@@ -56,8 +56,10 @@ def order() -> None:
         soft = [driven(1.0).errors(method, H)[0] for H in steps]
         stiff = [driven(1e4).errors(method, H)[1] for H in steps]
         rows.append(
-            [name, *(f"{e:.1e}" for e in soft), f"{np.log2(soft[-2] / soft[-1]):.2f}"]
-            + [*(f"{e:.1e}" for e in stiff), f"{np.log2(stiff[-2] / stiff[-1]):.2f}"]
+            [
+                *(name, *(f"{e:.1e}" for e in soft), f"{np.log2(soft[-2] / soft[-1]):.2f}"),
+                *(*(f"{e:.1e}" for e in stiff), f"{np.log2(stiff[-2] / stiff[-1]):.2f}"),
+            ]
         )
     head = ["method", *(f"states, G = 1, H = {H:g}" for H in steps), "order"]
     table([*head, *(f"flux, G = 1e4, H = {H:g}" for H in steps), "order"], rows)
@@ -164,6 +166,7 @@ def networks(most: int = 200) -> None:
 TABLES = {"order": order, "factors": factors, "cost": cost, "networks": networks}
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of growth: some of the methods compared explode
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     print(f"Made by `python -m tests.stiff.study` on {date.today():%d %B %Y} at commit {commit}.\n")
     for chosen in sys.argv[1:] or TABLES:
