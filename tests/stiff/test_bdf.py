@@ -304,7 +304,11 @@ def test_a_stiff_spring_as_a_subsystem():
     assert two_masses(1e6, 0.0, "element").error(BDF2) / 0.1 == pytest.approx(4.8e-5, rel=0.03)
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "method",
+    [BDF2, BDF3, cs.SemiImplicit(signal="collocation"), cs.Implicit(signal="radau")],
+    ids=lambda m: m.label,
+)
 @pytest.mark.parametrize("step", [0.02, cs.Adaptive(rtol=1e-4)], ids=["equal", "adaptive"])
 def test_compiled_with_the_same_bits(method, step):
     """Steps that begin in pieces, then in machine code."""
