@@ -14,7 +14,6 @@ from cosolve.analysis.modes import wrong_modes
 from cosolve.analysis.stability import critical_step, growth_of_model, macro_map
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
-from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
 from cosolve.engine.readable.self_check import NoWayBack, Repeated, same_outputs
 from cosolve.engine.readable.serial import serial_note
@@ -24,6 +23,7 @@ from cosolve.interface.system import refuse_no_system
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.method.named import MethodLike, as_method
 from cosolve.run.disturbed import estimate
+from cosolve.run.ownership import trial_crew
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -180,7 +180,7 @@ def _check_driven(advice: Advice, found: CouplingStructure) -> None:
 def _check_second_start(advice: Advice, system: System, H: float) -> None:
     """Begin twice, and cross one step each time: a run must not go on where the last one ended."""
     plan = system.plan()
-    crew, found = Crew(plan), []
+    crew, found = trial_crew(plan), []
     if all(type(subsystem).__module__.startswith("cosolve.") for subsystem in plan.subsystems):
         return
     try:
@@ -205,7 +205,7 @@ def _check_second_start(advice: Advice, system: System, H: float) -> None:
 def _check_rollback(advice: Advice, system: System, H: float) -> None:
     """Cross one step twice from the same saved states: a state that is shared instead of saved gives itself away."""
     plan = system.plan()
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     _, z = crew.start(0.0)
     states, window, held = crew.save(), Window(0.0, H, H), z[np.newaxis, :]
     step = Repeated(crew, window, held, partial(crew.restore_one, states=states))
@@ -252,7 +252,7 @@ def _check_start(advice: Advice, method: Method | None, found: CouplingStructure
     unknowns = rows_of(equations)
     if not len(unknowns) and not found.loops:
         return
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     y, z = crew.start(0.0)
     cost = (
         "with degree 1 or more a wrong start value costs orders of accuracy, may stay visible for the whole run, and "

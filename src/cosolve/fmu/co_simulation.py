@@ -80,6 +80,8 @@ class CoSimulationFmu(Subsystem):
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
 
+    settings = ("_options",)
+
     def __init__(
         self,
         file: str | Path,

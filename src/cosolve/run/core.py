@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -25,6 +25,7 @@ from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.opening import Opening
+from cosolve.run.ownership import Ownership
 from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start
 from cosolve.signal import History
@@ -60,7 +61,7 @@ class Core:
                 f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
                 "signals from none; leave startup out"
             )
-        self.crew = Crew(self.plan, workers)
+        self.crew, self.ownership = Crew(self.plan, workers), Ownership(self.plan)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
@@ -89,6 +90,11 @@ class Core:
         if self.startup.own_steps:
             raise SetupError(f"stop_at_events: {type(self.startup).__name__} steps across events; take another startup")
 
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        """What the runs that go on from a state of this one must have in common with it."""
+        return description(self.plan, self.method, self.startup)
+
     @property
     def t(self) -> float:
         """Time now: the start of the macro step that is under way or comes next."""
@@ -105,6 +111,7 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
+        self.ownership.take()
         self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
@@ -325,7 +332,7 @@ class Core:
     def save(self, *, portable: bool = False) -> Snapshot:
         """Everything that continues the run from here; `portable` for a file that another process reads."""
         return Snapshot(
-            description=description(self.plan, self.method, self.startup),
+            description=self._description,
             t=self.t,
             t_start=self.t_start,
             y=self.y.copy(),
@@ -359,8 +366,9 @@ class Core:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
-        snapshot.refuse_other(description(self.plan, self.method, self.startup))
+        snapshot.refuse_other(self._description)
         snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
+        self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]
             if kind == "saved":

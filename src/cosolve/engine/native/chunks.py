@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from ctypes import c_double
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +134,26 @@ def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
             return f"'{name}' cannot be crossed from compiled code: {native}"
         found.append(native)
     return found
+
+
+def uncompiled_note(core: Core) -> str:
+    """What keeps a run in Python that could be compiled, found without compiling anything; empty where nothing does.
+
+    Plain Python functions in subsystems or laws: the remedy is a decorator.
+    """
+    plan, windows = core.plan, core.windows
+    plain = [
+        (name, subsystem)
+        for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+        if has_capability(subsystem, "compiled crossing")
+        and any(isinstance(value, FunctionType) for value in vars(subsystem).values())
+    ]
+    found = [(f"'{name}'", subsystem.native(windows.usual, core.method.degree)) for name, subsystem in plain]
+    said = [f"{name}: {reason}" for name, reason in found if isinstance(reason, str) and "plain Python" in reason]
+    reason = _method_obstacle(core.method) or obstacle(plan)
+    if reason is not None and "plain Python" not in reason:
+        return ""
+    return "; ".join([*said, *([reason] if reason else [])])
 
 
 class Chunks:
