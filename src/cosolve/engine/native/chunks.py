@@ -31,7 +31,6 @@ from cosolve.engine.native.wiring import (
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
-    STREAK,
     T0,
     TROUBLED,
     UNCORRECTED,
@@ -331,8 +330,7 @@ class Chunks:
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
-        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level, SHARE=corrections.share)
-        self.wiring.put(STREAK=corrections.streak, PATIENCE=corrections.patience)
+        self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
@@ -421,7 +419,6 @@ class Chunks:
     def note_end(self, failed: bool) -> None:
         """A chunk is over; give up when chunk after chunk takes no step, unless somebody only has to look at them."""
         words = self.wiring.plan
-        self.core.corrections.streak = int(words[STREAK])
         if words[TROUBLED] and words[COUNTERS] >= JACOBIANS:
             began = np.array((c_double * self.plan.n_z).from_address(int(words[UNCORRECTED])))
             t0, H = words.view(np.float64)[[T0, LENGTH]]
