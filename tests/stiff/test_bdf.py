@@ -9,7 +9,17 @@ from itertools import pairwise
 import numba
 import numpy as np
 import pytest
-from tests.stiff.models import capacity, driven, network, ringing, scalar, two_bars, two_capacities, two_masses
+from tests.stiff.models import (
+    capacity,
+    driven,
+    network,
+    radiation,
+    ringing,
+    scalar,
+    two_bars,
+    two_capacities,
+    two_masses,
+)
 
 import cosolve as cs
 from cosolve.signal import MeanHistory
@@ -291,6 +301,25 @@ def test_conservation(degree, unconverged):
     result = cs.simulate(system, t_end=0.4, method=method, step=0.02)
     assert result.stats.max_residual > 1e-4  # far from converged
     np.testing.assert_allclose(result["a.T"] + 0.5 * result["b.T"], 1.6, rtol=0, atol=2e-15)
+
+
+@pytest.mark.covers("ST-11")
+@pytest.mark.parametrize(
+    ("method", "wanted"),
+    [(BDF2, 4.5e-6), (BDF3, 3.0e-6), (cs.SemiImplicit(signal="collocation"), 2.1e-5)],
+    ids=lambda one: getattr(one, "label", ""),
+)
+def test_a_stiff_nonlinear_law_from_a_jump(method, wanted):
+    """Radiation, `1e3 (T1^4 - T2^4)`: guesses come from values that were used, and the start is corrected again.
+
+    Few steps are: there are two subsystem steps per macro step and a few more for the start.
+    """
+    system, exact = radiation()
+    result = cs.simulate(system, t_end=1.0, method=method, step=0.02)
+    late = result.t > 0.0999
+    gap = np.array([result["a.T"], result["b.T"]]) - exact(result.t)
+    assert np.abs(gap[:, late]).max() < wanted
+    assert result.stats.calls["a"] < 2 * 50 + 40
 
 
 def test_a_stiff_damper_between_masses():
