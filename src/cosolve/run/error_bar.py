@@ -190,6 +190,14 @@ def resolution(method: Method, z: Matrix, steps: Vector) -> float:
     return float((next_one[seen] / defect[seen]).max(initial=0.0)) if np.isfinite(defect).all() else inf
 
 
+def _roughness(degree: int, track: Track) -> float:
+    """The same with the first points, and without the constants of the remainder, which hide a jump at degree 0."""
+    times = np.concatenate([[0.0], np.cumsum(track.steps)])
+    low, high = (_rms_difference(track.z, times, track.steps, degree + k) for k in (1, 2))
+    seen = low > FLOOR * np.abs(track.z).max(axis=0)
+    return float((high[seen] / low[seen]).max(initial=0.0))
+
+
 def _rms_difference(z: Matrix, times: Vector, steps: Vector, order: int) -> Vector:
     """Root mean square of the backward differences; on uneven steps of the derivative times a power of the step."""
     found = z
@@ -217,8 +225,9 @@ def _judged(
         proof = prover.events(events)
     else:
         gap, spent = distance(plan, method, startup, track)
+        start = _roughness(method.degree, track)
         prover.proof.spent = spent
-        proof = prover.sure(gap) if sure else prover.shadows(gap, ratio, partial(_resolved, method))
+        proof = prover.sure(gap) if sure else prover.shadows(gap, ratio, partial(_resolved, method), start)
     calls, jacobians = np.zeros((2, plan.n_subsystems), dtype=np.int64) + proof.spent
     if sure and proof.doubt:
         reasons: dict[str, str] = {}
