@@ -132,6 +132,18 @@ def grow_floor(floor: Any, nominal: Any, is_open: Any, magnitude: float) -> None
             floor[q] = max(floor[q], min(nominal[q], magnitude))
 
 
+def is_unseen(floor: Any) -> bool:
+    """True as long as nothing has been seen that a size could follow from.
+
+    >>> is_unseen([0.0, 5.0]), is_unseen([1e-9, 5.0])
+    (True, False)
+    """
+    unseen = False
+    for least in floor:
+        unseen = unseen or least == 0.0
+    return unseen
+
+
 def next_length(H: float, error: float, previous: float, order: int, numbers: tuple[float, ...]) -> float:
     """Length of the step after one of length `H` with this error (`previous`: of the step before; NaN: none)."""
     H_min, H_max, q, q_min, q_max, alpha, beta, pi = numbers

@@ -22,7 +22,7 @@ from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.method.step import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.stepsize.control import grow_floor, is_no_gain
+from cosolve.stepsize.control import grow_floor, is_no_gain, is_unseen
 from cosolve.subsystem.base import has_capability
 
 #: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
@@ -334,7 +334,7 @@ class Controlled(Windows):
     @property
     def unseen(self) -> bool:
         """True as long as all coupling variables have been zero."""
-        return not self.nominal.all()
+        return is_unseen(self.nominal)
 
     def see(self, z: Vector) -> None:
         """Take note of magnitudes."""

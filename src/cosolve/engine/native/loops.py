@@ -45,7 +45,7 @@ from cosolve.jit import (
     word_at,
 )
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
-from cosolve.stepsize.control import TINY, grow_floor, is_no_gain, next_length, shorter_length
+from cosolve.stepsize.control import TINY, grow_floor, is_no_gain, is_unseen, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
 
 _fit_ticks: Any = njit(cache=True)(fit_ticks)
@@ -54,6 +54,7 @@ _next_length: Any = njit(cache=True)(next_length)
 _shorter_length: Any = njit(cache=True)(shorter_length)
 _is_no_gain: Any = njit(cache=True)(is_no_gain)
 _grow_floor: Any = njit(cache=True)(grow_floor)
+_is_unseen: Any = njit(cache=True)(is_unseen)
 
 
 def step(m, o):
@@ -228,7 +229,7 @@ def _controlled_steps(
             counted += counters % NORM_COUNT + _sweeps(w)
             put_word_at(w, FILLED, word_at(w, FILLED) - counters // NORM_COUNT)  # only norms of accepted steps are kept
             shorter = _shorter_length(length, error, order, numbers)
-            if nominal.min() == 0.0:
+            if _is_unseen(nominal):
                 return s  # nothing has a size yet
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong
