@@ -10,7 +10,6 @@ import pytest
 
 import cosolve as cs
 
-
 #: A start from which all coupling variables stay below 1, from where on that would count.
 X = 1.0 / 256
 
