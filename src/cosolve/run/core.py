@@ -83,8 +83,9 @@ class Core:
         """Raise where macro steps cannot end at events."""
         method = self.method
         if not method.stops_at_events or method.inner_point is not None:
+            who = method.label if method.stops_at_events else method.name
             raise CapabilityError(
-                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {who} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
