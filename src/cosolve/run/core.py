@@ -20,7 +20,14 @@ from cosolve.engine.readable.kept_states import alike, note_end, shares_state, s
 from cosolve.engine.readable.machine import Machine, bind
 from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
 from cosolve.engine.readable.staged import StagedMachine
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError, SubsystemError
+from cosolve.errors import (
+    CapabilityError,
+    ConvergenceError,
+    CosolveError,
+    EndOfSimulation,
+    SetupError,
+    SubsystemError,
+)
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
@@ -170,9 +177,15 @@ class Core:
                 back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
                 limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
                 continue
+            except ConvergenceError:
+                if windows is not self.windows or not windows.shorten(window):
+                    raise
+                H, anew = None, True
             else:
                 error = judge(window, outcome)
                 if error is not None:
+                    if outcome.unsolved is not None and not error <= 1.0:
+                        raise outcome.unsolved
                     break
                 H, anew = None, True
             self._go_back()  # the windows offer a shorter one next
