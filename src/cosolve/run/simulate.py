@@ -396,7 +396,7 @@ class _Run:
             stopped = error
             raise
         finally:
-            core.crew.close()
+            core.close()
             self._note_totals()
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
