@@ -63,8 +63,8 @@ gallery: $(STAMP)  ## run every example again and renew the pictures of docs/gal
 docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers in tests/
 	@$(BIN)/python tools/coverage.py
 
-mutants: $(STAMP)  ## change one formula at a time: does a test notice? docs/validation/mutants.md (half an hour)
-	@$(BIN)/python -m tools.mutants --jobs 2 --write
+mutants: $(STAMP)  ## make small mistakes in places drawn by lot: does a test notice? docs/validation/mutants.md (MINUTES=30)
+	@nice -n 10 $(BIN)/python -m tools.mutants --jobs 2 --minutes $(or $(MINUTES),30) --write
 
 repeat: $(STAMP)  ## run TESTS many times under load, as in TESTS=tests/a/test_b.py N=200: do they fail now and then?
 	@$(BIN)/python -m tools.repeat -n $(or $(N),200) $(TESTS)

@@ -1,21 +1,24 @@
-"""Change one formula at a time and see whether a test notices.
+"""Make small mistakes in the sources, one at a time, and see whether a test notices.
 
-    make mutants                                   a sample of 150 mistakes, written to docs/validation/mutants.md
-    python -m tools.mutants --count 40 --seed 7    fewer, and others; nothing is written unless --write is given
+    make mutants                                   half an hour of mistakes in places drawn by a new lot
+    python -m tools.mutants --count 40 --seed 7    so many, drawn with this seed; nothing is written without --write
     python -m tools.mutants --again --write        those of the last run that nothing noticed, and the page anew
     python -m tools.mutants --count 0 --only stepsize/control.py    all mistakes of a module (`control.py:96`: a line)
 
-Each mistake (`mutations.py`) is made in a copy of the tree, never in place, and the tests of its room are run there
-(`ROOMS`: the docstring examples of the module and `quick` test files, then `more` where these pass). A run that does
-not end in time counts as noticed. The sample is drawn with a seed, the same number from every room.
+Places are drawn from all of src/cosolve: from each room (`rooms.py`) the same number of lines, and for each line one of
+the mistakes that `mutations.py` knows there. Each is made in a copy of the tree, never in place. The tests that run
+there: the docstring examples of the module and the test files that name most of what it defines, then the tests of its
+room. A test that fails is run again without the mistake: one that fails there too counts for nothing. A run that does
+not end in time counts as noticed.
 
-Survivors are judged in `mutants.toml`: either the mistake changes nothing that anybody could see, with the reason, or
-a test is named that notices it since.
+With --write the page and the list of survivors are written: new ones go to the end of `mutants.toml` as `open`, where
+they are judged: either the mistake changes nothing that a user could see, with the reason, or a test is named that
+notices it since.
 
 Why no tool from outside: mutmut and cosmic-ray know nothing of machine code on disk, which must be made anew for each
 mistake and must not be kept (here every mistake gets a copy of the tree and its machine code, made of links), and they
-have no table of tests by room, without which one mistake takes the ten minutes of the whole suite. NUMBA_DISABLE_JIT
-does not help: the compiled engine calls by address. Where a formula is compiled, tests call the Python it is made from.
+run the whole suite for each mistake, which takes ten minutes. NUMBA_DISABLE_JIT does not help: the compiled engine
+calls by address. Where a formula is compiled, tests call the Python it is made from.
 """
 
 from __future__ import annotations
@@ -24,7 +27,6 @@ import argparse
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -40,111 +42,17 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tools.mutations import Mutation, mutations
+from tools.rooms import ROOMS, Room, nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "mutants.md"
 LOG = ROOT / ".mutants.json"
 VERDICTS = ROOT / "tools" / "mutants.toml"
-COPIED = ("src", "tests", "examples", "tools", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md",
-          "CONTRIBUTING.md", "Makefile")  # fmt: skip
+COPIED = ("src", "tests", "examples", "campaigns", "tools", "docs", "benchmarks", "conftest.py", "pyproject.toml",
+          "README.md", "CONTRIBUTING.md", "Makefile")  # fmt: skip
 
-#: A run may take this many times as long as without a mistake, and this many seconds on top.
-PATIENCE, GRACE = 3.0, 60.0
-#: Seconds that one test may take, see tests/limits.py.
-LIMIT = 120.0
-
-
-@dataclass(frozen=True)
-class Room:
-    """Sources (below src/cosolve) that belong together, and the tests (below tests) that should notice mistakes."""
-
-    name: str
-    sources: tuple[str, ...]
-    quick: tuple[str, ...]
-    more: tuple[str, ...] = ()
-
-    def files(self, root: Path) -> list[str]:
-        """The sources, relative to `root`."""
-        package = root / "src" / "cosolve"
-        found = {path for pattern in self.sources for path in package.glob(pattern) if path.name != "__init__.py"}
-        return sorted(path.relative_to(root).as_posix() for path in found)
-
-
-ROOMS = (
-    Room(
-        "signal",
-        ("signal/*.py",),
-        ("contract/test_signals.py", "semi_implicit/test_polynomials.py"),
-        ("explicit/test_startup.py",),
-    ),
-    Room(
-        "stepsize",
-        ("stepsize/*.py",),
-        ("stepsize/test_control.py", "stepsize/test_steps_of_a_run.py", "contract/test_clocks.py"),
-        ("stepper/test_stepping.py", "stepper/test_end.py"),
-    ),
-    Room(
-        "method",
-        ("method/*.py",),
-        ("dynamic_static/test_static_kinds.py", "semi_implicit/test_one_correction.py",
-         "constraint/test_penalty_hinges.py"),
-        ("dynamic_static/test_coupling.py", "constraint/test_two_mass_stability.py",
-         "interface/test_methods_by_name.py"),
-    ),
-    Room(
-        "readable",
-        ("engine/readable/*.py", "engine/measure.py"),
-        ("contract/test_serial_and_startup.py", "corrector/test_tolerances.py", "corrector/test_algebraic_loop.py",
-         "semi_implicit/test_one_correction.py", "interface/test_algebraic_start.py"),
-        ("contract/test_driven_inputs.py", "corrector/test_sweeps.py", "contract/test_equations_at_the_start.py"),
-    ),
-    Room(
-        "corrector",
-        ("corrector/*.py", "corrector/algebra/*.py"),
-        ("corrector/test_least_squares.py", "corrector/test_newton_toy.py", "corrector/test_relaxation.py",
-         "corrector/test_line_search.py", "corrector/test_aitken.py", "corrector/test_algebraic_loop.py"),
-        ("corrector/test_every_corrector.py", "corrector/test_global_jacobian.py", "corrector/test_tolerances.py"),
-    ),
-    Room(
-        "precice",
-        ("precice/convergence.py", "precice/acceleration.py", "precice/coupling.py", "precice/fields.py"),
-        ("precice/test_convergence.py", "precice/test_windows.py", "precice/test_many.py"),
-        ("precice/test_acceleration.py", "precice/test_mappings.py", "precice/test_interface.py"),
-    ),
-    Room(
-        "participants",
-        ("participants/client.py", "participants/subsystem.py"),
-        ("precice/test_waveforms.py", "precice/test_interface.py"),
-        ("precice/test_windows.py", "precice/test_methods.py"),
-    ),
-    Room(
-        "interface",
-        ("interface/*.py",),
-        ("interface/test_addresses.py", "interface/test_units.py", "contract/test_plan_maps.py"),
-        ("contract/test_driven_inputs.py", "stepper/test_changes.py", "drawing/test_representation.py",
-         "interface/test_law_partials.py"),
-    ),
-    Room(
-        "multibody",
-        ("multibody/equations/constraints.py", "multibody/equations/outside.py", "multibody/equations/dynamics.py",
-         "multibody/equations/joint_math.py", "multibody/coupling/laws.py"),
-        ("mechanics/test_constraint_rows.py", "joints/test_force_laws.py"),
-        ("mechanics/test_multibody_joints.py", "mechanics/test_multibody_ports.py"),
-    ),
-    Room("ssp", ("io/ssp/*.py",), ("ssp/test_read.py", "ssp/test_strangers.py"), ("ssp/test_fmus.py",)),
-    Room(
-        "fmu",
-        ("fmu/communication_step.py", "integrator/inner_steps.py", "fmu/values.py"),
-        ("fmu/test_communication.py", "fmu/test_own_steps.py"),
-        ("fmu/test_two_mass.py",),
-    ),
-    Room(
-        "result",
-        ("result/recorder.py", "result/store.py", "result/file_columns.py", "result/result.py", "result/labels.py"),
-        ("result/test_record.py", "result/test_memory.py", "result/test_labels.py"),
-        ("result/test_store.py",),
-    ),
-)  # fmt: skip
+#: Seconds that one test may take (tests/limits.py), and all tests of a stage.
+LIMIT, LONGEST = 120.0, 1800.0
 
 
 @dataclass
@@ -166,10 +74,10 @@ class Bench:
     """
 
     root: Path
-    limits: dict[tuple[str, ...], float]  # seconds that tests may take, of all benches
+    passes: dict[str, bool]  # tests that a mistake made fail: whether they pass without it; of all benches
 
     @classmethod
-    def of(cls, tree: Path, folder: Path, limits: dict[tuple[str, ...], float]) -> Bench:
+    def of(cls, tree: Path, folder: Path, passes: dict[str, bool]) -> Bench:
         """Copy what tests need."""
         (folder / "tree").mkdir(parents=True)
         leave = shutil.ignore_patterns(".*", "envs")
@@ -179,7 +87,7 @@ class Bench:
                 shutil.copytree(source, target, ignore=leave)
             elif source.exists():
                 shutil.copy2(source, target)
-        return cls(folder, limits)
+        return cls(folder, passes)
 
     def run(self, folder: str, tests: tuple[str, ...], limit: float) -> str:
         """Run tests until one fails; what failed, or nothing."""
@@ -188,7 +96,9 @@ class Bench:
             "PYTHONPATH": os.pathsep.join(map(str, (root / "src", root))),
             "OPENBLAS_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider"]
+        log = root / ".pytest_cache" / "v" / "cache" / "lastfailed"  # with names that may have spaces
+        log.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line"]
         command += ["--limit", f"{LIMIT:g}", "--grace", "10"]
         run = subprocess.Popen(
             [*command, *tests], cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -200,20 +110,25 @@ class Bench:
             os.killpg(run.pid, signal.SIGKILL)
             run.communicate()
             return f"no end within {limit:.0f} s"
-        if run.returncode == 0:
+        if run.returncode in (0, 5):  # 5: all tests of these files are slow
             return ""
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        return failed[1] if failed else (output.strip().splitlines() or ["nothing"])[-1][:120]
+        if run.returncode == 4:  # the command itself is wrong
+            raise SystemExit(output)
+        failed = json.loads(log.read_text(encoding="utf-8")) if log.exists() else {}
+        return next(iter(failed), "") or (output.strip().splitlines() or ["nothing"])[-1][:120]
 
-    def limit(self, tests: tuple[str, ...]) -> float:
-        """Seconds that these tests may take; before they are used first they must pass as they are."""
-        if tests not in self.limits:
-            began = time.perf_counter()
-            failed = self.run("tree", tests, 3600.0)
-            if failed:
-                raise SystemExit(f"{failed} fails without any mistake; make that pass first")
-            self.limits[tests] = PATIENCE * (time.perf_counter() - began) + GRACE  # with the time to compile
-        return self.limits[tests]
+    def noticed(self, folder: str, tests: tuple[str, ...], limit: float = LONGEST) -> str:
+        """What failed there and passes without the mistake, or nothing."""
+        left_out: tuple[str, ...] = ()
+        while failed := self.run(folder, (*tests, *left_out), limit):
+            if not failed.startswith(("tests/", "src/")):  # no end, or of the whole process
+                return failed
+            if failed not in self.passes:
+                self.passes[failed] = not self.run("tree", (failed, *([] if "::" in failed else ["-k", "none"])), limit)
+            if self.passes[failed] or failed in left_out:
+                return failed if self.passes[failed] else ""
+            left_out += ("--deselect", failed)
+        return ""
 
     def try_out(self, mutation: Mutation, stages: Iterable[tuple[str, ...]]) -> str:
         """Make a mistake and run its module's examples and the tests of each stage; what noticed, or nothing."""
@@ -225,8 +140,7 @@ class Bench:
             path.unlink()
             path.write_bytes(mutation.applied(source))
             for k, files in enumerate(stages):
-                limit = self.limit(files)
-                noticed = self.run(own.name, files if k else (mutation.path, *files), limit)
+                noticed = self.noticed(own.name, files if k else (mutation.path, *files))
                 if noticed:
                     return noticed
             return ""
@@ -235,41 +149,52 @@ class Bench:
 
 
 def drawn(rooms: Iterable[Room], root: Path, count: int, seed: int, only: str = "") -> list[tuple[Room, Mutation]]:
-    """So many mistakes (0: all), about the same number from each room; `only`: path, perhaps with a line."""
-    path, _, line = only.partition(":")
-    shuffle = random.Random(seed).shuffle
+    """So many mistakes (0: all), the same number of lines from each room; `only`: path, perhaps with a line."""
+    path, _, wanted = only.partition(":")
+    draw = random.Random(seed)
     hats = []
     for room in rooms:
-        hat = [(room, m) for file in room.files(root) for m in mutations((root / file).read_bytes(), file)]
-        hat = [(room, m) for room, m in hat if m.path.endswith(path) and line in ("", str(m.line))]
-        shuffle(hat)
-        hats.append(hat)
+        lines: dict[tuple[str, int], list[Mutation]] = {}
+        for file in room.files(root):
+            for m in mutations((root / file).read_bytes(), file) if file.endswith(path) else ():
+                if wanted in ("", str(m.line)):
+                    lines.setdefault((file, m.line), []).append(m)
+        hat = list(lines.values())
+        draw.shuffle(hat)
+        hats.append([(room, m) for line in hat for m in ([draw.choice(line)] if count else line)])
     order = [pair for place in range(max(map(len, hats), default=0)) for hat in hats for pair in hat[place : place + 1]]
     return order[:count] if count else order
 
 
-def study(chosen: list[tuple[Room, Mutation]], jobs: int, quick: bool, hear: Callable[[Fate], None]) -> None:
-    """Make all these mistakes, in `jobs` copies of the tree; `quick`: without the second files of tests."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        kinds = {room.name: (room.quick,) if quick else (room.quick, room.more) for room, _ in chosen}
-        stages = {name: tuple(_paths(files) for files in tests if files) for name, tests in kinds.items()}
-        free: SimpleQueue[Bench] = SimpleQueue()
-        limits: dict[tuple[str, ...], float] = {}
-        for k in range(jobs):
-            free.put(Bench.of(ROOT, Path(folder) / str(k), limits))
+def study(
+    chosen: list[tuple[Room, Mutation]], jobs: int, quick: bool, hear: Callable[[Fate], None], minutes: float = 0.0
+) -> None:
+    """Make these mistakes, in `jobs` copies of the tree, until all are made or the time is over (0: no limit).
 
-        def one(pair: tuple[Room, Mutation]) -> Fate:
+    `quick`: only with the first stage of tests.
+    """
+    end = time.monotonic() + 60.0 * minutes
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        free: SimpleQueue[Bench] = SimpleQueue()
+        passes: dict[str, bool] = {}
+        for k in range(jobs):
+            free.put(Bench.of(ROOT, Path(folder) / str(k), passes))
+
+        def one(pair: tuple[Room, Mutation]) -> Fate | None:
             room, mutation = pair
+            if minutes and time.monotonic() > end:
+                return None
             bench = free.get()
             try:
                 began = time.perf_counter()
-                noticed = bench.try_out(mutation, stages[room.name])
+                first = nearest(ROOT, mutation.path) or _paths(room.tests)
+                noticed = bench.try_out(mutation, [first] if quick else [first, _paths(room.tests)])
                 return Fate(mutation, room.name, noticed, time.perf_counter() - began)
             finally:
                 free.put(bench)
 
         with ThreadPoolExecutor(jobs) as pool:
-            for fate in pool.map(one, chosen):
+            for fate in filter(None, pool.map(one, chosen)):
                 hear(fate)
 
 
@@ -277,19 +202,23 @@ def _paths(files: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"tests/{file}" for file in files)
 
 
-def read_log(path: Path) -> list[Fate]:
-    """What became of the mistakes of the last run."""
-    with path.open(encoding="utf-8") as file:
-        return [Fate(**{**entry, "mutation": Mutation(**entry["mutation"])}) for entry in json.load(file)]
+def read_log(path: Path) -> tuple[int, list[Fate]]:
+    """The seed of the last run, and what became of its mistakes."""
+    log = json.loads(path.read_text(encoding="utf-8"))
+    return log["seed"], [Fate(**{**entry, "mutation": Mutation(**entry["mutation"])}) for entry in log["fates"]]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A survivor of some run: `equivalent` says why nobody could notice, `test` names what notices it since."""
+    """A survivor of some run: `equivalent` says why it changes nothing, `test` names what notices it since.
+
+    `open` says of which run it is, as long as it is not judged.
+    """
 
     mistake: str
     equivalent: str = ""
     test: str = ""
+    open: str = ""
 
 
 def read_verdicts(path: Path) -> dict[str, Judged]:
@@ -298,6 +227,15 @@ def read_verdicts(path: Path) -> dict[str, Judged]:
         return {}
     with path.open("rb") as file:
         return {entry["mistake"]: Judged(**entry) for entry in tomllib.load(file)["judged"]}
+
+
+def keep_survivors(path: Path, fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) -> None:
+    """Add those that are not in the list to its end."""
+    new = [fate.mutation.key for fate in fates if not fate.noticed and fate.mutation.key not in verdicts]
+    with path.open("a", encoding="utf-8") as file:
+        for key in dict.fromkeys(new):
+            mistake = json.dumps(key, ensure_ascii=False)  # a string of TOML as well
+            file.write(f'\n[[judged]]\nmistake = {mistake}\nopen = "seed {seed}, {when:%d %B %Y}"\n')
 
 
 def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) -> str:
@@ -310,13 +248,14 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) 
     lines = [
         "# Mistakes that tests notice",
         "",
-        "One formula at a time is changed in a copy of the tree, and the tests of its room are run: does one fail?",
+        "One place at a time is changed in a copy of the tree, and tests of its module and its room are run: does one "
+        "fail?",
         f"Written by `make mutants` (tools/mutants.py) on {when:%d %B %Y} with seed {seed} and {len(fates)} mistakes, "
         "the same number from each room.",
-        "A mistake is *equivalent* when it changes nothing that anybody could see; the reason was judged by hand. The",
+        "A mistake is *equivalent* when it changes nothing that a user could see; the reason was judged by hand. The",
         "score is the share of the others that was noticed. Mistakes that were noticed once are not made again when a",
         "run is repeated for its survivors (`--again`). Survivors of a sample get tests of their own, so its score",
-        "grows: a seed that nobody has looked at is the fairer measure.",
+        "grows: a fresh seed is the fairer measure.",
         "",
         "| room | mistakes | noticed | equivalent | open | score |",
         "|---|---|---|---|---|---|",
@@ -352,31 +291,34 @@ def _place(mutation: Mutation) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(description="Change one formula at a time and see whether a test notices.")
-    parser.add_argument("--count", type=int, default=150, help="mistakes to make (0: all that there are; default 150)")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--count", type=int, default=1000, help="mistakes to make (0: all that there are)")
+    parser.add_argument("--minutes", type=float, default=0.0, help="time after which none is begun (0: no limit)")
+    parser.add_argument("--seed", type=int, help="of the lot (default: a fresh one, which is printed)")
     parser.add_argument("--only", default="", metavar="PATH[:LINE]", help="only mistakes of this source")
     parser.add_argument("--room", default="", help="only mistakes of this room: " + ", ".join(r.name for r in ROOMS))
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work (default 1)")
-    parser.add_argument(
-        "--again", action="store_true", help="only those that nothing noticed last time and that nobody judged"
-    )
-    parser.add_argument("--quick", action="store_true", help="only the first files of tests of each room")
+    parser.add_argument("--again", action="store_true", help="only those of the last run that survived and are open")
+    parser.add_argument("--quick", action="store_true", help="only the tests that are nearest to the source")
     parser.add_argument("--list", action="store_true", help="name the mistakes, make none")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    where = f"{PAGE.relative_to(ROOT)} and {VERDICTS.relative_to(ROOT)}"
+    parser.add_argument("--write", action="store_true", help=f"write {where}")
     given = parser.parse_args(arguments)
+    seed = random.SystemRandom().randrange(10**8) if given.seed is None else given.seed
     rooms = [room for room in ROOMS if given.room in ("", room.name)]
-    chosen = drawn(rooms, ROOT, given.count, given.seed, given.only)
-    known: list[Fate] = []
     verdicts = read_verdicts(VERDICTS)
+    fates: list[Fate] = []
     if given.again:
-        known = [fate for fate in read_log(LOG) if fate.noticed or _verdict(fate, verdicts).equivalent]
-        settled = {fate.mutation.key for fate in known}
-        chosen = [(room, mutation) for room, mutation in chosen if mutation.key not in settled]
+        seed, before = read_log(LOG)
+        fates = [fate for fate in before if fate.noticed or _verdict(fate, verdicts).equivalent]
+        left = {fate.mutation.key for fate in before} - {fate.mutation.key for fate in fates}
+        chosen = [pair for pair in drawn(rooms, ROOT, 0, seed, given.only) if pair[1].key in left]
+    else:
+        chosen = drawn(rooms, ROOT, given.count, seed, given.only)
+    print(f"seed {seed}", flush=True)
     if given.list:
         for room, mutation in chosen:
             print(f"{room.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
         return 0
-    fates = known
 
     def hear(fate: Fate) -> None:
         m = fate.mutation
@@ -384,15 +326,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{len(fates):4d} {m.path}:{m.line}  {m.what}  |  {m.text}")
         print(f"       {fate.seconds:5.1f} s  {fate.noticed or 'SURVIVES'}", flush=True)
         with LOG.open("w", encoding="utf-8") as file:
-            json.dump([asdict(fate) for fate in fates], file, indent=0)
+            json.dump({"seed": seed, "fates": [asdict(fate) for fate in fates]}, file, indent=0)
 
-    study(chosen, given.jobs, given.quick, hear)
+    study(chosen, given.jobs, given.quick, hear, given.minutes)
     still = [f for f in fates if not f.noticed and not _verdict(f, verdicts).equivalent]
     print(f"{sum(bool(f.noticed) for f in fates)} of {len(fates)} mistakes were noticed, {len(still)} are open")
     for fate in still:
         print(f"  {fate.mutation.key}")
     if given.write:
-        PAGE.write_text(page(fates, verdicts, given.seed, date.today()), encoding="utf-8")
+        keep_survivors(VERDICTS, fates, verdicts, seed, date.today())
+        PAGE.write_text(page(fates, read_verdicts(VERDICTS), seed, date.today()), encoding="utf-8")
     return 0
 
 

@@ -1,9 +1,10 @@
 """Small mistakes that could be made in a source: each is one piece of text to be put in the place of another.
 
-They are the slips that change a formula and nothing else: another comparison or sign, a factor of two, an index beside
-the right one, a line that is missing. What carries no formula is left alone: docstrings and annotations, messages,
-checks that only raise (bad input has tests of its own), representations, and numbers so small or large that they are
-thresholds of rounding.
+They are the slips that leave a program running and change what it does: another comparison or sign, a factor of two,
+an index beside the right one, the first for the last, a part of a condition, of a tuple or of a call that is missing,
+an argument in the place of another of its type, one turn of a loop less, a line that is missing. Left alone is what
+decides no result: docstrings and annotations, messages, checks that only raise (bad input has tests of its own),
+representations, and numbers so small or large that they are thresholds of rounding.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 _ORDER = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<")}
@@ -24,6 +26,8 @@ _SYMBOLS = {
     ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or",
 }  # fmt: skip
 _EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+_SEPARATES = re.compile(rb"\s*(,|and|or)\s*")
+_CONFUSED = _EXTREMES | {"all": "any", "any": "all", "argmin": "argmax", "argmax": "argmin"}
 _NEGATIVE = ("float", "Vector", "Matrix", "Triple")  # results whose sign can be turned
 
 _NO_FORMULA = (
@@ -65,7 +69,7 @@ class Mutation:
         >>> Mutation("a.py", 1, 4, "+", "-", "a = b + c").what
         '+ -> -'
         """
-        return " ".join(f"{self.old} -> {self.new}".split())
+        return " ".join(f"{self.old} -> {self.new or 'nothing'}".split())
 
     def applied(self, source: bytes) -> bytes:
         """The source with the mistake.
@@ -84,6 +88,8 @@ def mutations(source: bytes, path: str) -> list[Mutation]:
 
     >>> [found.what for found in mutations(b"def f(x):\n    return x + 1 if x < 0 else 2.5", "a.py")]
     ['+ -> -', '1 -> 2', '< -> <=', '< -> >=', '0 -> 1', '2.5 -> 5.0']
+    >>> [found.what for found in mutations(b"f(x or y, k=last[-1])", "a.py")][1:]
+    ['x or y -> x', 'x or y -> y', 'or -> and', ', k=last[-1] -> nothing', '-1 -> (1)', '-1 -> 0', '1 -> 2']
     """
     finder = _Finder(source, path)
     finder.visit(ast.parse(source))
@@ -104,13 +110,14 @@ class _Finder(ast.NodeVisitor):
             self._starts.append(self._starts[-1] + len(line))
         self._lines = [line.decode().strip() for line in lines]
         self._returns = ""
+        self._alike: dict[str, str] = {}  # arguments of the function: another one with the same annotation
 
     # -- places ----------------------------------------------------------------------------------------
 
-    def _begin(self, node: ast.expr | ast.stmt) -> int:
+    def _begin(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         return self._starts[node.lineno - 1] + node.col_offset
 
-    def _end(self, node: ast.expr | ast.stmt) -> int:
+    def _end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._starts[node.end_lineno - 1] + node.end_col_offset
@@ -120,7 +127,7 @@ class _Finder(ast.NodeVisitor):
         line = bisect_right(self._starts, start)
         self.found.append(Mutation(self.path, line, start, old, new, self._lines[line - 1]))
 
-    def _whole(self, node: ast.expr | ast.stmt, new: str) -> None:
+    def _whole(self, node: ast.expr | ast.stmt | ast.keyword, new: str) -> None:
         self._add(self._begin(node), self._end(node), new)
 
     def _text(self, node: ast.expr) -> str:
@@ -161,11 +168,13 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name == "__post_init__" or node.name.lstrip("_").startswith(_NO_FORMULA):
             return
-        before, self._returns = self._returns, ast.unparse(node.returns) if node.returns else ""
+        before = self._returns, self._alike
+        self._returns = ast.unparse(node.returns) if node.returns else ""
+        self._alike = _alike([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
         for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             self.visit(default)
         self._body(node.body)
-        self._returns = before
+        self._returns, self._alike = before
 
     def visit_Module(self, node: ast.Module) -> None:
         self._body(node.body)
@@ -196,7 +205,44 @@ class _Finder(ast.NodeVisitor):
         symbol, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for left, right in zip(node.values, node.values[1:], strict=False):
             self._between(left, right, symbol, new)
+        if len(node.values) == 2:
+            for value in node.values:
+                self._whole(node, self._text(value))
+        else:
+            self._dropped(node.values)
         self.generic_visit(node)
+
+    def _dropped(self, parts: Sequence[ast.expr | ast.keyword], which: Iterable[int] | None = None) -> None:
+        """One of several parts is missing, with what separates it from the next or from the one before."""
+        for k in range(len(parts)) if which is None else which:
+            first, second = parts[max(k, 1) - 1 : max(k, 1) + 1] if len(parts) > 1 else (parts[0], parts[0])
+            gap = self.source[self._end(first) : self._begin(second)]
+            if len(parts) == 1:
+                self._whole(parts[0], "")
+            elif _SEPARATES.fullmatch(gap):  # no parenthesis would be left alone
+                self._add(
+                    *((self._end(first), self._end(second)) if k else (self._begin(first), self._begin(second))), ""
+                )
+
+    def visit_Tuple(self, node: ast.Tuple) -> None:
+        if isinstance(node.ctx, ast.Load) and len(node.elts) > 2:
+            self._dropped(node.elts, (0, len(node.elts) - 1))
+        self.generic_visit(node)
+
+    def visit_List(self, node: ast.List) -> None:
+        if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
+            self._dropped(node.elts, (0, len(node.elts) - 1))
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        index = ast.unparse(node.slice)
+        if index in ("0", "-1"):
+            self._whole(node.slice, "-1" if index == "0" else "0")
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and node.id in self._alike:
+            self._whole(node, self._alike[node.id])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, (ast.Not, ast.USub)):
@@ -214,14 +260,26 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in _EXTREMES:
-            self._add(self._end(node.func) - len(name), self._end(node.func), _EXTREMES[name])
+        if name in _CONFUSED:
+            self._add(self._end(node.func) - len(name), self._end(node.func), _CONFUSED[name])
+        if name in _EXTREMES and len(node.args) == 2 and not node.keywords:
+            for argument in node.args:
+                self._whole(node, self._text(argument))
+        if name in _EXTREMES and not (node.args or node.keywords) and isinstance(node.func, ast.Attribute):
+            self._add(self._end(node.func.value), self._end(node), "[0]")
+        if name == "range":
+            last = node.args[-1 if len(node.args) == 1 else 1]
+            self._whole(last, f"{self._text(last)} - 1")
+        if not name.lstrip("_").startswith(_NO_FORMULA) and not any(k.arg is None for k in node.keywords):
+            parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+            self._dropped(parts, range(len(node.args), len(parts)))
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         symbol = _SYMBOLS.get(type(node.op), "")
         if symbol in _ARITHMETIC:
             self._between(node.target, node.value, symbol + "=", _ARITHMETIC[symbol] + "=")
+        self._whole(node, "pass")
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -244,6 +302,8 @@ class _Finder(ast.NodeVisitor):
             self._body(node.orelse)
             return
         self._negate(node.test)
+        if len(node.body) == 1 and isinstance(node.body[0], (ast.Return, ast.Continue, ast.Break)) and not node.orelse:
+            self._whole(node, "pass")  # it does not end early
         self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
@@ -262,6 +322,17 @@ class _Finder(ast.NodeVisitor):
         elif self._returns in _NEGATIVE and not isinstance(node.value, ast.Constant):
             self._whole(node.value, f"-({self._text(node.value)})" if self._returns != "Triple" else "(0.0, 0.0, 0.0)")
         self.visit(node.value)
+
+
+def _alike(arguments: list[ast.arg]) -> dict[str, str]:
+    """For each argument that shares its annotation with others: the next of them."""
+    kinds = defaultdict(list)
+    for argument in arguments:
+        if argument.annotation is not None:
+            kinds[ast.unparse(argument.annotation)].append(argument.arg)
+    return {
+        name: names[(k + 1) % len(names)] for names in kinds.values() if len(names) > 1 for k, name in enumerate(names)
+    }
 
 
 def _is_text(node: ast.expr) -> bool:

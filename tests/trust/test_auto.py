@@ -485,3 +485,20 @@ def test_a_run_whose_control_had_nothing_to_measure_is_repeated_on_other_steps()
     again = search.repeated(first, pilot, 4.0, 0.3)
     assert again.step.rtol == 2.5e-4
     assert again.step.max_step < 0.7 * first.step.max_step
+
+
+@pytest.mark.parametrize("error_bar", [False, True])
+def test_a_run_that_knows_that_it_missed_its_tolerance_is_made_again(error_bar):
+    """x'' = 9 x from 1e-3: early errors are amplified, and the pilot's steps say nothing about them."""
+    one = cs.Ode(lambda t, x, u: [u[0]], lambda t, x, u: x, x0=[1e-3], inputs=["y"], outputs=["x"], rtol=1e-10)
+    two = cs.Ode(lambda t, x, u: [9 * u[0]], lambda t, x, u: x, x0=[0.0], inputs=["x"], outputs=["y"], rtol=1e-10)
+    system = cs.System({"one": one, "two": two})
+    system.connect("one.x", "two.x")
+    system.connect("two.y", "one.y")
+    result = cs.simulate(system, t_end=3.0, rtol=1e-4, error_bar=error_bar)
+    exact = 1e-3 * np.cosh(3.0 * result.t)
+    assert np.abs(result["one.x"] - exact).max() < 1e-4 * exact.max()
+    assert "its run had a coupling error of" in result.meta["choice"]
+    assert any("its coupling error is" in trial.why for trial in result.choice.trials)
+    if error_bar:
+        assert result.error_bar.worst < 2e-4

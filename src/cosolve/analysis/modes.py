@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from cosolve.analysis.stability import MacroMap, macro_map
+from cosolve.analysis.stability import macro_map
 from cosolve.errors import CosolveError
 from cosolve.interface import System
 from cosolve.method import Jacobi, Method, SemiImplicit
+from cosolve.run.step_map import MacroMap
 
 #: Factors from this size on last; a run has forgotten smaller ones after some steps.
 LASTING = 0.5
@@ -99,7 +100,7 @@ def wrong_modes(system: System, method: Method, H: float, here: MacroMap) -> lis
         return _named(system, here, vectors, [(mu[k], None, k) for k in found])
     rows, columns = linear_sum_assignment(np.abs(exact[:, np.newaxis] - mu[np.newaxis, :]))
     bad: list[tuple[complex, complex | None, int]] = [
-        (mu[k], exact[n], k)
+        (mu[k], exact[n], int(k))
         for n, k in zip(rows, columns, strict=True)
         if max(abs(mu[k]), abs(exact[n])) > LASTING and _error(mu[k], exact[n]) > UNRESOLVED
     ]

@@ -188,15 +188,16 @@ class Search:
         self.trials.append(Trial(choice.method, choice.step, why=why))
         self._given_up.add(repr(choice.method))
 
-    def repeated(self, choice: Choice, trial: Trial, factor: float, moved: float) -> Choice:
-        """The choice once more with a tighter tolerance, after a run that was in doubt."""
+    def repeated(self, choice: Choice, trial: Trial, factor: float, moved: float, missed: bool = False) -> Choice:
+        """The choice once more with a tighter tolerance, after a run that was in doubt or has `missed` it."""
         assert choice.pilot is not None
         assert isinstance(choice.step, Adaptive)
         # shorter also where not rtol but the longest step limits them: two runs on one grid would always agree
         longest = SHORTER * choice.step.max_step / self._span
         step = self.tightened(choice.pilot, max(choice.step.rtol / factor, LEAST_RTOL), longest)
-        self.trials.append(replace(trial, why=f"it differs by {moved:.1e} from the run before it"))
-        sentence = sentences.repeated(choice.sentence, step.rtol, moved)
+        why = f"its coupling error is {moved:.1e}" if missed else f"it differs by {moved:.1e} from the run before it"
+        self.trials.append(replace(trial, why=why))
+        sentence = sentences.repeated(choice.sentence, step.rtol, moved, missed)
         return replace(choice, step=step, sentence=sentence, trials=tuple(self.trials))
 
     def _compared(self, arms: list[Trial]) -> tuple[Trial, str]:

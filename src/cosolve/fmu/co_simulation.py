@@ -84,6 +84,7 @@ class CoSimulationFmu(Subsystem):
 
     foreign = True
     repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
+    settings = ("_options",)
 
     def __init__(
         self,

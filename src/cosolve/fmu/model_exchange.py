@@ -66,6 +66,7 @@ class ModelExchangeFmu(Subsystem):
 
     foreign = True
     repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
+    settings = ("_options",)
 
     def __init__(
         self,

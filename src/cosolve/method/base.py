@@ -18,7 +18,7 @@ A new method is one file: a text in the verbs of `verbs.py`, and a subclass of `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getattr_static
 from math import inf
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -32,6 +32,7 @@ from cosolve.interface.plan import Plan
 from cosolve.method.constraint import ConstraintTreatment
 from cosolve.signal import SIGNALS, History
 from cosolve.signal.bdf import GROWTH, HIGHEST
+from cosolve.signal.collocation import POINTS
 from cosolve.subsystem.base import CAPABILITIES, has_capability
 
 #: A macro step in verbs: `text(m, o)` with the machine and the method.
@@ -44,8 +45,8 @@ JacobianSource = Literal["auto", "difference"]
 Local = Literal["converged", "one_step", "output_equation"]
 
 #: How coupling variables are drawn over a macro step: through their values at macro points, or by backward differences
-#: (`signal/bdf.py`), which damps stiff couplings.
-SignalName = Literal["lagrange", "bdf"]
+#: (`signal/bdf.py`) or by collocation at two points (`signal/collocation.py`), which damp stiff couplings.
+SignalName = Literal["lagrange", "bdf", "collocation", "radau"]
 
 #: Whether the entries of a vector port are measured one by one or together, see `Implicit`.
 Norm = Literal["entries", "fields"]
@@ -130,6 +131,19 @@ class Method:
                 "of order 4 and more are not stable enough"
             )
 
+        if self.inner_point is not None and self.degree != 1:
+            raise SetupError(f"{self.name}: signal='{self.signal}' is a line; give degree=1, not {self.degree!r}")
+
+    @property
+    def inner_point(self) -> float | None:
+        """Where inside the step the coupling equations hold too, as a part of it."""
+        return POINTS.get(self.signal)
+
+    def at_stages(self) -> Method:
+        """The method that does at both points of a collocation what this one does."""
+        options: dict[str, Any] = {"degree": 0, "signal": "lagrange", "predictor": getattr(self, "guess", 1)}
+        return replace(self, **options)
+
     @property
     def growth(self) -> float:
         """By what macro steps may grow from one to the next."""
@@ -159,7 +173,8 @@ class Method:
     @property
     def label(self) -> str:
         """Short label for tables and legends."""
-        return f"{self.name}(BDF{self.degree + 1})" if self.signal == "bdf" else f"{self.name}({self.degree})"
+        drawn = {"bdf": f"BDF{self.degree + 1}", "radau": "Radau", "collocation": "collocation"}
+        return f"{self.name}({drawn.get(self.signal, self.degree)})"
 
     def for_linearisation(self) -> Method:
         """The method whose macro step is differenced by the stability analysis: free of differences of its own."""
@@ -202,6 +217,14 @@ class Method:
                 f"{listed((block.label for block in plan.constraints), 3, quote=False)} holds bodies together; use "
                 "signal='lagrange'"
             )
+        if self.inner_point is not None:
+            if plan.driven:
+                found.append(
+                    f"{self.label} draws inputs as lines, and '{plan.driven[0].target}' follows a function of time; "
+                    "use signal='bdf', or let a subsystem give that input"
+                )
+            if getattr(self, "local", "converged") != "converged":
+                found.append(f"{self.label} solves every subsystem fully; use local='converged'")
         if self.explicit and not plan.explicit:
             labels = ", ".join(block.label for block in plan.blocks if block.implicit)
             found.append(

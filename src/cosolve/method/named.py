@@ -21,6 +21,7 @@ from cosolve.basics.wording import problem, shown, suggest
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.method import ConstraintTreatment, Method
+from cosolve.signal.collocation import POINTS
 
 #: What stands for an object in a file: its name, or a table with its name and options.
 Named: TypeAlias = str | Mapping[str, Any]
@@ -93,6 +94,8 @@ def _drawn(text: str, whole: str) -> dict[str, Any]:
     """
     if text in ("bdf1", "bdf2", "bdf3"):
         return {"degree": int(text[-1]) - 1, "signal": "bdf"}
+    if text in POINTS:
+        return {"degree": 1, "signal": text}
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise SetupError(
             f"'{shown(whole)}': write a method as name:degree, for example semi-implicit:1, or with a signal, "

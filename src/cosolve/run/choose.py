@@ -114,9 +114,9 @@ class Chooser:
         self.plan, self.rtol, self.step = plan, float(rtol), step
         self._span = t_end - t_start
         self._found = candidates(plan, workers) if given is None else only(given)
-        self._runner = Pilots(system, t_start, t_end, startup, workers, None if compiled else compiled, stop_at_events)
+        self.runner = Pilots(system, t_start, t_end, startup, workers, None if compiled else compiled, stop_at_events)
         rolls_back = all(has_capability(subsystem, "rollback") for subsystem in plan.subsystems)
-        self.search = Search(self._runner, self._found, self.rtol, self._span, rolls_back, costs)
+        self.search = Search(self.runner, self._found, self.rtol, self._span, rolls_back, costs)
         self.choice = self._chosen()
 
     def _chosen(self) -> Choice:
@@ -133,7 +133,7 @@ class Chooser:
 
     def _at_step(self, step: float | Adaptive) -> Choice:
         """The first method that meets the tolerance with the given step."""
-        return at_step(self._runner, self._found, step, self.rtol)
+        return at_step(self.runner, self._found, step, self.rtol)
 
 
 def at_step(runner: Pilots, found: Candidates, step: float | Adaptive, rtol: float) -> Choice:

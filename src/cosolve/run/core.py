@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -25,12 +25,14 @@ from cosolve.engine.readable.self_check import (
     same_outputs,
     uncounted,
 )
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
+from cosolve.engine.readable.staged import StagedMachine
+from cosolve.errors import CapabilityError, ConvergenceError, CosolveError, EndOfSimulation, SetupError
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.opening import Opening
+from cosolve.run.ownership import Ownership
 from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start
 from cosolve.signal import History
@@ -66,7 +68,7 @@ class Core:
                 f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
                 "signals from none; leave startup out"
             )
-        self.crew = Crew(self.plan, workers)
+        self.crew, self.ownership = Crew(self.plan, workers), Ownership(self.plan)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
@@ -89,13 +91,18 @@ class Core:
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
         method = self.method
-        if not method.stops_at_events:
+        if not method.stops_at_events or method.inner_point is not None:
             raise CapabilityError(
-                f"stop_at_events: {method.name} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
             raise SetupError(f"stop_at_events: {type(self.startup).__name__} steps across events; take another startup")
+
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        """What the runs that go on from a state of this one must have in common with it."""
+        return description(self.plan, self.method, self.startup)
 
     @property
     def t(self) -> float:
@@ -116,6 +123,7 @@ class Core:
         goes_back = "rollback" in self.method.needs or self.windows.may_reject or self.crew.watch is not None
         if self.proves and goes_back:
             self.crew.keep_past(self.method.degree)
+        self.ownership.take()
         self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
@@ -124,7 +132,7 @@ class Core:
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
         step = bind(self.method, self.crew, watched=True)
         self._step = self.startup.wrap(self.crew, self.method, step)
-        self.corrections = step.corrections if isinstance(step, Machine) else Corrections(self.plan)
+        self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
         repeats = self.windows.may_reject or (self.crew.watch is not None and self.crew.watch.keeps)
         self._proof = Proof(repeats and self.method.explicit and isinstance(self._step, Machine), lasting(self.plan))
@@ -163,9 +171,15 @@ class Core:
                 back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
                 limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
                 continue
+            except ConvergenceError:
+                if windows is not self.windows or not windows.shorten(window):
+                    raise
+                H, anew = None, True
             else:
                 error = judge(window, outcome)
                 if error is not None:
+                    if outcome.unsolved is not None and not error <= 1.0:
+                        raise outcome.unsolved
                     break
                 H, anew = None, True
             self._go_back()  # the windows offer a shorter one next
@@ -305,13 +319,13 @@ class Core:
 
     def renew(self) -> None:
         """Let correctors forget what they have learnt: the steps that follow are of another kind."""
-        if isinstance(self._step, Machine):
+        if isinstance(self._step, (Machine, StagedMachine)):
             self._step.renew()
 
     @property
     def measure(self) -> Measure:
         """The sizes of the coupling variables so far, as the readable engine keeps them."""
-        assert isinstance(self._step, Machine)
+        assert isinstance(self._step, (Machine, StagedMachine))
         return self._step.measure
 
     def skip(self, times: Vector, y: Vector, z: Vector, values: list[Vector]) -> None:
@@ -343,7 +357,7 @@ class Core:
     def save(self, *, portable: bool = False) -> Snapshot:
         """Everything that continues the run from here; `portable` for a file that another process reads."""
         return Snapshot(
-            description=description(self.plan, self.method, self.startup),
+            description=self._description,
             t=self.t,
             t_start=self.t_start,
             y=self.y.copy(),
@@ -383,11 +397,12 @@ class Core:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
-        snapshot.refuse_other(description(self.plan, self.method, self.startup))
+        snapshot.refuse_other(self._description)
         snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
         for past in self.crew.past:
             if past is not None:
                 past.gap = "the run goes on from a saved state"
+        self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]
             if kind == "saved":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cosolve.basics.checks import as_path, refuse_no_function, whole
 from cosolve.basics.wording import shortened
+from cosolve.engine.native import uncompiled_note
 from cosolve.engine.readable.loops import first_loop
 from cosolve.errors import AccuracyWarning, EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
 from cosolve.interface import Plan, System
@@ -30,7 +31,7 @@ from cosolve.run import (
 from cosolve.run.books import Books, Foregone, Judge, Onlooker, note_totals
 from cosolve.run.engines import Engines
 from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
-from cosolve.run.proof import prove_past
+from cosolve.run.rollback import prove_past
 from cosolve.run.snapshot import description
 from cosolve.run.startup import Startup
 from cosolve.run.step_limit import steps_left
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from cosolve.fields.field_file import FieldFile, FieldRecording
 
 __all__ = ["channels", "simulate"]
+
+#: Macro steps from which on a run says why it was not compiled.
+_WORTH_TELLING = 1000
 
 _PROGRESS_EVERY = 0.1  # seconds
 
@@ -378,12 +382,18 @@ class _Run:
         failure: SimulationError | None = None
         stopped: BaseException | None = None
         ending: str | None = None
+        counted = False
         try:
-            self._start(t_first, saved)
-            books = self._opened_books()
-            self._cross_all(books, self._watched(meta))
-            books.end()
-            self._save_state(save_state)
+            with core.ownership.advancing():
+                self._start(t_first, saved)
+                books = self._opened_books()
+                self._cross_all(books, self._watched(meta))
+                books.end()
+                self._save_state(save_state)
+                self._note_totals()
+                counted = True  # proofs start subsystems anew
+                for note in (*core.crew.notes, *(prove_past(core, self.verdict) if self.proves else ())):
+                    self.stats.add(note)
         except SimulationError as error:
             failure = error
             if failure.time is None:  # from below the level that knows the time
@@ -398,10 +408,8 @@ class _Run:
             raise
         finally:
             core.crew.close()
-            self._note_totals()
-            if ending is None:
-                for note in (*core.crew.notes, *(prove_past(core, self.verdict) if self.proves else ())):
-                    self.stats.add(note)
+            if not counted:
+                self._note_totals()
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
             if self.keeper is not None:
@@ -528,6 +536,8 @@ class _Run:
             core.ended, core.inside_step = end, True
         finally:
             self._note_seconds(engines)
+            if self.compiled is None and not self.stats.compiled_steps and self.stats.steps >= _WORTH_TELLING:
+                self._note_uncompiled()
 
     def _keep_state(self, keeper: Keeper, books: Books, engines: Engines) -> None:
         """Write the state now, after the rows up to it are on the disk."""
@@ -552,6 +562,13 @@ class _Run:
             self.stats.ended += "; no state was saved, since the last macro step was left half crossed"
         elif path is not None:
             core.save(portable=True).write(path)
+
+    def _note_uncompiled(self) -> None:
+        """Say what keeps a long run in Python."""
+        reason = uncompiled_note(self.core)
+        if reason:
+            gain = "steps of small models take a fifteenth to a fiftieth of the time when they are compiled"
+            self.stats.add(Note("not-compiled", f"this run went through Python: {reason}", "info", remedy=gain))
 
     def _note_seconds(self, engines: Engines) -> None:
         self.stats.compiled_seconds = self._before[1] + engines.spent

@@ -5,6 +5,11 @@ from cosolve.signal.history import History
 from cosolve.signal.polynomial import InputSignal, Polynomial, end_values, lagrange_weights
 
 #: The kinds of signals by name: what each remembers of the past, and how it draws the next step from it.
-SIGNALS: dict[str, type[History]] = {"lagrange": History, "bdf": MeanHistory}
+SIGNALS: dict[str, type[History]] = {
+    "lagrange": History,
+    "bdf": MeanHistory,
+    "collocation": History,
+    "radau": History,
+}
 
 __all__ = ["SIGNALS", "History", "InputSignal", "MeanHistory", "Polynomial", "end_values", "lagrange_weights"]

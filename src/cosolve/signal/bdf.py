@@ -102,8 +102,8 @@ def bdf_weights(nodes: tuple[float, ...]) -> Matrix:
     """Matrix `W` with `coefficients = W @ (z_{N+1}, m_1, ...)`, for the points `(1, 0, -r_1, -r_1 - r_2, ...)`.
 
     >>> bdf_weights((1.0, 0.0, -1.0)).round(4)            # equal steps, k = 2
-    array([[0.3333, 0.6667],
-           [0.6667, -0.6667]])
+    array([[ 0.3333,  0.6667],
+           [ 0.6667, -0.6667]])
     """
     return _filled(fill_bdf_weights, nodes)
 

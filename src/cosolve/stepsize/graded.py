@@ -68,8 +68,8 @@ def grading(method: Method) -> Grading:
     ([0, 0, 6, 8, 10], [0, 0, 0, 4, 7])
     """
     p = method.degree
-    if method.signal == "bdf":
-        return Grading((0, 3, 6)[p], settling=SETTLING)
+    if method.signal != "lagrange":
+        return Grading((0, 3, 6)[p] if method.signal == "bdf" else 0, settling=SETTLING)
     if method.script is None or method.chooses_step or p + 1 <= own_order(method):
         return Grading()
     if own_order(method) == 3:

@@ -73,6 +73,8 @@ class Subsystem:
     least_degree: int = 0
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
+    #: Attributes that hold what it is besides its functions: a saved run cannot go on when one of them has changed.
+    settings: tuple[str, ...] = ()
     #: Where it runs when that is on another rank, for messages: "rank 2".
     runs_on: str = ""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from ctypes import c_double
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,6 @@ from cosolve.engine.native.wiring import (
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
-    STREAK,
     T0,
     TROUBLED,
     UNCORRECTED,
@@ -100,6 +100,8 @@ def _method_obstacle(method: Method) -> str | None:
     script = method.script
     if script is None:
         return f"{method.name} is not written in verbs"
+    if method.inner_point is not None:
+        return f"{method.label} has coupling equations inside the step, which the readable engine solves"
     corrector = script.corrector
     known = _VERBS if corrector is None or corrector.text is None else _VERBS | {"corrected"}
     found = text_obstacle(script, known)
@@ -124,6 +126,26 @@ def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
             return f"'{name}' cannot be crossed from compiled code: {native}"
         found.append(native)
     return found
+
+
+def uncompiled_note(core: Core) -> str:
+    """What keeps a run in Python that could be compiled, found without compiling anything; empty where nothing does.
+
+    Plain Python functions in subsystems or laws: the remedy is a decorator.
+    """
+    plan, windows = core.plan, core.windows
+    plain = [
+        (name, subsystem)
+        for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+        if has_capability(subsystem, "compiled crossing")
+        and any(isinstance(value, FunctionType) for value in vars(subsystem).values())
+    ]
+    found = [(f"'{name}'", subsystem.native(windows.usual, core.method.degree)) for name, subsystem in plain]
+    said = [f"{name}: {reason}" for name, reason in found if isinstance(reason, str) and "plain Python" in reason]
+    reason = _method_obstacle(core.method) or obstacle(plan)
+    if reason is not None and "plain Python" not in reason:
+        return ""
+    return "; ".join([*said, *([reason] if reason else [])])
 
 
 class Chunks:
@@ -300,8 +322,7 @@ class Chunks:
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
-        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level, SHARE=corrections.share)
-        self.wiring.put(STREAK=corrections.streak, PATIENCE=corrections.patience)
+        self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
@@ -377,7 +398,6 @@ class Chunks:
     def note_end(self, failed: bool) -> None:
         """A chunk is over; give up when chunk after chunk takes no step, unless somebody only has to look at them."""
         words = self.wiring.plan
-        self.core.corrections.streak = int(words[STREAK])
         if words[TROUBLED] and words[COUNTERS] >= JACOBIANS:
             began = np.array((c_double * self.core.plan.n_z).from_address(int(words[UNCORRECTED])))
             t0, H = words.view(np.float64)[[T0, LENGTH]]
