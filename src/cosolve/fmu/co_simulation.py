@@ -152,6 +152,8 @@ class CoSimulationFmu(Subsystem):
         self._rounding = Rounding()
         self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate, sampled)
         self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
+        if not self._crossing.variable:
+            self.fixed_step = float(description.experiment.get("stepSize", np.nan))
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         self._at_start = initial_patterns(description, listed_inputs, listed_outputs, self._pattern)

@@ -16,6 +16,7 @@ from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
+from cosolve.engine.readable.kept_states import alike, note_end, shares_state, suspicious
 from cosolve.engine.readable.machine import Machine, bind
 from cosolve.engine.readable.self_check import (
     Proof,
@@ -26,7 +27,14 @@ from cosolve.engine.readable.self_check import (
     uncounted,
 )
 from cosolve.engine.readable.staged import StagedMachine
-from cosolve.errors import CapabilityError, ConvergenceError, CosolveError, EndOfSimulation, SetupError
+from cosolve.errors import (
+    CapabilityError,
+    ConvergenceError,
+    CosolveError,
+    EndOfSimulation,
+    SetupError,
+    SubsystemError,
+)
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
@@ -73,7 +81,9 @@ class Core:
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
-        self.y = self.z = np.zeros(0)
+        self.y = self.z = self._first = np.zeros(0)
+        #: places of subsystems that are of one class of the user, until the first step has been looked at
+        self._alike: list[list[int]] = []
         self.history: History
         #: who asked for the end of the run, and whether that left a macro step half crossed
         self.ended: EndOfSimulation | None = None
@@ -92,8 +102,9 @@ class Core:
         """Raise where macro steps cannot end at events."""
         method = self.method
         if not method.stops_at_events or method.inner_point is not None:
+            who = method.label if method.stops_at_events else method.name
             raise CapabilityError(
-                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {who} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
@@ -137,6 +148,15 @@ class Core:
         repeats = self.windows.may_reject or (self.crew.watch is not None and self.crew.watch.keeps)
         self._proof = Proof(repeats and self.method.explicit and isinstance(self._step, Machine), lasting(self.plan))
         self.opening.plan()
+        self._first = self.y
+        self._alike = alike(self.plan.subsystems)
+
+    def close(self) -> None:
+        """End the worker threads, and remember how the subsystems ended: the next run must not begin there."""
+        for subsystem, part in zip(self.plan.subsystems, self.plan.y_slices, strict=True):
+            if len(self.y):
+                note_end(subsystem, self._first[part], self.y[part])
+        self.crew.close()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -200,8 +220,31 @@ class Core:
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
+        if self._alike:
+            self._refuse_shared_state(window)
         crew.to_time(outcome.t1)
         return outcome
+
+    def _refuse_shared_state(self, window: Window) -> None:
+        """After the first step: instances of one class that say they are in one state, and give other outputs."""
+        crew, plan, groups = self.crew, self.plan, self._alike
+        self._alike = []
+        held = self.history.values[0][np.newaxis, :]
+        for group in groups:
+            same = suspicious([plan.subsystems[i] for i in group], [self.y[plan.y_slices[i]] for i in group])
+            if not same:
+                continue
+            asked = [group[0], *(group[k] for k in same)]
+            ahead = Window(window.t1, window.t1 + window.H, window.H)
+            with uncounted(crew):
+                other = shares_state([plan.subsystems[i] for i in asked], partial(crew.advance, asked[0], ahead, held))
+            if other is not None:
+                names = plan.names[asked[0]], plan.names[asked[other]]
+                raise SubsystemError(
+                    f"'{names[0]}' and '{names[1]}' share their state: one moves when the other advances; keep it in "
+                    "the instance (self), not in the class or in a default argument",
+                    subsystem=names[0],
+                )
 
     def _exchange_again(self) -> None:
         """Let outputs that react to inputs at once agree with the inputs at the start of the step.

@@ -407,7 +407,7 @@ class _Run:
             stopped = error
             raise
         finally:
-            core.crew.close()
+            core.close()
             if not counted:
                 self._note_totals()
             self.recorder.finish(self.stats, ending)

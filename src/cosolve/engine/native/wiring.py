@@ -65,7 +65,7 @@ _LARGEST = SPARSE_FROM - 1
     WEIGHTS_KNOWN,  # bit d: extrapolation of degree d; _INTERPOLATION: those below
     PAST_WEIGHTS,  # the functions that make them
     END_WEIGHTS,
-    MEANS,  # 1: the history keeps the mean of the last signal of a step
+    MEANS,  # the history keeps, of the last signal of a step, 1: the mean, 2: the first half of the values, twice
     EXTRAPOLATION,  # addresses, by degree
     INTERPOLATION,
     N_NODES,  # of an interpolation

@@ -86,7 +86,7 @@ class Machine:
 
     def __init__(self, method: Method, script: Script, crew: Crew, watched: bool = False) -> None:
         self.method, self.script, self.crew, self.plan = method, script, crew, crew.plan
-        plan = self.plan
+        plan, self.label = self.plan, method.label
         self._text, self._repeats = script.text, "rollback" in method.needs
         self._treatment = treatment_for(plan, script.constraints)
         #: rows of coupling variables whose residual is a difference to what outputs ask for
@@ -117,7 +117,7 @@ class Machine:
         self._begin_books()
 
     def __repr__(self) -> str:
-        return f"<the macro step of {self.method.label}>"
+        return f"<the macro step of {self.label}>"
 
     def _begin_books(self) -> None:
         """Nothing has happened in this step yet."""
