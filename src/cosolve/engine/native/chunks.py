@@ -286,7 +286,20 @@ class Chunks:
             self.reason = f"'{plan.names[back.index(True)]}' may hand a step back, and '{stuck[0]}' cannot be set back"
             return False
         self._H = H
+        self._pasts: dict[int, Matrix] = {}
+        for i, past in enumerate(self.core.crew.past):
+            if past is not None:
+                self._pasts[i] = np.empty((self._most + 2, past.length))
+                self.wiring.keep_past(i, self._pasts[i])
         return self._bind(script)
+
+    def take_past(self) -> None:
+        """What was crossed in machine code belongs to the past of the run."""
+        for i, rows in self._pasts.items():
+            past = self.core.crew.past[i]
+            assert past is not None
+            past.extend(rows[: self.wiring.take_past(i)])
+            past.restored, past.compiled = past.restored or self.may_retry, True
 
     def _bind(self, script: Script) -> bool:
         """The loop around the text of the method; False (with the reason) where Jacobians may change by themselves."""
@@ -383,6 +396,7 @@ class Chunks:
             for native in self.natives:
                 native.leave()
         del kept
+        self.take_past()
         self.note_end(not done and count > 0)
         failure = None if self.may_retry or done == count else self._failed(float(times[done]))
         if not done:

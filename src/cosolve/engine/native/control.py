@@ -84,6 +84,7 @@ class ControlledChunks:
             for native in chunks.natives:
                 native.leave()
         del kept
+        chunks.take_past()
         if not done:
             chunks.note_end(count > 0 and state[5] <= 0.0)
             return None
