@@ -109,7 +109,17 @@ class Search:
         if first is None or (corrected is not None and self._is_dear(first)):
             long = explicit is not None and self._is_over(explicit)
             second = self._tried(corrected, rtol, LONG if long else MOST)
-            if second is None and corrected is not None and long and self._is_over(corrected) and not self._is_long:
+            dear = second.steps > SHORT if second else corrected is not None and self._is_over(corrected)
+            damped = self._damped(rtol) if dear else None
+            arms += [] if damped is None else [damped]
+            if (
+                damped is None
+                and second is None
+                and corrected is not None
+                and long
+                and self._is_over(corrected)
+                and not self._is_long
+            ):
                 self._is_long = True
                 self._given_up -= {repr(explicit), repr(corrected)}
                 second = self._tried(explicit, rtol, MOST) or self._tried(corrected, rtol, MOST)
@@ -119,6 +129,14 @@ class Search:
             arms += [] if last is None else [last]
         known = [arm for arm in arms if arm.known]
         return known or arms
+
+    def _damped(self, rtol: float) -> Trial | None:
+        """The first method for stiff couplings that comes through, where others take many steps."""
+        for method in self._found.damped:
+            trial = self._tried(method, rtol, LONG)
+            if trial is not None:
+                return trial
+        return None
 
     def _is_over(self, method: Method) -> bool:
         return any(trial.method == method and trial.over for trial in self.trials)

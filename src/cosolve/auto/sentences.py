@@ -63,6 +63,13 @@ def nothing(tolerance: float, trials: Sequence[Trial], complaints: Sequence[str]
     )
 
 
+def none_at(tolerance: float, step: object, trials: Sequence[Trial]) -> str:
+    """No method was found for a step that was given."""
+    first = trials[0]
+    why = _brief(f"{first.method.label}: {first.why or first.blind}", 120)
+    return f"no method was found for rtol = {tolerance:g} with step {step} ({why}); give no step, or method and step"
+
+
 def everything(trials: Sequence[Trial], complaints: Sequence[str]) -> str:
     """All that was tried, for whoever wants to see more."""
     return "; ".join([*dict.fromkeys(f"{_tried(trial)}: {trial.why}" for trial in trials), *complaints])

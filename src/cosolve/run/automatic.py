@@ -55,7 +55,7 @@ class _Chosen:
     def result(self) -> Result:
         """Run until the tolerance is met, or nobody can say; another method where the chosen one fails."""
         chooser, most = self._chooser, self._options["max_steps"]
-        if chooser.choice.pilot is None or chooser.step is not None:
+        if chooser.choice.pilot is None or chooser.step is not None or not isinstance(chooser.choice.step, Adaptive):
             return self._run(chooser.choice, Foregone(chooser.choice.doubt), most)
         while True:
             try:

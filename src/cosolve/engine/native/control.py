@@ -33,7 +33,7 @@ class ControlledChunks:
         from cosolve.engine.native.chunks import step_obstacle
 
         chunks = self.chunks
-        plan, script = chunks.core.plan, chunks.core.method.script
+        plan, script = chunks.plan, chunks.method.script
         assert script is not None
         chunks.reason = step_obstacle(plan, chunks.natives)
         if script.corrector is not None and script.jacobian == "auto":
@@ -62,9 +62,9 @@ class ControlledChunks:
         previous = np.nan if windows.previous is None else windows.previous
         stuck = 0.0 if method.lags else -1.0
         state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous, stuck])
-        values = np.array(history.values[: method.depth + 1])
+        values = chunks.past()
         steps = np.array(history.steps[: method.depth])
-        rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
+        rows, Y, Z = np.zeros((count, 4)), np.empty((count, chunks.plan.n_y)), np.empty((count, plan.n_z))
         R, counts = np.empty(count), np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
@@ -86,15 +86,16 @@ class ControlledChunks:
             for native in chunks.natives:
                 native.leave()
         del kept
+        chunks.take_past()
         if not done:
             chunks.note_end(count > 0 and state[5] <= 0.0)
             return None
         chunks.note_end(False)
         rows = rows[:done]
-        chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
+        chunk = chunks.chunk(rows[:, 0].copy(), chunks.at_ends(Y[:done]), Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
         core.rejected = rejected_before + int(chunk.total("rejected"))
         windows.largest, windows.nominal = largest, nominal
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
-        core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values), list(steps))
+        core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values[:, : plan.n_z]), list(steps))
         return chunk

@@ -199,11 +199,15 @@ def predicted(m, degree):
 
 @part
 def remembered(m, z):
-    """What the history keeps of a step that came to `z`: that, or the mean of the signal that was applied last."""
+    """What the history keeps of a step that came to `z`: that, or what `MEANS` says of the signal applied last."""
     if word_at(m, MEANS) == 0:
         return z
     n, n_z, signal = word_at(m, N_NODES), word_at(m, N_Z), word_at(m, SIGNAL)
     mean = take(m, n_z)
+    if word_at(m, MEANS) == 2:
+        copy(signal, mean, n_z // 2)
+        copy(signal, mean + 8 * (n_z // 2), n_z // 2)
+        return mean
     for q in range(n_z):
         total = double_at(signal, q)
         for j in range(1, n):

@@ -24,6 +24,7 @@ from cosolve.engine.readable.self_check import (
     NoWayBack,
     Proof,
     examine,
+    lasting,
     prove_rollback,
     refuse_another_beginning,
     uncounted,
@@ -85,7 +86,7 @@ class Machine:
 
     def __init__(self, method: Method, script: Script, crew: Crew, watched: bool = False) -> None:
         self.method, self.script, self.crew, self.plan = method, script, crew, crew.plan
-        plan = self.plan
+        plan, self.label = self.plan, method.label
         self._text, self._repeats = script.text, "rollback" in method.needs
         self._treatment = treatment_for(plan, script.constraints)
         #: rows of coupling variables whose residual is a difference to what outputs ask for
@@ -108,7 +109,7 @@ class Machine:
         #: whether an iteration that fails may begin again with a Jacobian of every iterate
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
         #: whether rollback, which is relied on, works
-        self._proof = Proof(watched and self._repeats and script.local == "converged")
+        self._proof = Proof(watched and self._repeats and script.local == "converged", lasting(plan))
         relaxed = self._treatment is not None and self._treatment.relaxation != 1.0
         self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
@@ -116,7 +117,7 @@ class Machine:
         self._begin_books()
 
     def __repr__(self) -> str:
-        return f"<the macro step of {self.method.label}>"
+        return f"<the macro step of {self.label}>"
 
     def _begin_books(self) -> None:
         """Nothing has happened in this step yet."""
@@ -170,6 +171,10 @@ class Machine:
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
+
+    def let_go(self) -> None:
+        """No step of this run comes any more."""
+        self._trial = None
 
     def begin(self, history: History, window: Window) -> None:
         """A macro step is about to be crossed."""

@@ -76,7 +76,7 @@ class Repeats:
             return None
         window, name = machine.window, machine.plan.z_labels[row]
         return ConvergenceError(
-            f"{machine.method.label} finds no values that agree in the step from t = {window.t0:.9g} "
+            f"{machine.label} finds no values that agree in the step from t = {window.t0:.9g} "
             f"(H = {window.H:.3g}): after {self._count} corrections '{name}' misses its equation by {abs(r[row]):.3g} "
             f"({left:.0%} of its size); its law may jump or round there; take a smaller step or Adaptive, or smooth it",
             time=window.t0,
