@@ -120,9 +120,7 @@ def test_complete_rest(method, control):
 def test_machine_code_measures_alike(name, unit, control):
     step = CONTROLS[control]
     method = METHODS[name]
-    runs = [
-        cs.simulate(pair(unit), t_end=4.0, method=method, step=step, compiled=c) for c in (False, True)
-    ]
+    runs = [cs.simulate(pair(unit), t_end=4.0, method=method, step=step, compiled=c) for c in (False, True)]
     assert runs[1].stats.compiled_steps > 0
     assert runs[0].t.tobytes() == runs[1].t.tobytes()
     assert runs[0]["a.x"].tobytes() == runs[1]["a.x"].tobytes()

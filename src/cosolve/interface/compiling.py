@@ -71,6 +71,9 @@ def compile_plan(
                 ports_driven = [system.port(target, "input", join.kind) for target in drives]
                 if join.kind == "connect":  # the variable is in the unit of the output
                     scales = [p.nominal / abs(f) for p, f in zip(ports_driven, drives.values(), strict=True)]
+                    source = system.port(variable, "output", join.kind)
+                    if source.nominal != 1.0 and all(port.nominal == 1.0 for port in ports_driven):
+                        scales, ports_driven = [source.nominal], [source]
                 else:
                     scales = [port.nominal for port in ports_driven]
                 nominal += [max(scales)] * length
