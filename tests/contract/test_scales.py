@@ -87,6 +87,15 @@ def test_a_controlled_run_is_as_exact_in_every_unit(unit, method):
     assert result.stats.steps < 2500
 
 
+@pytest.mark.parametrize("unit", [2.0**-530, 2.0**530])
+@pytest.mark.parametrize("vector", [True, False])
+def test_squares_of_residuals_stay_within_the_range_of_numbers(unit, vector):
+    """From 1e-160 to 1e160; `Aitken` found nothing at both ends."""
+    method = cs.Implicit(1, tol=1e-8, corrector=cs.Aitken(vector=vector))
+    run, plain = (cs.simulate(pair(u), t_end=0.5, method=method, step=0.01) for u in (unit, 1.0))
+    assert run["a.x"] / unit == pytest.approx(plain["a.x"], abs=1e-7 * X)
+
+
 @pytest.mark.parametrize("corrector", [cs.Newton(), cs.Aitken(), cs.Broyden(), cs.IqnIls()], ids=repr)
 @pytest.mark.parametrize("degree", [0, 1])
 def test_small_currents_in_a_loop(corrector, degree):
