@@ -16,10 +16,25 @@ from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
+from cosolve.engine.readable.kept_states import alike, note_end, shares_state, suspicious
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
+from cosolve.engine.readable.self_check import (
+    Proof,
+    Repeated,
+    lasting,
+    repeats_last_step,
+    same_outputs,
+    uncounted,
+)
 from cosolve.engine.readable.staged import StagedMachine
-from cosolve.errors import CapabilityError, ConvergenceError, CosolveError, EndOfSimulation, SetupError
+from cosolve.errors import (
+    CapabilityError,
+    ConvergenceError,
+    CosolveError,
+    EndOfSimulation,
+    SetupError,
+    SubsystemError,
+)
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
@@ -66,7 +81,9 @@ class Core:
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
-        self.y = self.z = np.zeros(0)
+        self.y = self.z = self._first = np.zeros(0)
+        #: places of subsystems that are of one class of the user, until the first step has been looked at
+        self._alike: list[list[int]] = []
         self.history: History
         #: who asked for the end of the run, and whether that left a macro step half crossed
         self.ended: EndOfSimulation | None = None
@@ -76,6 +93,8 @@ class Core:
         #: what single corrections have left of the residual
         self.corrections = Corrections(self.plan)
         self._proof = Proof(wanted=False)
+        #: whether what subsystems cross is kept, to prove at the end that going back cost nothing
+        self.proves = False
         self._next_change = 0
         self.opening = Opening(self)
 
@@ -83,8 +102,9 @@ class Core:
         """Raise where macro steps cannot end at events."""
         method = self.method
         if not method.stops_at_events or method.inner_point is not None:
+            who = method.label if method.stops_at_events else method.name
             raise CapabilityError(
-                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {who} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
@@ -111,6 +131,9 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
+        goes_back = "rollback" in self.method.needs or self.windows.may_reject or self.crew.watch is not None
+        if self.proves and goes_back:
+            self.crew.keep_past(self.method.degree)
         self.ownership.take()
         self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
@@ -122,8 +145,18 @@ class Core:
         self._step = self.startup.wrap(self.crew, self.method, step)
         self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
-        self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
+        repeats = self.windows.may_reject or (self.crew.watch is not None and self.crew.watch.keeps)
+        self._proof = Proof(repeats and self.method.explicit and isinstance(self._step, Machine), lasting(self.plan))
         self.opening.plan()
+        self._first = self.y
+        self._alike = alike(self.plan.subsystems)
+
+    def close(self) -> None:
+        """End the worker threads, and remember how the subsystems ended: the next run must not begin there."""
+        for subsystem, part in zip(self.plan.subsystems, self.plan.y_slices, strict=True):
+            if len(self.y):
+                note_end(subsystem, self._first[part], self.y[part])
+        self.crew.close()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -187,8 +220,31 @@ class Core:
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
+        if self._alike:
+            self._refuse_shared_state(window)
         crew.to_time(outcome.t1)
         return outcome
+
+    def _refuse_shared_state(self, window: Window) -> None:
+        """After the first step: instances of one class that say they are in one state, and give other outputs."""
+        crew, plan, groups = self.crew, self.plan, self._alike
+        self._alike = []
+        held = self.history.values[0][np.newaxis, :]
+        for group in groups:
+            same = suspicious([plan.subsystems[i] for i in group], [self.y[plan.y_slices[i]] for i in group])
+            if not same:
+                continue
+            asked = [group[0], *(group[k] for k in same)]
+            ahead = Window(window.t1, window.t1 + window.H, window.H)
+            with uncounted(crew):
+                other = shares_state([plan.subsystems[i] for i in asked], partial(crew.advance, asked[0], ahead, held))
+            if other is not None:
+                names = plan.names[asked[0]], plan.names[asked[other]]
+                raise SubsystemError(
+                    f"'{names[0]}' and '{names[1]}' share their state: one moves when the other advances; keep it in "
+                    "the instance (self), not in the class or in a default argument",
+                    subsystem=names[0],
+                )
 
     def _exchange_again(self) -> None:
         """Let outputs that react to inputs at once agree with the inputs at the start of the step.
@@ -214,7 +270,10 @@ class Core:
     def _prove_rollback(self, window: Window, first: Outcome) -> None:
         """Cross a step once more, uncounted; raise when a subsystem gives other outputs then."""
         crew, states, known = self.crew, self.crew.saved, True
-        if states is None or crew.watch is not None or crew.endings:
+        if crew.watch is not None:
+            self._proof.note(not crew.watch.pending and repeats_last_step(crew, states or crew.watch.states, window))
+            return
+        if states is None or crew.endings:
             self._proof.note(True)
             return
         held = self.history.values[0][np.newaxis, :]
@@ -292,6 +351,9 @@ class Core:
             if (one.subsystem, key) not in originals and callable(getattr(subsystem, "get", None)):
                 originals[one.subsystem, key] = subsystem.get(key)
         i = self.plan.names.index(one.subsystem)
+        past = self.crew.past[i]
+        if past is not None:
+            past.changed(t, one.values)
         call = partial(subsystem.set_parameters, one.values)
         self.crew.guarded(i, t, "changing its parameters", call, packed=False)
 
@@ -370,10 +432,19 @@ class Core:
         except Exception as error:
             raise SetupError(f"the state of '{name}' cannot be written to a file: {error}") from error
 
+    def let_go(self) -> None:
+        """The run is over: hold no states, which keep what they belong to in memory."""
+        self.crew.let_go()
+        if isinstance(self._step, Machine):
+            self._step.let_go()
+
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
         snapshot.refuse_other(self._description)
         snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
+        for past in self.crew.past:
+            if past is not None:
+                past.gap = "the run goes on from a saved state"
         self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]

@@ -25,6 +25,7 @@ from cosolve.method import Method
 from cosolve.method.named import METHODS, MethodLike, as_method, as_written, build, kebab
 from cosolve.result import ErrorBar, Result
 from cosolve.run.proof import FLOOR, Prover
+from cosolve.run.rollback import ROLLBACK
 from cosolve.run.shadow import Track, distance
 from cosolve.run.startup import GradedStart, RisingDegree, Startup, default_start
 from cosolve.run.stepper import checked_plan
@@ -143,6 +144,9 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return f"there is no shadow of {method.label}"
     if startup.own_steps:
         return f"{type(startup).__name__} takes steps that the result does not hold; take another startup"
+    lost = next((n for n in result.notes if n.kind == ROLLBACK and n.level == "error"), None)
+    if lost is not None:
+        return lost.text
     if plan.n_z == 0:
         return "nothing is exchanged"
     if result.column("z").shape[1] < plan.n_z or result.column("y").shape[1] < plan.n_y:

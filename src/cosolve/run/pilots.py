@@ -84,6 +84,7 @@ class Pilots:
                 t_end=self.t_end,
                 startup=self.startup,
                 stop_at_events=self.stop_at_events,
+                proves=False,
                 **options,
             )
         except SimulationError as error:

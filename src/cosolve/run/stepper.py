@@ -107,7 +107,7 @@ class Stepper:
         try:
             self._core.start(t_start)
         except BaseException:
-            self._core.crew.close()
+            self._core.close()
             raise
         self._monitor = GrowthMonitor(self._core)
         if self._pace is not None:
@@ -331,7 +331,7 @@ class Stepper:
 
     def close(self) -> None:
         """End the worker threads, and complete the file that is recorded to."""
-        self._core.crew.close()
+        self._core.close()
         if self._recording is not None:
             self._recording.close()
 
