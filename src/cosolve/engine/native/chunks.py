@@ -189,6 +189,9 @@ class Chunks:
             return None
         if core.corrections.expected is not None:  # a step that was taken back
             return None
+        script = core.method.script
+        if script is not None and script.corrector is not None and core.measure.unknown:
+            return None  # at rest, so that nothing has a size yet
         if core.t == core.t_start:  # with a known past too the readable engine goes first: it tries out rollback
             return None
         if isinstance(windows, Controlled):
@@ -341,6 +344,7 @@ class Chunks:
         measure, corrections = self.core.measure, self.core.corrections
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
+        self.wiring.put(NOMINAL=self.core.plan.z_nominal, OPEN=measure.open)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
         self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)

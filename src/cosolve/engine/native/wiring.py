@@ -82,6 +82,8 @@ _LARGEST = SPARSE_FROM - 1
     ACCEPTED,
     # the interface Jacobian
     SIZES,
+    NOMINAL,
+    OPEN,  # words: 1 for variables without a nominal value
     INCREMENT,  # a double
     EVERY,  # 1: renewed in every iteration
     DR_DY,
@@ -111,7 +113,7 @@ _LARGEST = SPARSE_FROM - 1
     EXAMINATIONS,  # how often subsystems may still be tried out
     HANDED_OVER,  # 1: the step was, and nothing else was wrong
     MACHINE_WORDS,
-) = range(79)
+) = range(81)
 
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64

@@ -312,6 +312,8 @@ class Machine:
         if self.script.serial:
             r = np.where(self.serial.lagging, r, 0.0)
         self._left = z, plan, r
+        if self.measure.unknown:
+            self.measure.see(z, r)
         return r
 
     def solved(self, r: Vector) -> Vector:
@@ -552,5 +554,5 @@ class Machine:
     def memory(self, saved: dict[str, Any]) -> None:
         for corrector, held in zip(self._correctors, saved["correctors"], strict=True):
             set_memory(corrector, held)
-        set_memory(self.measure, saved["measure"])
+        vars(self.measure).update(deepcopy(saved["measure"]))
         self._shape, self._started, self._judged = saved["shape"], saved["started"], saved["judged"]

@@ -30,6 +30,7 @@ from cosolve.engine.readable.instant import (
 )
 from cosolve.errors import ConvergenceError
 from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
+from cosolve.stepsize.control import TINY, grow_floor
 from cosolve.subsystem.base import has_capability
 
 
@@ -206,8 +207,10 @@ class Settlement:
             return z - plan.evaluate(y, z)
 
         rows = self._follows  # unknowns of equations and multipliers are given here
-        scale = plan.z_nominal + np.abs(z)
         r = mismatch(z)
+        floor = np.where(plan.z_open, 0.0, plan.z_nominal)
+        grow_floor(floor, plan.z_nominal, plan.z_open, max(float(np.abs(v).max(initial=0.0)) for v in (z, z - r)))
+        scale = np.maximum(floor + np.abs(z), TINY)
         for _ in range(50):
             if np.all(np.abs(r) <= 1e-12 * scale):
                 return y, z
