@@ -250,6 +250,7 @@ def _comes_back(trial: Trial, first: Crossing, members: Iterable[int]) -> bool:
     """Whether these subsystems give the outputs of the first crossing once more; raises where one does not."""
     crew, window, known = trial.crew, trial.window, True
     coefficients = trial.coefficients(first.z)
+    trial.rewind()  # all of them: some look at where others stand
     for i in members:
         if first.seen is not None:
             coefficients = trial.coefficients(first.of(i))
