@@ -36,7 +36,7 @@ def test_named_tests_exist(page):
             if file and not file.rpartition("/")[2].startswith("test_"):
                 continue
             if file:
-                path = known.setdefault(file.rpartition("/")[2], located(file))
+                path = known.setdefault(file, located(file))
             if test:
                 count += 1
                 assert path is not None

@@ -142,6 +142,7 @@ def staged(plan: Plan, c: float) -> Plan:
         n_z=2 * n_z,
         z_labels=(*plan.z_labels, *(at(label, c) for label in plan.z_labels)),
         z_nominal=np.tile(plan.z_nominal, 2),
+        z_open=np.tile(plan.z_open, 2),
         z_initial=np.tile(plan.z_initial, 2),
         z_given=np.tile(plan.z_given, 2),
         z_ports=ports,

@@ -46,7 +46,10 @@ def blame(core: Core, H: float, sure: bool, mapped: bool) -> tuple[Cause, float]
 
     Where it is `sure` that the coupling grows, only that step is asked for. `mapped` says that maps are cheap here.
     """
-    states = core.crew.save()
+    try:
+        states = core.crew.save()
+    except CosolveError:  # of a process that is gone, say
+        return "unknown", nan
     try:
         return _by_maps(core, H, sure) if mapped else _by_trials(core, H, sure, states)
     except (CosolveError, ArithmeticError, ValueError):
