@@ -156,7 +156,8 @@ def tumbling() -> cs.System:
     """A disc that turns about its x axis until its Euler angles are singular."""
     model = cs.MultibodyModel(gravity=(0, 0, 0))
     turned = (np.cos(0.5), np.sin(0.5), 0.0, 0.0)
-    model.body("disc", mass=1.0, inertia=(0.1, 0.1, 0.2), orientation=turned, angular_velocity=(2.0, 0.0, 0.0))
+    spin = {"orientation": turned, "angular_velocity": (2.0, 0.0, 0.0)}
+    model.body("disc", mass=1.0, inertia=(0.1, 0.1, 0.2), velocity=(0.1, 0.0, 0.0), **spin)
     model.marker("rim", "disc", (0, 0, 0))
     disc = cs.MultibodySubsystem(model, ports=[("rim", ["force"])], coordinates="euler_angles")
     system = cs.System({"disc": disc})

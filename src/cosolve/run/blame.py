@@ -37,7 +37,10 @@ def columns(core: Core) -> int:
     known = plan.n_z * (core.method.degree + 1)
     if known > _MOST_COLUMNS:
         return 0
-    states = sum(len(s.get_state()) for s in plan.subsystems)
+    try:
+        states = sum(len(s.get_state()) for s in plan.subsystems)
+    except CosolveError:  # of a process that is gone, say
+        return 0
     return states + known if states + known <= _MOST_COLUMNS else 0
 
 

@@ -166,10 +166,12 @@ def _copied(state: Any) -> Any:
 
 
 def _equal(one: Any, two: Any) -> bool:
-    if isinstance(one, np.ndarray):
+    if isinstance(one, np.ndarray) or isinstance(two, np.ndarray):
+        if not (isinstance(one, np.ndarray) and isinstance(two, np.ndarray)):
+            return False
         return bool(one.shape == two.shape and one.tobytes() == two.tobytes())
     if isinstance(one, (list, tuple)):
-        return len(one) == len(two) and all(map(_equal, one, two))
+        return isinstance(two, (list, tuple)) and len(one) == len(two) and all(map(_equal, one, two))
     if isinstance(one, dict):
-        return one.keys() == two.keys() and all(_equal(one[key], two[key]) for key in one)
+        return isinstance(two, dict) and one.keys() == two.keys() and all(_equal(one[key], two[key]) for key in one)
     return bool(one == two) or (one != one and two != two)
