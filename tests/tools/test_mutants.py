@@ -56,6 +56,7 @@ def test_one_mistake_at_a_time_and_only_in_formulas():
         (b"x = a or b or c", ["a or -> nothing", "or b -> nothing", "or -> and", "or c -> nothing", "or -> and"]),
         (b"key = (a, b, c)", ["a, -> nothing", ", c -> nothing"]),
         (b"key = [a, b]", ["a, -> nothing", ", b -> nothing"]),
+        (b"x = zip(a, b, strict=True)", []),
         (b"x = f(a, k=b)", [", k=b -> nothing"]),
         (b"x = f(k=(b))", ["k=(b) -> nothing"]),
         (b"for k in range(n): pass", ["n -> n - 1"]),
