@@ -323,3 +323,24 @@ def test_a_part_of_a_piece_is_the_same_polynomial():
         for x in (0.0, 0.3, 1.0):
             t = a + (b - a) * x
             assert [np.polyval(column[::-1], x) for column in part.T] == pytest.approx([t**2, 3.0 - t])
+
+
+@pytest.mark.parametrize("turns", [0, 5, 5000, 500_000])
+def test_a_function_that_passes_zero_late_in_a_run_is_cut_no_further_than_times_are_known(turns):
+    """Beside a zero its values are small, and what rounding of a late time does to them is large in comparison.
+
+    Such parts were cut into millions of pieces. `x' = -x + sin(t)` from whole turns on, with a jump in the second step.
+    """
+    t0, calls = 2 * np.pi * turns, []
+
+    def wave(t):
+        calls.append(t)
+        assert len(calls) < 5000
+        return np.sin(t) + (1.0 if t > t0 + 0.0123 else 0.0)
+
+    system = cs.System({"tank": cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.2], inputs=["q"], outputs=["h"])})
+    system.set("tank.q", wave)
+    result = cs.simulate(system, t_start=t0, t_end=t0 + 1.0, method=cs.Jacobi(0), step=0.01, compiled=False)
+    s = 1.0 - 0.0123
+    exact = 0.7 * np.exp(-1.0) + (np.sin(1.0) - np.cos(1.0)) / 2 + 1.0 - np.exp(-s)
+    assert result["tank.h"][-1] == pytest.approx(exact, abs=1e-9 + 64 * np.spacing(t0))

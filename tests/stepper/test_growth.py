@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from examples.two_mass.model import force_displacement, split
 from tests.analysis.hidden import hide
+from tests.stepper.growth_study import growing, unstable
 from typer.testing import CliRunner
 
 import cosolve as cs
@@ -349,3 +350,68 @@ def test_a_run_stepped_by_hand_is_watched_too(factor):
     texts = [str(w.message) for w in caught if issubclass(w.category, cs.StabilityWarning)]
     assert texts == ([] if factor < 1 else [said])
     assert ("values grow without bound" in said) == (factor > 1)
+
+
+# -- short runs, slow growth -----------------------------------------------------------------------------------------
+
+
+def _close_masses():
+    """Two masses joined by a stiff spring: Jacobi(1) multiplies by 1.27 in every step of 0.05 s."""
+    mass = lambda x: cs.Linear(  # noqa: E731
+        [[0, 1], [-100, -0.5]], [[0], [1]], np.eye(2), x0=[x, 0], inputs=["f"], outputs=["x", "v"]
+    )
+    system = cs.System({"a": mass(1.0), "b": mass(-0.5)})
+    of = ["a.x", "a.v", "b.x", "b.v"]
+    system.law({"a.f": 1, "b.f": -1}, lambda x, v, y, w: 400 * (y - x) + 4 * (w - v), of=of)
+    return system
+
+
+@pytest.mark.parametrize("steps", [20, 40])
+def test_a_blow_up_in_a_short_run_is_said(steps):
+    result, said = run(_close_masses(), cs.Jacobi(1), 0.05, steps)
+    assert np.abs(result["a.x"]).max() > 50
+    assert len(said) == 1
+    assert "Jacobi(1) is unstable here" in said[0]
+    assert result.stats.calls == {"a": steps, "b": steps}  # nothing is tried that would cost more than the run
+    assert not run(_close_masses(), cs.SemiImplicit(1), 0.05, steps)[1]
+
+
+def test_growth_of_less_than_a_per_mille_in_every_step_is_said():
+    """1 % above the limit: 5600 times the start after 12000 steps, and never tenfold from quarter to quarter."""
+    method = cs.SemiImplicit(0)
+    step = 1.01 * cs.critical_step(split("D/D"), method)
+    result, said = run(split("D/D"), method, step, 12000, compiled=True)
+    assert 3e3 < np.abs(result["one.x"]).max() / np.abs(result["one.x"][:200]).max() < 1e4
+    assert len(said) == 1
+    assert "SemiImplicit(0) is unstable here" in said[0]
+
+
+def test_trials_of_a_growing_model_are_few():
+    """Maps of the macro step where states are shown: a run of 400 steps pays less than a quarter of itself."""
+    calls = []
+
+    class Counted(cs.Linear):
+        native = None
+
+        def advance(self, t0, t1, u):
+            calls.append(t1)
+            return super().advance(t0, t1, u)
+
+    def mass(x):
+        return Counted([[0, 1], [0.5, 0]], [[0], [1]], [[1, 0]], x0=[x, 0], inputs=["f"], outputs=["x"])
+
+    system = cs.System({"a": mass(1.0), "b": mass(1.0)})
+    system.law({"a.f": 1, "b.f": -1}, lambda x, y: y - x, of=["a.x", "b.x"])
+    result, said = run(system, cs.Jacobi(1), 0.05, 400, compiled=False)
+    assert np.abs(result["a.x"]).max() > 1e5
+    assert not said
+    assert len(calls) < 1.25 * 800
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12])
+def test_random_unstable_runs_are_told_and_random_growing_models_are_not_blamed(seed):
+    told = [one for one, _ in unstable(seed, 100)]
+    assert sum(told) >= 0.9 * len(told)
+    blamed = [one for one, _ in growing(seed, 100)]
+    assert sum(blamed) <= 0.02 * len(blamed)

@@ -105,7 +105,8 @@ def test_a_run_that_missed_an_impact_is_in_doubt():
     result = cs.simulate(system, t_end=case.t_end, method=cs.SemiImplicit(2), step=step)
     assert case.error(result) > 0.5
     plain, sure = cs.error_bar(system, result), cs.error_bar(system, result, sure=True)
-    assert plain.worst < 1e-3
+    assert not plain.bar  # until another grid is looked at, its shadow says 3e-5
+    assert max(plain.unproven.values()) > 0.1
     assert "in doubt" in sure.reason
     assert not sure.bar
     assert np.isnan(sure.worst)
@@ -129,14 +130,14 @@ def test_error_controlled_steps_are_taken_two_by_two(method):
     case = CASES["schmoll"]
     system = case.build()
     result = cs.simulate(system, t_end=case.t_end, method=method, step=cs.Adaptive(rtol=1e-3), error_bar="sure")
-    found, plain, n = result.error_bar, cs.error_bar(system, result), len(result.H)
+    found, n = result.error_bar, len(result.H)
     assert found.sure
     assert found.reason is None
     for name, error in case.errors(result).items():
         size = np.abs(case.truth(result.t)[name]).max()
         assert 2.8 < found.bar[name].max() / size / error.max() < 3.2
-    crossings = plain.cost["one"] // n  # the second run and its shadow take half the steps each
-    assert found.cost["one"] == pytest.approx(2 * crossings * n, rel=0.02)
+    crossings = 1 if method.explicit else 2  # a run with half the steps, one with twice the steps, two shadows
+    assert found.cost["one"] == pytest.approx(4 * crossings * n, rel=0.02)
 
 
 def test_a_second_grid_on_which_the_run_fails_is_a_doubt():

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from cosolve.analysis.stability import MacroMap, macro_map
+from cosolve.analysis.stability import macro_map
 from cosolve.errors import CosolveError
 from cosolve.interface import System
 from cosolve.method import Jacobi, Method, SemiImplicit
+from cosolve.run.step_map import MacroMap
 
 #: Factors from this size on last; a run has forgotten smaller ones after some steps.
 LASTING = 0.5

@@ -31,6 +31,7 @@ Kind = Literal["linear", "step", "cubic"]
 Beyond = Literal["hold", "error"]
 
 _FIT = 1e-10  # of the largest value: as close as an interpolated function has to be
+_TIME_ROUNDINGS = 16 * np.finfo(float).eps  # of the time at which a function is asked, and of what it computes from it
 _DEGREES = (2, 4, 8, 12)
 _OFF_GRID = (0.0411, 0.3713, 0.6307, 0.9583)  # where an interpolation is tested
 _SHORTEST = 1e-9  # of the macro step: no part of a function is cut further
@@ -298,14 +299,17 @@ class Function(Drive):
         return done
 
     def _fitted(self, a: float, b: float) -> Matrix | None:
+        """The polynomial of a part, if one of those tried is close enough; rounding of the time is allowed for."""
         tests = [self.value(a + s * (b - a)) for s in _OFF_GRID]
+        rounding = _TIME_ROUNDINGS * max(abs(a), abs(b)) / (b - a)  # of the time, as a share of the part
         for degree in _DEGREES:
             nodes, weights, powers = _lobatto(degree)
             values = np.array([self.value(b if s == 1.0 else a + s * (b - a)) for s in nodes])
             size = max(float(np.abs(values).max()), float(np.abs(tests).max()))
             found = powers @ (weights @ values)
             errors = [np.abs(horner(found, s) - test).max() for s, test in zip(_OFF_GRID, tests, strict=True)]
-            if max(errors) <= _FIT * size:
+            spread = float(np.ptp(np.concatenate([values, tests]), axis=0).max())
+            if max(errors) <= _FIT * size + spread * rounding:
                 return np.asarray(found)
         return None
 

@@ -21,7 +21,8 @@ class ErrorBar:
     none is), `reasons` for each output; `notes` say which estimates are below the accuracy of the subsystems. `ratio`
     compares the differences of the signals with the next higher ones: from 0.5 on, the steps do not resolve them.
     `cost` counts how often each subsystem was crossed for all this, `jacobians` how often it was asked for its own.
-    `sure` says that two grids of steps agree about it.
+    `sure` says that three grids of steps agree about it. `unproven` holds, for outputs without a bar, the largest
+    estimate relative to the output's largest value: what it might be, and nothing that can be relied on.
     """
 
     t: Vector
@@ -35,6 +36,7 @@ class ErrorBar:
     cost: Mapping[str, int] = field(default_factory=dict)
     jacobians: Mapping[str, int] = field(default_factory=dict)
     sure: bool = False
+    unproven: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -45,9 +47,12 @@ class ErrorBar:
         'no estimate of the coupling error: nothing is exchanged'
         """
         if self.reason is None:
+            if len(self.notes) == len(self.bar):
+                return f"no coupling error to be seen, {next(iter(self.notes.values()), 'nothing moves')}"
             return f"coupling error at most about {self.worst:.1e} of an output's largest value"
         if not self.bar:
-            return f"no estimate of the coupling error: {self.reason}"
+            guess = f"; unproven: about {max(self.unproven.values()):.1e}" if self.unproven else ""
+            return f"no estimate of the coupling error: {self.reason}{guess}"
         return f"no estimate of the coupling error for {len(self.reasons)} outputs ({self.reason})"
 
     def __str__(self) -> str:
@@ -55,7 +60,11 @@ class ErrorBar:
             return self.sentence
         lines = []
         for name, bar in self.bar.items():
-            note = f" ({self.notes[name]})" if name in self.notes else ""
-            lines.append(f"{name}: coupling error at most about {np.max(bar):.1e}{note}")
-        lines += [f"{name}: no estimate of the coupling error, {why}" for name, why in self.reasons.items()]
+            if name in self.notes:
+                lines.append(f"{name}: no coupling error to be seen, {self.notes[name]}")
+            else:
+                lines.append(f"{name}: coupling error at most about {np.max(bar):.1e}")
+        for name, why in self.reasons.items():
+            guess = f" (unproven: about {self.unproven[name]:.1e} of it)" if name in self.unproven else ""
+            lines.append(f"{name}: no estimate of the coupling error, {why}{guess}")
         return "\n".join(lines)

@@ -3,7 +3,8 @@
 The bar is twice the distance between run and shadow, the largest within a tenth of the run before and after, plus a
 floor of `2e-9` of the output. It is about what the exchange at macro points does, and not about the subsystems' own
 solvers. Where a bar could mislead there is none, and a sentence says why: signals that the steps do not resolve, errors
-above a tenth of the output, a shadow that fails, a record with gaps.
+above a tenth of the output, a shadow that fails or that other grids do not confirm, gaps in the
+record (`run/proof.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cosolve.interface import Plan, System
 from cosolve.method import Method
 from cosolve.method.named import METHODS, MethodLike, as_method, as_written, build, kebab
 from cosolve.result import ErrorBar, Result
-from cosolve.run.second_grid import agrees, doubt, second_grid
+from cosolve.run.proof import FLOOR, Prover
 from cosolve.run.shadow import Track, distance
 from cosolve.run.startup import GradedStart, RisingDegree, Startup, default_start
 from cosolve.run.stepper import checked_plan
@@ -33,9 +34,7 @@ from cosolve.run.stepper import checked_plan
 _EXTRAPOLATED = (1 / 2, 5 / 12, 3 / 8, 251 / 720, 95 / 288, 19087 / 60480)
 _ENDING = (1 / 2, 1 / 12, 1 / 24, 19 / 720, 3 / 160, 863 / 60480)
 
-_UNRESOLVED = 0.5  # of the ratio R
 _MEANINGLESS = 0.1  # of the size of an output
-_FLOOR = 2e-9
 _WINDOW = 0.1  # of the run
 _MOST = 2e8  # numbers in a record that is read into memory
 _STARTUPS = {kebab(one.__name__): one for one in (RisingDegree, GradedStart)}
@@ -61,9 +60,9 @@ def error_bar(
     system starts again for this, so subsystems must be able to. Where first macro steps were crossed in pieces, these
     are repeated to learn what happened there.
 
-    A shadow cannot see what begins and ends between two macro points. `sure` runs the system once more with steps twice
-    as long: where the two are not as far apart as their shadows say, the run is in doubt and gets no bar. That costs
-    twice as much as the run itself did.
+    A shadow cannot see what begins and ends between two macro points, so the run is repeated with steps twice or half
+    as long, and a bar is given only where the two are as far apart as the shadow says (half a run more where the steps
+    resolve the signals well, two or more where they do not). `sure` does both, and asks for more: four runs in all.
 
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
@@ -88,14 +87,13 @@ def error_bar(
         return ErrorBar(t, reason=why)
     z, y = (np.asarray(result.column(name))[:, :n] for name, n in (("z", plan.n_z), ("y", plan.n_y)))
     steps = result.H
-    chosen = taken.chooses_step or str(result.meta.get("step", "")).startswith("Adaptive")
-    uniform = not chosen and bool(np.allclose(steps[:-1], steps[0], rtol=1e-9, atol=0.0))
-    ratio = resolution(taken, z, steps)
-    if not ratio < _UNRESOLVED:
-        return ErrorBar(t, ratio=ratio, reason=f"the signals are not resolved by the macro steps (R = {ratio:.2f})")
+    uniform = _is_uniform(taken, result) and bool(np.allclose(steps[:-1], steps[0], rtol=1e-9, atol=0.0))
+    events = int(result.stats.events)
+    ratio = nan if events else resolution(taken, z, steps)
+    track = Track(t, steps, z, y, uniform or bool(events))
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _judged(plan, taken, startup, Track(t, steps, z, y, uniform), safety, ratio, sure)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return _judged(plan, taken, startup, track, safety, ratio, sure, events)
     except EndOfSimulation as end:
         return ErrorBar(t, ratio=ratio, reason=f"the shadow run ended before the run ({end})")
     except CosolveError as error:
@@ -153,13 +151,20 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return "the result does not hold every macro point; run with every=1"
     if len(result.t) * (plan.n_z + plan.n_y) > _MOST:
         return "the record is too long to be taken into memory; make a shorter run"
-    if result.stats.events:
-        return "macro steps ended at events, where values may jump"
+    if result.stats.events and not _is_uniform(method, result):
+        return "macro steps ended at events, where values may jump; take a fixed step for an error bar"
     if len(result.t) <= least:
         return f"the run has {len(result.t) - 1} macro steps; at least {least} are needed"
     if not np.isfinite(result.column("y")).all():
         return "the result has values that are no numbers"
+    if not np.ptp(result.column("y"), axis=0).any():
+        return "no output moves in this run; a pulse that a subsystem has stepped over would not be seen"
     return ""
+
+
+def _is_uniform(method: Method, result: Result) -> bool:
+    """Whether macro steps were of one length, but for where something cut them."""
+    return not method.chooses_step and not str(result.meta.get("step", "")).startswith("Adaptive")
 
 
 def resolution(method: Method, z: Matrix, steps: Vector) -> float:
@@ -181,7 +186,7 @@ def resolution(method: Method, z: Matrix, steps: Vector) -> float:
     values, times, steps = z[left_out:], times[left_out:], steps[left_out:]
     defect = low * _rms_difference(values, times, steps, p + 1)
     next_one = high * _rms_difference(values, times, steps, p + 2)
-    seen = defect > _FLOOR * np.abs(z).max(axis=0)
+    seen = defect > FLOOR * np.abs(z).max(axis=0)
     return float((next_one[seen] / defect[seen]).max(initial=0.0)) if np.isfinite(defect).all() else inf
 
 
@@ -196,30 +201,42 @@ def _rms_difference(z: Matrix, times: Vector, steps: Vector, order: int) -> Vect
 
 
 def _judged(
-    plan: Plan, method: Method, startup: Startup, track: Track, safety: float, ratio: float, sure: bool
+    plan: Plan,
+    method: Method,
+    startup: Startup,
+    track: Track,
+    safety: float,
+    ratio: float,
+    sure: bool,
+    events: int,
 ) -> ErrorBar:
-    """Run the shadow, and on another grid where that is asked for, and say what they tell."""
+    """Run the shadow and what proves it, and say what they tell."""
     parts, counted = output_parts(plan), partial(_by_name, plan.names)
-    gap, spent = distance(plan, method, startup, track)
-    estimates = {name: np.abs(gap[:, part]).max(axis=1) for name, part in parts.items()}
-    if sure:
-        try:
-            other = second_grid(plan, method, startup, track, gap)
-        except CosolveError as error:
-            why = f"the run is in doubt: with steps twice as long it fails ({error})"
-            return ErrorBar(track.t, reason=why, ratio=ratio, cost=counted(spent[0]), sure=True)
-        spent = spent + other.spent
-        for name, part in parts.items():
-            moved, predicted = other.moved[:, part].max(axis=1), other.predicted[:, part].max(axis=1)
-            if not agrees(moved, predicted, _FLOOR * float(np.abs(track.y[:, part]).max())):
-                why = doubt(name, moved, predicted)
-                return ErrorBar(track.t, reason=why, ratio=ratio, cost=counted(spent[0]), sure=True)
-            across = np.interp(track.t, track.t[other.at], moved) / (2 ** (method.degree + 1) - 1)
-            estimates[name] = np.maximum(estimates[name], across)
-    bars, reasons, notes, worst = {}, {}, {}, 0.0
+    prover = Prover(plan, method, startup, track, parts)
+    if events:
+        proof = prover.events(events)
+    else:
+        gap, spent = distance(plan, method, startup, track)
+        prover.proof.spent = spent
+        proof = prover.sure(gap) if sure else prover.shadows(gap, ratio, partial(_resolved, method))
+    calls, jacobians = np.zeros((2, plan.n_subsystems), dtype=np.int64) + proof.spent
+    if sure and proof.doubt:
+        reasons: dict[str, str] = {}
+        unproven = {name: _relative(values, track, parts[name]) for name, values in proof.estimates.items()}
+        return ErrorBar(
+            track.t, reason=proof.doubt, unproven=_finite(unproven), ratio=ratio, cost=counted(calls), sure=True
+        )
+    bars, reasons, notes, unproven, worst = {}, dict(proof.why), {}, {}, 0.0
     for name, part in parts.items():
-        estimate, largest = estimates[name], float(np.abs(track.y[:, part]).max())
-        floor = _FLOOR * largest
+        estimate, largest = proof.estimates.get(name), float(np.abs(track.y[:, part]).max())
+        if estimate is None:
+            continue
+        unproven[name] = _relative(estimate, track, part)
+        floor = FLOOR * largest
+        if estimate.max() <= floor:
+            notes[name] = "below the accuracy of the subsystems"
+        if name in reasons:
+            continue
         bar = safety * _envelope(track.t, estimate) + floor
         if not np.isfinite(bar).all():
             reasons[name] = "the shadow run diverges"
@@ -227,28 +244,48 @@ def _judged(
         if bar.max() > _MEANINGLESS * largest and bar.max() > 0:
             reasons[name] = "its coupling error may be larger than 10 %"
             continue
-        if estimate.max() <= floor:
-            notes[name] = "below the accuracy of the subsystems"
         worst = max(worst, float(bar.max() / largest) if largest else 0.0)
         bars[name] = bar
     if method.degree == 0 and not method.explicit:
         for name, why in _unsteady(bars, reasons).items():
             reasons[name] = why
             del bars[name]
-    first = next(iter(reasons), None)
+    first = next((name for name in parts if name in reasons), None)
     return ErrorBar(
         track.t,
         bars,
-        {name: estimates[name] for name in bars},
+        {name: proof.estimates[name] for name in bars},
         worst if first is None else nan,
-        None if first is None else f"'{first}': {reasons[first]}",
+        None if first is None else _reason(first, reasons, bars),
         reasons,
-        notes,
+        {name: note for name, note in notes.items() if name in bars},
         ratio,
-        counted(spent[0]),
-        counted(spent[1]),
+        counted(calls),
+        counted(jacobians),
         sure,
+        _finite({name: value for name, value in unproven.items() if name in reasons}),
     )
+
+
+def _reason(first: str, reasons: Mapping[str, str], bars: Mapping[str, Vector]) -> str:
+    """Why bars are missing: of the first output without one, or of all where it is the same."""
+    if not bars and len(set(reasons.values())) == 1:
+        return reasons[first]
+    return f"'{first}': {reasons[first]}"
+
+
+def _resolved(method: Method, track: Track) -> float:
+    return resolution(method, track.z, track.steps)
+
+
+def _relative(estimate: Vector, track: Track, part: slice) -> float:
+    """The largest estimate relative to the output."""
+    largest = float(np.abs(track.y[:, part]).max())
+    return float(estimate.max()) / largest if largest else float(estimate.max())
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if np.isfinite(value)}
 
 
 def _unsteady(bars: Mapping[str, Vector], reasons: Mapping[str, str]) -> dict[str, str]:

@@ -3,14 +3,15 @@
 Watched are the sizes of the coupling variables at macro points. Three findings make an alarm:
 
 1. *Exponential growth.* In the last four equal stretches of steps, of whatever length, the largest value rises at least
-   tenfold from one to the next. Powers of time up to the eighth do not (their stretches rise by 2^p, 1.5^p, 1.33^p),
-   nor do resonance, ramps, limit cycles or a jump; exponentials do, whether they belong to the model or not.
-2. *Size.* The value exceeds its nominal size: growth out of rounding is let pass until it means something.
+   tenfold from one to the next (threefold over 256 steps and more). Powers of time up to the eighth do not (their
+   stretches rise by 2^p, 1.5^p, 1.33^p), nor do resonance, ramps, limit cycles or a jump; exponentials do, whether they
+   belong to the model or not. Less is enough where the cause can be found for little: half as much again from stretch
+   to stretch.
+2. *Size.* The value exceeds its nominal size, or the one that it has begun with.
 3. *The coupling does it.* The values change direction every third step or more often, which no motion does that the
-   macro step resolves. Growth that looks smooth on the macro grid is tried out where all subsystems can roll back:
-   small disturbances grow at the same rate under an eighth of the step when the model grows, and at another rate, or
-   not at all, when the coupling does. Where nothing can be tried, values a million times beyond the scale of the run
-   are reported as what they are: growth of unknown cause.
+   macro step resolves; twofold growth over 16 to 64 steps is enough then. Growth that looks smooth on the macro grid is
+   tried out (`run/blame.py`). Where nothing can be tried, values a million times beyond the scale of the run are
+   reported as what they are: growth of unknown cause.
 
 A look costs some microseconds and is taken every few hundred steps, every some thousand in compiled runs. It goes into
 detail only when a value has tripled since the last time it did.
@@ -18,33 +19,46 @@ detail only when a value has tripled since the last time it did.
 
 from __future__ import annotations
 
-from math import log
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.errors import CosolveError
+from cosolve.run.blame import blame, can_be_tried, columns
 from cosolve.run.core import Core
-from cosolve.run.disturbed import Point, Trials, estimate
 from cosolve.subsystem.base import has_capability
 
 #: Steps between looks: of the readable engine, and of compiled code.
 LOOK, LOOK_COMPILED = 256, 1 << 16
 
-_TENFOLD = 10.0
+_TENFOLD, _THREEFOLD, _TWOFOLD, _SLIGHT = 10.0, 3.0, 2.0, 1.5  # from quarter to quarter of a stretch
+_LONG = 256  # steps of a stretch from which on threefold growth is tried out, and of a run that pays for such trials
+_AFTER_TRIAL, _AFTER_MAP = 1e3, 30.0  # times a value that the model made grow: from there on it is looked at again
 _SAMPLES = 64  # rows of a block that are looked at
 _MOST_MARKS = 64
 _WIDEST, _NUMBERS = 4096, 1 << 18  # entries that are watched, and numbers held between looks, at most
 _KEPT = 1024  # rows of a chunk that is let pass
 _SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
 _SHORTEST = 16  # steps over which growth is believed
+_NOISE = 1e-9  # below this part of what came of it, a value is not the beginning of anything
 _AGAIN = 3.0  # a value that passed is looked at again when it is so many times larger
-_MOST_TRIALS = 3
+_MOST_TRIALS = 4
 _ABSURD = 1e6  # times the scale of the run
-_DIVISORS = (2, 4, 8)
-_REMEMBERED = ("_passed", "_unseen", "_steps", "due", "_alert", "_scale", "_lowest", "_spacing", "_level", "_trials")
+_REMEMBERED = (
+    "_passed",
+    "_unseen",
+    "_steps",
+    "due",
+    "_alert",
+    "_scale",
+    "_lowest",
+    "_spacing",
+    "_level",
+    "_trials",
+    "_own",
+)
 
 
 class Growth(NamedTuple):
@@ -72,14 +86,29 @@ class GrowthMonitor:
         self._steps = 0
         #: steps of the readable engine until the next look; the first looks come sooner
         self.due = min(self._look_every, LOOK // 4)
-        self._alert = self._nominal.copy()
+        start = np.abs(core.z[:: self._every])
+        self._alert = np.where(start > 0.0, np.minimum(self._nominal, start), self._nominal)
         self._scale = float(max(self._nominal.max(initial=0.0), np.abs(core.z).max(initial=0.0)))
         self._lowest = np.full(len(self._nominal), np.inf)
         self._marks: list[tuple[int, Vector]] = []  # steps so far, largest values since the last
         self._spacing = 1  # steps between marks, at least
         self._level: Vector = self._alert  # largest values of the newest steps
         self._trials = 0
+        self._own = False  # the model made the values grow, when that was tried last
         self._off = not core.plan.n_z
+
+    @cached_property
+    def _able(self) -> bool:
+        return can_be_tried(self._core)
+
+    @cached_property
+    def _columns(self) -> int:
+        return columns(self._core) if self._able else 0
+
+    @property
+    def _mapped(self) -> bool:
+        """Whether the map of the macro step can be had for little: it tells slight growth of the coupling."""
+        return 0 < self._columns and 8 * self._columns <= max(self._steps, 2 * _SAMPLES)
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -143,7 +172,8 @@ class GrowthMonitor:
         if not (level > self._alert).any():
             return None
         with np.errstate(all="ignore"):  # sizes may be anything
-            risen = (level > self._alert) & ((level > 1e3 * self._lowest) | failed | (len(z) < 4 * _SAMPLES))
+            least = _SLIGHT**3 if self._mapped else _THREEFOLD**3
+            risen = (level > self._alert) & ((level > least * self._lowest) | failed | (len(z) < 4 * _SAMPLES))
             self._alert = np.where(level > self._alert, _AGAIN * level, self._alert)
             length, growing = self._stretch(z) if risen.any() else (0, risen)
             columns = np.flatnonzero(growing & risen)
@@ -182,25 +212,40 @@ class GrowthMonitor:
             self._spacing *= 2
 
     def _stretch(self, z: Matrix) -> tuple[int, npt.NDArray[np.bool_]]:
-        """The shortest stretch of steps over which some values grew tenfold from quarter to quarter; which ones."""
+        """The shortest stretch of steps over which some values rose from quarter to quarter; which ones.
+
+        Tenfold, or threefold where the stretch is long: what comes of that is tried out. Twofold does where values turn
+        round in every third step or more often.
+        """
         for samples, stride in _SCALES:
             if samples * stride > len(z):
                 break
-            tail = np.abs(z[::-stride][:samples])  # newest first; strides are odd, so that no alternation is missed
-            growing = _tenfold(tail.reshape(4, samples // 4, -1).max(axis=1)[::-1])
+            tail = z[::-stride][:samples]  # newest first; strides are odd, so that no alternation is missed
+            quarters = np.abs(tail).reshape(4, samples // 4, -1).max(axis=1)[::-1]
+            growing = _rising(quarters, self._factor(samples * stride))
+            if stride == 1 and not growing.any():
+                growing = _rising(quarters, _TWOFOLD) & (quarters[0] > _NOISE * quarters[-1])
+                for m in np.flatnonzero(growing):
+                    growing[m] = _turns_round(tail[:, m])
             if growing.any():
                 return samples * stride, growing
         steps, sizes = np.array([mark[0] for mark in self._marks]), np.array([mark[1] for mark in self._marks])
         length = max(4 * _SHORTEST, len(z))
         while length <= self._steps:
             back = (self._steps - steps) * 4 // length
-            quarters = [sizes[back == k] for k in (3, 2, 1, 0)]
-            if all(len(q) for q in quarters):
-                growing = _tenfold(np.array([q.max(axis=0) for q in quarters]))
+            rows = [sizes[back == k] for k in (3, 2, 1, 0)]
+            if all(len(row) for row in rows):
+                growing = _rising(np.array([row.max(axis=0) for row in rows]), self._factor(length))
                 if growing.any():
                     return length, growing
             length += length // 2
         return 0, np.zeros(z.shape[1], dtype=bool)
+
+    def _factor(self, length: int) -> float:
+        """The rise from quarter to quarter that makes a stretch of so many steps worth a look at its cause."""
+        if self._mapped and length >= _SAMPLES:
+            return _SLIGHT
+        return _THREEFOLD if length >= _LONG else _TENFOLD
 
     # -- whose growth is it? ---------------------------------------------------------------------------
 
@@ -210,9 +255,16 @@ class GrowthMonitor:
         per_step = (size / before) ** (1.0 / (0.75 * length)) if before > 0.0 else np.inf
         H = core.history.steps[0] if core.history.steps else core.windows.first_step
         sure = _turns_round(z[-max(_SHORTEST, min(length, _SAMPLES)) :, m])
-        cause, stable = ("coupling" if sure else "unknown", np.nan) if failed else self._tried(H, sure)
+        able = self._able and not failed and self._trials < _MOST_TRIALS and np.isfinite(H)
+        cause, stable = "coupling" if sure else "unknown", np.nan
+        if able and not (sure and self._steps + core.windows.left < _LONG):  # who is sure asks for a stable step only
+            self._trials += 1
+            cause, stable = blame(core, H, sure, self._mapped)
+        elif self._own and not sure and not failed:  # it was tried often enough
+            cause = "model"
+        self._own = cause == "model"
         if cause == "model":
-            self._alert = np.maximum(self._alert, 1e3 * np.abs(z[-1]))
+            self._alert = np.maximum(self._alert, (_AFTER_MAP if self._mapped else _AFTER_TRIAL) * np.abs(z[-1]))
             return None
         if cause == "unknown" and size < _ABSURD * self._scale:
             return None
@@ -225,36 +277,6 @@ class GrowthMonitor:
             return float(np.abs(z[len(z) - length : len(z) - length + quarter, m]).max())
         sizes = [mark[1][m] for mark in self._marks if 3 * quarter <= self._steps - mark[0] <= length]
         return float(max(sizes, default=0.0))
-
-    def _tried(self, H: float, sure: bool) -> tuple[str, float]:
-        """Whose growth it is, from disturbed macro steps here: "coupling", "model" or "unknown"; a step that is stable.
-
-        Where it is `sure` that the coupling grows, only that step is asked for.
-        """
-        core, method = self._core, self._core.method
-        able = all(has_capability(s, "rollback") for s in core.plan.subsystems)
-        given_up = "coupling" if sure else "unknown", np.nan
-        if not able or method.chooses_step or self._trials >= _MOST_TRIALS or not np.isfinite(H):
-            return given_up
-        self._trials += 1
-        states = core.crew.save()
-        try:
-            trials = Trials(core.plan, method, point=Point(core.t, core.y, core.z, states))
-            here = None if sure else estimate(trials, H)
-            if here is not None and here.verdict != "unstable":
-                return ("unknown" if here.verdict == "cannot tell" else "model"), np.nan
-            for divisor in _DIVISORS:
-                fine = estimate(trials, H / divisor)
-                if fine.verdict == "stable":
-                    return "coupling", H / divisor
-            if here is None or fine.verdict == "cannot tell":
-                return given_up
-            same = log(fine.radius) * _DIVISORS[-1] > 0.5 * log(here.radius)
-            return ("model" if same else "coupling"), np.nan
-        except CosolveError:
-            return given_up
-        finally:
-            core.crew.restore(states)
 
     def _growth(self, m: int, size: float, per_step: float, H: float, cause: str, stable: float = np.nan) -> Growth:
         core, method = self._core, self._core.method
@@ -283,9 +305,9 @@ class GrowthMonitor:
         return Growth(core.t, name, size, per_step, text)
 
 
-def _tenfold(sizes: Matrix) -> npt.NDArray[np.bool_]:
-    """In which columns each of four rows is at least ten times the one before, the first not being nothing."""
-    rises: npt.NDArray[np.bool_] = (sizes[1:] >= _TENFOLD * sizes[:-1]).all(axis=0) & (sizes[0] > 0.0)
+def _rising(sizes: Matrix, factor: float) -> npt.NDArray[np.bool_]:
+    """In which columns each of four rows is at least so many times the one before, the first not being nothing."""
+    rises: npt.NDArray[np.bool_] = (sizes[1:] >= factor * sizes[:-1]).all(axis=0) & (sizes[0] > 0.0)
     return rises
 
 

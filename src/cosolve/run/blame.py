@@ -1,0 +1,92 @@
+"""Whose growth is it, the coupling's or the model's? Asked where a run stands, and answered by other steps from there.
+
+Where all subsystems show their state, the macro step is linearised there (`run/step_map.py`), for the step of the run
+and for shorter ones: the model grows by time, at the same rate in steps of any length; the coupling at another rate, or
+not at all. Otherwise small disturbances are followed for some hundred steps (`run/disturbed.py`).
+"""
+
+from __future__ import annotations
+
+from math import log, nan
+from typing import Literal, TypeAlias
+
+from cosolve.engine.readable.crew import Crew
+from cosolve.errors import CosolveError
+from cosolve.run.core import Core
+from cosolve.run.disturbed import Point, Trials, estimate
+from cosolve.run.step_map import MacroMap, StepFunction, linearise
+from cosolve.subsystem.base import has_capability
+
+Cause: TypeAlias = Literal["coupling", "model", "unknown"]
+
+_DIVISORS = (2, 4, 8)
+_FINE = (8, 25)  # parts of a step by which the growth of the model is known from that of the coupling
+_MOST_COLUMNS = 200
+
+
+def can_be_tried(core: Core) -> bool:
+    """Whether the run can go on from where it stands after other steps were tried from there."""
+    return not core.method.chooses_step and all(has_capability(s, "rollback") for s in core.plan.subsystems)
+
+
+def columns(core: Core) -> int:
+    """States and stored values of a macro step; 0 where they are not shown, or too many."""
+    plan = core.plan
+    if not all(has_capability(s, "state") for s in plan.subsystems):
+        return 0
+    known = plan.n_z * (core.method.degree + 1)
+    if known > _MOST_COLUMNS:
+        return 0
+    states = sum(len(s.get_state()) for s in plan.subsystems)
+    return states + known if states + known <= _MOST_COLUMNS else 0
+
+
+def blame(core: Core, H: float, sure: bool, mapped: bool) -> tuple[Cause, float]:
+    """Whose growth it is, and a step that is stable (NaN where none was found); the run stays where it is.
+
+    Where it is `sure` that the coupling grows, only that step is asked for. `mapped` says that maps are cheap here.
+    """
+    states = core.crew.save()
+    try:
+        return _by_maps(core, H, sure) if mapped else _by_trials(core, H, sure, states)
+    except (CosolveError, ArithmeticError, ValueError):
+        return ("coupling" if sure else "unknown"), nan
+    finally:
+        core.crew.restore(states)
+
+
+def _by_maps(core: Core, H: float, sure: bool) -> tuple[Cause, float]:
+    states, t, z, method = core.crew.save(), core.t, core.z, core.method.for_linearisation()
+
+    def at(step: float) -> MacroMap:
+        core.crew.restore(states)
+        return linearise(StepFunction(Crew(core.plan), method, step, t, z))
+
+    if not sure:
+        here = at(H)
+        if not here.unstable:
+            return "model", nan
+        fine = [(at(H / k), H / k) for k in _FINE]
+        rates = [log(one.radius) / step for one, step in fine]
+        by_step = rates[1] > 2.0 * rates[0]  # at any length of the step: subsystems react at once
+        if all(one.unstable for one, _ in fine) and min(rates) > 0.5 * log(here.radius) / H and not by_step:
+            return "model", nan
+    for divisor in _DIVISORS:
+        if not at(H / divisor).unstable:
+            return "coupling", H / divisor
+    return "coupling", nan
+
+
+def _by_trials(core: Core, H: float, sure: bool, states: list[object]) -> tuple[Cause, float]:
+    trials = Trials(core.plan, core.method, point=Point(core.t, core.y, core.z, states))
+    here = None if sure else estimate(trials, H)
+    if here is not None and here.verdict != "unstable":
+        return ("unknown" if here.verdict == "cannot tell" else "model"), nan
+    for divisor in _DIVISORS:
+        fine = estimate(trials, H / divisor)
+        if fine.verdict == "stable":
+            return "coupling", H / divisor
+    if here is None or fine.verdict == "cannot tell":
+        return ("coupling" if sure else "unknown"), nan
+    same = log(fine.radius) * _DIVISORS[-1] > 0.5 * log(here.radius)
+    return ("model" if same else "coupling"), nan
