@@ -139,6 +139,16 @@ def tried(m: Machine, z: Values) -> bool:
     return m.tried(z)  # type: ignore[no-any-return]
 
 
+def left_too_much(m: Machine, z: Values, r: Values) -> bool:
+    """True when the residual `r` is more than the correction to `z` should have left, so that another one is due."""
+    return m.left_too_much(z, r)  # type: ignore[no-any-return]
+
+
+def repeated(m: Machine, z: Values, r: Values) -> Values:
+    """Better values after a correction that has left too much."""
+    return m.repeated(z, r)
+
+
 def accept(m: Machine, z: Values) -> None:
     """`z` is the method's answer to the problem at hand."""
     m.accept(z)

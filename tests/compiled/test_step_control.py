@@ -21,6 +21,8 @@ METHODS = [
     cs.SemiImplicit(1, signal="bdf"),
     cs.SemiImplicit(2, signal="bdf", predictor=1),
     cs.Implicit(2, signal="bdf"),
+    cs.SemiImplicit(1, signal="collocation"),
+    cs.Implicit(1, signal="radau"),
     cs.Implicit(1),
     cs.Implicit(2, corrector=cs.Newton("iteration")),
 ]

@@ -140,7 +140,8 @@ def test_unstable_combinations_are_refused_and_marginal_ones_warned_about() -> N
     with pytest.warns(cs.StabilityWarning, match="use degree 0, or a smaller relaxation"):
         cs.simulate(joined(), t_end=0.1, step=1e-2, method=cs.SemiImplicit(1, constraints=marginal))
     allowed = cs.Baumgarte(beta=2e-2, gamma=0, allow_unstable=True)
-    with pytest.warns(cs.StabilityWarning, match="times 1.17. in every macro step"):
+    # told after 64 steps, as a mean over them that includes the start
+    with pytest.warns(cs.StabilityWarning, match=r"times 1\.1\d+ in every macro step"):
         run = cs.simulate(joined(), t_end=1.5, step=1e-2, method=cs.SemiImplicit(1, constraints=allowed))
     assert np.abs(run["one.x"]).max() > 10  # and it does grow
 

@@ -2,6 +2,8 @@
 
 import json
 
+import numba
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -131,3 +133,31 @@ def test_a_run_that_stopped_says_so_first() -> None:
     first = stopped.value.result.notes[0]
     assert (first.kind, first.level) == ("stopped", "error")
     assert "returned inf" in first.text
+
+
+def oscillator(decorate) -> cs.System:
+    """A spring between two masses, all of it functions."""
+    law = lambda a, b: 10.0 * (b - a)  # noqa: E731
+    parts = {}
+    for name in ("one", "two"):
+        rhs, output = (lambda t, x, u: np.array([x[1], u[0]])), (lambda t, x, u: x[:1])
+        parts[name] = cs.Ode(decorate(rhs), decorate(output), x0=[0.0, 1.0], inputs=["f"], outputs=["x"])
+    system = cs.System(parts)
+    system.law({"one.f": 1, "two.f": -1}, decorate(law), of=["one.x", "two.x"])
+    return system
+
+
+def notes(decorate, steps=1000, **options) -> list[str]:
+    result = cs.simulate(oscillator(decorate), t_end=steps * 1e-3, step=1e-3, method=cs.Jacobi(1), **options)
+    return [note.sentence for note in result.notes if note.kind == "not-compiled"]
+
+
+def test_a_long_run_says_what_keeps_it_in_python() -> None:
+    """Every function that a decorator would help, and what that gains; not short runs, nor those that asked for it."""
+    (said,) = notes(lambda f: f)
+    assert "'one': its rhs is a plain Python function; decorate it with numba.njit; 'two'" in said
+    assert "the law for one.f, two.f is a plain Python function" in said
+    assert "a fifteenth to a fiftieth of the time" in said
+    assert notes(lambda f: f, steps=999) == []
+    assert notes(lambda f: f, compiled=False) == []
+    assert notes(numba.njit) == []

@@ -115,6 +115,8 @@ CASES = {
     "semi-implicit sparse": (linear_pair, cs.SemiImplicit(degree=1, refresh="run"), 0.05, None),
     "bdf": (two_mass, cs.SemiImplicit(degree=2, signal="bdf"), 0.05, None),
     "bdf, iterated": (chain, cs.Implicit(degree=1, signal="bdf", tol=1e-8), 0.1, None),
+    "collocation": (two_mass, cs.SemiImplicit(signal="collocation"), 0.05, None),
+    "radau, iterated": (chain, cs.Implicit(signal="radau", tol=1e-8), 0.1, None),
     "bdf, adaptive": (two_mass, cs.SemiImplicit(degree=1, signal="bdf"), adaptive, None),
     "adaptive": (two_mass, cs.SemiImplicit(degree=1), adaptive, None),
     "adaptive explicit": (two_mass, cs.Jacobi(degree=1), adaptive, None),

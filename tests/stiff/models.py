@@ -228,3 +228,96 @@ def ringing(system: cs.System, method, H: float) -> float:
     """The largest factor of the macro map that turns by more than 60 degrees per step."""
     mu = cs.macro_map(system, method, H).eigenvalues
     return float(np.abs(mu[np.abs(np.angle(mu)) > np.pi / 3]).max(initial=0.0))
+
+
+def ladder(G=(1e4, 10.0, 1e3)) -> Case:
+    """An RC ladder: capacitors of 1, 0.5, 0.2 and 1 with a leak, joined by resistors, fed by `2 cos 6t` from rest."""
+    C = [1.0, 0.5, 0.2, 1.0]
+    first = cs.Linear(
+        [[-0.2, 2, 0], [0, 0, -6], [0, 6, 0]], [[-1], [0], [0]], [[1, 0, 0]], x0=[0, 1, 0], inputs=["q0"], outputs=["T"]
+    )
+    parts = {"c0": first}
+    for i in range(1, 4):
+        parts[f"c{i}"] = capacity(C[i], 0.2, 0.0, [f"q{i - 1}", *([f"q{i}"] if i < 3 else [])])
+    system = cs.System(parts)
+    rows = [0, 3, 4, 5]  # entries of the whole; 1 and 2 are the source
+    A = np.zeros((6, 6))
+    A[0, :2], A[1, 2], A[2, 1] = [-0.2, 2], -6, 6
+    for i in range(1, 4):
+        A[rows[i], rows[i]] -= 0.2 / C[i]
+    fluxes = {}
+    for e, g in enumerate(G):
+        system.law(
+            {f"c{e}.q{e}": 1 if e == 0 else -1, f"c{e + 1}.q{e}": 1},
+            lambda x, y, g=g: g * (x - y),
+            of=[f"c{e}.T", f"c{e + 1}.T"],
+            name=f"q{e}",
+        )
+        row = np.zeros(6)
+        row[rows[e]], row[rows[e + 1]] = g, -g
+        A[rows[e]] -= row / C[e]
+        A[rows[e + 1]] += row / C[e + 1]
+        fluxes[f"q{e}"] = row
+    return Case(system, [f"c{i}.T" for i in range(4)], A, np.array([0, 1.0, 0, 0, 0, 0]), fluxes, rows)
+
+
+def heat(seed: int) -> Case:
+    """Two bars of 3 to 8 cells with conductivities between 0.05 and 5, joined by a conductance between 1 and 1e5."""
+    r = np.random.default_rng(seed)
+    n1, n2 = (int(n) for n in r.integers(3, 9, 2))
+    k1, k2, G = 5 * 10 ** r.uniform(-2, 0), 5 * 10 ** r.uniform(-2, 0), 10 ** r.uniform(0, 5)
+    (A1, d1), (A2, d2) = bar(n1, k1), bar(n2, k2)
+    e1, e2 = np.zeros((n1, 1)), np.zeros((n2, 1))
+    e1[-1], e2[0] = 1, 1
+    x1, x2 = r.uniform(0, 1, n1), r.uniform(0, 1, n2)
+    hot = cs.Linear(A1, -e1 / d1, np.eye(n1), x0=x1, inputs=["q"], outputs=[f"T{i}" for i in range(n1)])
+    cold = cs.Linear(A2, e2 / d2, np.eye(n2), x0=x2, inputs=["q"], outputs=[f"T{i}" for i in range(n2)])
+    system = cs.System({"hot": hot, "cold": cold})
+    system.law({"hot.q": 1, "cold.q": 1}, lambda x, y: G * (x - y), of=[f"hot.T{n1 - 1}", "cold.T0"], name="q")
+    row = np.zeros(n1 + n2)
+    row[n1 - 1], row[n1] = G, -G
+    whole = scipy.linalg.block_diag(A1, A2) + np.concatenate([-e1 / d1, e2 / d2]) @ row[np.newaxis]
+    states = [f"hot.T{i}" for i in range(n1)] + [f"cold.T{i}" for i in range(n2)]
+    return Case(system, states, whole, np.concatenate([x1, x2]), {"q": row})
+
+
+@dataclass
+class Tanks:
+    """Tanks in a chain, `q = K d / sqrt(|d| + 0.01)` for a difference of levels d; the first one leaks."""
+
+    system: cs.System
+    states: list[str]
+    exact: object
+
+    def error(self, method, H=0.02, T=1.0, after=0.0, **options) -> float:
+        result = cs.simulate(self.system, t_end=T, method=method, step=H, **options)
+        late = result.t > after - 1e-12
+        return float(np.abs(np.array([result[name] for name in self.states]) - self.exact(result.t))[:, late].max())
+
+
+def tanks(seed: int) -> Tanks:
+    """3 to 5 tanks, pipes between 1 and 1e3."""
+    r = np.random.default_rng(seed)
+    n = int(r.integers(3, 6))
+    area, h0, K = 10 ** r.uniform(-0.7, 0.7, n), r.uniform(0.2, 1, n), 10 ** r.uniform(0, 3, n - 1)
+
+    def flow(d, k):
+        return k * d / np.sqrt(np.abs(d) + 0.01)
+
+    def slope(t, h):
+        q = flow(h[:-1] - h[1:], K)
+        change = -np.append(q, 0.0) + np.insert(q, 0, 0.0)
+        change[0] -= 0.2 * h[0]
+        return change / area
+
+    ends = [[*([f"q{i - 1}"] if i else []), *([f"q{i}"] if i < n - 1 else [])] for i in range(n)]
+    system = cs.System({f"t{i}": capacity(area[i], 0.2 if i == 0 else 0.0, h0[i], ends[i]) for i in range(n)})
+    for e in range(n - 1):
+        system.law(
+            {f"t{e}.q{e}": -1, f"t{e + 1}.q{e}": 1},
+            lambda a, b, k=float(K[e]): float(flow(a - b, k)),
+            of=[f"t{e}.T", f"t{e + 1}.T"],
+            name=f"q{e}",
+        )
+    found = solve_ivp(slope, (0, 1), h0, "Radau", rtol=1e-10, atol=1e-12, dense_output=True)
+    return Tanks(system, [f"t{i}.T" for i in range(n)], found.sol)

@@ -76,22 +76,24 @@ def test_order_of_the_states_where_nothing_is_stiff(method, order):
 
 @pytest.mark.parametrize(("method", "worst"), [(INNER, 1.8e-3), (RADAU, 1.6e-4)], ids=["collocation", "radau"])
 def test_networks(method, worst):
+    """A fifth better than the prototype, whose first step had held pieces and then a whole one."""
     errors = [network(seed).error(method, after=0.1) for seed in range(12)]
-    assert max(errors) == pytest.approx(worst, rel=0.05)
+    assert 0.7 * worst < max(errors) < worst
 
 
 @pytest.mark.parametrize(
     ("method", "wanted"), [(INNER, [2.9e-4, 4.0e-3]), (RADAU, [7.3e-5, 1.1e-3])], ids=["collocation", "radau"]
 )
 def test_two_bars(method, wanted):
-    errors = [two_bars(form).error(method, 0.04, after=0.1) for form in ("conductance", "face")]
-    np.testing.assert_allclose(errors, wanted, rtol=0.05)
+    errors = np.array([two_bars(form).error(method, 0.04, after=0.1) for form in ("conductance", "face")])
+    assert (errors < 1.03 * np.array(wanted)).all()
+    assert (errors > 0.1 * np.array(wanted)).all()
 
 
 @BOTH
 def test_a_jump_at_the_start(method):
-    """The short pieces are crossed by collocation too, which is better than by held inputs."""
-    assert two_capacities(1e4).error(method, after=0.1) < {"collocation": 4e-6, "radau": 1e-8}[method.signal]
+    """The short pieces are crossed by collocation too: with held inputs these are 2.4e-5 and 2.4e-6."""
+    assert two_capacities(1e4).error(method, after=0.1) < {"collocation": 2e-6, "radau": 2e-10}[method.signal]
 
 
 @BOTH
@@ -170,7 +172,6 @@ def test_refusals_and_names():
         cs.SemiImplicit(2, signal="radau")
     case = two_capacities(1.0)
     assert "ok" in str(cs.check(case.system, "semi-implicit:collocation", 0.02))
-    assert "inside the step" in cs.why_not_compiled(case.system, INNER, 0.02)
     with pytest.raises(cs.CapabilityError, match="does not end its macro steps at events"):
         case.run(INNER, stop_at_events=True)
     tank = cs.Linear([[0.0]], [[1.0, 1.0]], [[1.0]], x0=[0.0], inputs=["q", "r"], outputs=["h"])

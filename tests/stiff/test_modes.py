@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.stiff.models import driven, network, two_bars, two_capacities, two_masses
+from tests.stiff.models import driven, heat, network, tanks, two_bars, two_capacities, two_masses
 
 import cosolve as cs
 from cosolve.analysis.modes import coupled_factors, wrong_modes
@@ -79,20 +79,26 @@ def test_methods_are_compared_by_what_they_do_to_stiff_parts():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cosolve.StabilityWarning")
-def test_stiff_networks_at_random():
-    """Where `check` says ok, no run is wrong by 10 % after a tenth of its time; where it warns of ringing, most are."""
+@pytest.mark.parametrize("kind", [network, heat, tanks], ids=lambda make: make.__name__)
+def test_stiff_networks_at_random(kind):
+    """100 of each: where `check` says ok, no run is wrong by 10 % after a tenth of its time."""
     warned = wrong = 0
-    for seed in range(200):
-        case = network(1000 + seed)
-        for method in (cs.SemiImplicit(1), BDF2, BDF3):
+    for seed in range(100):
+        case = kind(1000 + seed)
+        for signal, degree in (("lagrange", 1), ("bdf", 1), ("bdf", 2)):
+            method = cs.SemiImplicit(degree, signal=signal)
             found = cs.macro_map(case.system, method, 0.02)
             said = found.unstable or any(mode.spoils for mode in wrong_modes(case.system, method, 0.02, found))
-            error = case.error(method, after=0.1)
+            try:
+                error = case.error(method, after=0.1)
+            except cs.SimulationError:  # which is told
+                continue
             assert said or error < 0.1, (seed, method.label, error)
             warned += said
             wrong += said and error > 0.02
-    assert warned > 100
-    assert wrong > 0.8 * warned
+    assert warned > 30
+    if kind is not tanks:  # which are linearised where they start
+        assert wrong > 0.6 * warned
 
 
 def test_two_bars_with_good_contact():

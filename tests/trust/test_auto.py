@@ -491,3 +491,76 @@ def test_a_run_whose_control_had_nothing_to_measure_is_repeated_on_other_steps()
     again = search.repeated(first, pilot, 4.0, 0.3)
     assert again.step.rtol == 2.5e-4
     assert again.step.max_step < 0.7 * first.step.max_step
+
+
+@pytest.mark.parametrize("error_bar", [False, True])
+def test_a_run_that_knows_that_it_missed_its_tolerance_is_made_again(error_bar):
+    """x'' = 9 x from 1e-3: early errors are amplified, and the pilot's steps say nothing about them."""
+    one = cs.Ode(lambda t, x, u: [u[0]], lambda t, x, u: x, x0=[1e-3], inputs=["y"], outputs=["x"], rtol=1e-10)
+    two = cs.Ode(lambda t, x, u: [9 * u[0]], lambda t, x, u: x, x0=[0.0], inputs=["x"], outputs=["y"], rtol=1e-10)
+    system = cs.System({"one": one, "two": two})
+    system.connect("one.x", "two.x")
+    system.connect("two.y", "one.y")
+    result = cs.simulate(system, t_end=3.0, rtol=1e-4, error_bar=error_bar)
+    exact = 1e-3 * np.cosh(3.0 * result.t)
+    assert np.abs(result["one.x"] - exact).max() < 1e-4 * exact.max()
+    assert "its run had a coupling error of" in result.meta["choice"]
+    assert any("its coupling error is" in trial.why for trial in result.choice.trials)
+    if error_bar:
+        assert result.error_bar.worst < 2e-4
+
+
+PERIOD = 0.013
+
+
+def _sampled(period=PERIOD, **own) -> cs.System:
+    """An oscillator and a proportional controller that samples it."""
+    plant = cs.Linear([[0, 1], [-5, -0.4]], [[0], [1]], [[1, 0]], x0=[1.0, 0.0], inputs=["u"], outputs=["x"])
+    control = cs.Sampled(cs.Static(lambda t, u: -20 * u, inputs=["x"], outputs=["u"]), period)
+    system = cs.System({"plant": plant, "control": control})
+    system.connect("plant.x", "control.x")
+    system.connect("control.u", "plant.u")
+    return system
+
+
+def _sampled_exactly(times):
+    """The oscillator between samples, by the exponential of its matrix."""
+    matrix, found = np.array([[0, 1.0, 0], [-5, -0.4, 1], [0, 0, 0]]), []
+    state, n, u, begun = np.array([1.0, 0.0]), 0, 0.0, 0.0
+    for t in times:
+        while n * PERIOD <= t + 1e-12:
+            state = (expm(matrix * (n * PERIOD - begun)) @ np.append(state, u))[:2]
+            begun, u, n = n * PERIOD, -20 * state[0], n + 1
+        found.append((expm(matrix * (t - begun)) @ np.append(state, u))[0])
+    return np.array(found)
+
+
+def test_sampled_parts_get_steps_of_their_period():
+    """Held outputs are exact then; on other steps it is another system: nothing can be measured, which is said."""
+    with pytest.warns(cs.AccuracyWarning, match="'control' works in steps of 0.013") as caught:
+        result = cs.simulate(_sampled(), t_end=2.0, rtol=1e-4)
+    assert len(str(caught[0].message)) < 300
+    assert "stop_at_events=True" in str(caught[0].message)
+    assert np.abs(result["plant.x"] - _sampled_exactly(result.t)).max() < 1e-12
+
+
+def test_sampled_parts_whose_events_are_seen_are_proven():
+    result = cs.simulate(_sampled(), t_end=2.0, rtol=1e-4, stop_at_events=True, error_bar=True)
+    assert result.stats.steps <= 160
+    assert result.error_bar.reason is None
+    assert np.abs(result["plant.x"] - _sampled_exactly(result.t)).max() < 1e-12
+
+
+def test_steps_of_one_length_that_do_not_fit_are_named():
+    system = _sampled()
+    other = cs.Sampled(cs.Static(lambda t, u: u, inputs=["x"], outputs=["y"]), 0.02)
+    system = cs.System({**system.subsystems, "other": other})
+    system.connect("plant.x", "control.x")
+    system.connect("control.u", "plant.u")
+    system.connect("plant.x", "other.x")
+    with pytest.raises(cs.SetupError, match=r"'other' works in steps of 0.02, others in steps of 0.013; give step"):
+        cs.choose(system, t_end=1.0, rtol=1e-3)
+    system = _sampled()
+    system.subsystems["plant"].fixed_step = float("nan")
+    with pytest.raises(cs.SetupError, match="'plant' takes steps of one length only and does not name it; give step"):
+        cs.choose(system, t_end=1.0, rtol=1e-3)

@@ -158,3 +158,100 @@ def test_a_second_grid_on_which_the_run_fails_is_a_doubt():
     found = cs.error_bar(system, result, sure=True)
     assert "in doubt: with steps twice as long it fails" in found.reason
     assert not found.bar
+
+
+# -- macro steps that end at events ------------------------------------------------------------------------------------
+
+
+def _stopped_ball(step, method, error_bar=True):
+    """A ball with a drag by a law bounces; macro steps end where it does."""
+    ball = cs.HybridOde(
+        lambda t, x, u: [x[1], -9.81 + u[0]],
+        lambda t, x, u: x,
+        x0=[1.0, 0.0],
+        inputs=["f"],
+        outputs=["h", "v"],
+        indicators=lambda t, x, u: x[:1],
+        jump=lambda t, x, u, crossed: [0.0, -0.8 * x[1]] if x[1] < 0 else x,
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    system = cs.System({"ball": ball})
+    system.law({"ball.f": 1.0}, lambda v: -0.5 * v, of=["ball.v"])
+    return cs.simulate(system, t_end=1.2, method=method, step=step, stop_at_events=True, error_bar=error_bar)
+
+
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.SemiImplicit(1)])
+def test_runs_that_end_their_steps_at_events_have_bars(method):
+    result, fine = _stopped_ball(0.01, method), _stopped_ball(0.01 / 64, method, error_bar=False)
+    assert result.stats.events > 0
+    found, common = result.error_bar, np.isin(np.round(result.t, 9), np.round(fine.t, 9))
+    assert found.reason is None, found
+    for name in ("ball.h", "ball.v"):
+        right = fine[name][np.searchsorted(fine.t, result.t[common] - 1e-9)]
+        error = np.abs(result[name][common] - right)
+        assert error.max() > 1e-6
+        assert (error <= found.bar[name][common]).all()
+        assert found.bar[name].max() < 8 * error.max()
+
+
+def test_error_controlled_steps_that_end_at_events_are_told_to_be_fixed():
+    result = _stopped_ball(cs.Adaptive(rtol=1e-4), cs.Jacobi(1))
+    assert "take a fixed step" in result.error_bar.reason
+
+
+# -- parts faster than the steps -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [cs.SemiImplicit(2), cs.Implicit(2)])
+def test_a_part_that_is_faster_than_the_steps_gets_no_bar(method):
+    """1000 rad/s, three periods in a step: the shadow says 3e-5 where the error is 1e-3."""
+    A, B = [[0.0, 1.0], [-1e6, -40.0]], [[0.0], [1e5]]
+    fast = cs.Linear(A, B, [[1.0, 0.0]], x0=[0.12, 0.0], inputs=["a"], outputs=["q"])
+    slow = cs.Ode(
+        lambda t, x, u: [x[1], -np.sin(x[0]) + 2 * u[0]],
+        lambda t, x, u: x,
+        x0=[1.0, 0.0],
+        inputs=["q"],
+        outputs=["a", "w"],
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    system = cs.System({"fast": fast, "slow": slow})
+    system.connect("slow.a", "fast.a")
+    system.connect("fast.q", "slow.q")
+    result = cs.simulate(system, t_end=2.0, method=method, step=0.02, error_bar=True)
+    assert result.error_bar.ratio < 0.5  # the signals look resolved
+    assert not result.error_bar.bar
+    assert result.error_bar.unproven
+
+
+def test_nothing_moves_is_no_proof():
+    """A pulse of 1 ms between two internal steps of its subsystem: all is zero, on every grid."""
+
+    def pulse(t):
+        return 2000.0 if 1.0031 < t < 1.0041 else 0.0
+
+    one = cs.Ode(
+        lambda t, s, u: [s[1], -30 * s[0] + u[0] + pulse(t)],
+        lambda t, s, u: s[:1],
+        x0=[0, 0],
+        inputs=["f"],
+        outputs=["x"],
+    )
+    two = cs.Linear([[0, 1], [-30, 0]], [[0], [1]], [[1, 0]], x0=[0, 0], inputs=["f"], outputs=["x"])
+    system = cs.System({"one": one, "two": two})
+    system.law({"one.f": 1, "two.f": -1}, lambda x, y: 10 * (y - x), of=["one.x", "two.x"])
+    result = cs.simulate(system, t_end=4.0, method=cs.Jacobi(1), step=0.005, error_bar=True)
+    assert not np.any(result["one.x"])
+    assert "no output moves" in result.error_bar.reason
+    assert not result.error_bar.bar
+
+
+def test_smooth_runs_with_a_tolerance_have_bars():
+    """These two were refused as "not resolved" with R of 0.6 to 0.9, though their shadows are right."""
+    for name in ("lu_FF", "lu_weak"):
+        case = CASES[name]
+        result = cs.simulate(case.build(), t_end=case.t_end, rtol=1e-3, error_bar=True)
+        assert result.error_bar.ratio > 0.5
+        assert 1.0 < result.error_bar.worst / case.error(result) < 3.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -14,16 +15,25 @@ from cosolve.analysis.modes import wrong_modes
 from cosolve.analysis.stability import critical_step, growth_of_model, macro_map
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
 from cosolve.basics.wording import listed
-from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.instant import MOST, equations_of, rows_of
+from cosolve.engine.readable.machine import bind
 from cosolve.engine.readable.self_check import NoWayBack, Repeated, same_outputs
 from cosolve.engine.readable.serial import serial_note
-from cosolve.errors import CosolveError, EndOfSimulation, SetupError, SubsystemError
+from cosolve.errors import (
+    ConvergenceError,
+    CosolveError,
+    EndOfSimulation,
+    SetupError,
+    SingularInterfaceError,
+    SubsystemError,
+)
 from cosolve.interface import System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
 from cosolve.method.named import MethodLike, as_method
 from cosolve.run.disturbed import estimate
+from cosolve.run.ownership import trial_crew
+from cosolve.signal import History
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -112,6 +122,7 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
     _check_second_start(advice, system, step)
     if method is not None and "rollback" in method.needs:
         _check_rollback(advice, system, step)
+        _check_solution(advice, system, method, step)
         if getattr(method, "jacobian", None) == "auto" and advice.ok:
             _check_jacobians(advice, system, method, step)
     if method is None:
@@ -180,7 +191,7 @@ def _check_driven(advice: Advice, found: CouplingStructure) -> None:
 def _check_second_start(advice: Advice, system: System, H: float) -> None:
     """Begin twice, and cross one step each time: a run must not go on where the last one ended."""
     plan = system.plan()
-    crew, found = Crew(plan), []
+    crew, found = trial_crew(plan), []
     if all(type(subsystem).__module__.startswith("cosolve.") for subsystem in plan.subsystems):
         return
     try:
@@ -205,7 +216,7 @@ def _check_second_start(advice: Advice, system: System, H: float) -> None:
 def _check_rollback(advice: Advice, system: System, H: float) -> None:
     """Cross one step twice from the same saved states: a state that is shared instead of saved gives itself away."""
     plan = system.plan()
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     _, z = crew.start(0.0)
     states, window, held = crew.save(), Window(0.0, H, H), z[np.newaxis, :]
     step = Repeated(crew, window, held, partial(crew.restore_one, states=states))
@@ -221,6 +232,27 @@ def _check_rollback(advice: Advice, system: System, H: float) -> None:
             same_outputs(step, i, first[part], again[part])
         except NoWayBack as wrong:
             advice.add("error", "inexact-rollback", str(wrong))
+
+
+def _check_solution(advice: Advice, system: System, method: Method, H: float) -> None:
+    """Whether the first macro step has values that agree, for a method that looks for them."""
+    if not advice.ok or method.script is None:
+        return
+    plan = system.plan()
+    crew = trial_crew(plan)
+    _, z = crew.start(0.0)
+    with catch_warnings():
+        simplefilter("ignore")  # about Jacobians, which are looked at next
+        try:
+            failed: Exception | None = bind(method, crew, watched=True)(
+                History(z, method.depth), Window(0.0, H, H)
+            ).unsolved
+        except (ConvergenceError, SingularInterfaceError) as error:
+            failed = error
+        except CosolveError:  # said elsewhere
+            failed = None
+    if failed is not None:
+        advice.add("error", "no-solution", str(failed))
 
 
 def _check_jacobians(advice: Advice, system: System, method: Method, H: float) -> None:
@@ -252,7 +284,7 @@ def _check_start(advice: Advice, method: Method | None, found: CouplingStructure
     unknowns = rows_of(equations)
     if not len(unknowns) and not found.loops:
         return
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     y, z = crew.start(0.0)
     cost = (
         "with degree 1 or more a wrong start value costs orders of accuracy, may stay visible for the whole run, and "

@@ -24,6 +24,7 @@ from cosolve.interface import Block, Plan, System
 from cosolve.interface.constraint import LEVELS, Combination
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
+from cosolve.run.ownership import trial_crew
 from cosolve.signal import Polynomial, lagrange_weights
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
@@ -78,7 +79,7 @@ def check_jacobians(
     if after and method is None:
         raise SetupError("check_jacobians: after needs the method that makes these steps; give method=...")
     plan = system.plan()
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     t, y, z = _arrive(system, crew, method, step, int(after))
     found: list[JacobianFinding] = []
     for i, subsystem in enumerate(plan.subsystems):

@@ -18,12 +18,12 @@ from cosolve.analysis.black_box import estimate_stability, estimated_limit, hide
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number, positive
 from cosolve.basics.wording import shortened
-from cosolve.engine.readable.crew import Crew
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
+from cosolve.run.ownership import trial_crew
 from cosolve.run.step_map import NEUTRAL, MacroMap, StepFunction, linearise
 from cosolve.stepsize import refuse_bad_step
 
@@ -219,7 +219,7 @@ def stability_map(
 
 def _step(plan: Plan, method: Method, H: float, t: float, state: Mapping[str, npt.ArrayLike] | None) -> StepFunction:
     """The macro step at the start of a run, or with these states of some subsystems."""
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     y, z = crew.start(t)
     if state is not None:
         unknown = [name for name in state if name not in plan.names]

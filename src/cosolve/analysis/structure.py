@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.loops import cycles, describe, reactions
 from cosolve.interface import Plan, System
+from cosolve.run.ownership import trial_crew
 from cosolve.subsystem.feedthrough import feedthrough
 
 
@@ -39,7 +39,7 @@ def coupling_structure(system: System, t: float = 0.0) -> CouplingStructure:
     (('b.u', 'b.y', 'a.u', 'a.y'),)
     """
     plan = system.plan()
-    crew = Crew(plan)
+    crew = trial_crew(plan)
     _, z = crew.start(t)
     patterns = tuple(feedthrough(s, t, plan.inputs(z, i)) for i, s in enumerate(plan.subsystems))
     direct, indirect = reactions(plan, patterns)

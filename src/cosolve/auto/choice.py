@@ -109,7 +109,17 @@ class Search:
         if first is None or (corrected is not None and self._is_dear(first)):
             long = explicit is not None and self._is_over(explicit)
             second = self._tried(corrected, rtol, LONG if long else MOST)
-            if second is None and corrected is not None and long and self._is_over(corrected) and not self._is_long:
+            dear = second.steps > SHORT if second else corrected is not None and self._is_over(corrected)
+            damped = self._damped(rtol) if dear else None
+            arms += [] if damped is None else [damped]
+            if (
+                damped is None
+                and second is None
+                and corrected is not None
+                and long
+                and self._is_over(corrected)
+                and not self._is_long
+            ):
                 self._is_long = True
                 self._given_up -= {repr(explicit), repr(corrected)}
                 second = self._tried(explicit, rtol, MOST) or self._tried(corrected, rtol, MOST)
@@ -119,6 +129,14 @@ class Search:
             arms += [] if last is None else [last]
         known = [arm for arm in arms if arm.known]
         return known or arms
+
+    def _damped(self, rtol: float) -> Trial | None:
+        """The first method for stiff couplings that comes through, where others take many steps."""
+        for method in self._found.damped:
+            trial = self._tried(method, rtol, LONG)
+            if trial is not None:
+                return trial
+        return None
 
     def _is_over(self, method: Method) -> bool:
         return any(trial.method == method and trial.over for trial in self.trials)
@@ -188,15 +206,16 @@ class Search:
         self.trials.append(Trial(choice.method, choice.step, why=why))
         self._given_up.add(repr(choice.method))
 
-    def repeated(self, choice: Choice, trial: Trial, factor: float, moved: float) -> Choice:
-        """The choice once more with a tighter tolerance, after a run that was in doubt."""
+    def repeated(self, choice: Choice, trial: Trial, factor: float, moved: float, missed: bool = False) -> Choice:
+        """The choice once more with a tighter tolerance, after a run that was in doubt or has `missed` it."""
         assert choice.pilot is not None
         assert isinstance(choice.step, Adaptive)
         # shorter also where not rtol but the longest step limits them: two runs on one grid would always agree
         longest = SHORTER * choice.step.max_step / self._span
         step = self.tightened(choice.pilot, max(choice.step.rtol / factor, LEAST_RTOL), longest)
-        self.trials.append(replace(trial, why=f"it differs by {moved:.1e} from the run before it"))
-        sentence = sentences.repeated(choice.sentence, step.rtol, moved)
+        why = f"its coupling error is {moved:.1e}" if missed else f"it differs by {moved:.1e} from the run before it"
+        self.trials.append(replace(trial, why=why))
+        sentence = sentences.repeated(choice.sentence, step.rtol, moved, missed)
         return replace(choice, step=step, sentence=sentence, trials=tuple(self.trials))
 
     def _compared(self, arms: list[Trial]) -> tuple[Trial, str]:

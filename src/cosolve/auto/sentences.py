@@ -63,6 +63,13 @@ def nothing(tolerance: float, trials: Sequence[Trial], complaints: Sequence[str]
     )
 
 
+def none_at(tolerance: float, step: object, trials: Sequence[Trial]) -> str:
+    """No method was found for a step that was given."""
+    first = trials[0]
+    why = _brief(f"{first.method.label}: {first.why or first.blind}", 120)
+    return f"no method was found for rtol = {tolerance:g} with step {step} ({why}); give no step, or method and step"
+
+
 def everything(trials: Sequence[Trial], complaints: Sequence[str]) -> str:
     """All that was tried, for whoever wants to see more."""
     return "; ".join([*dict.fromkeys(f"{_tried(trial)}: {trial.why}" for trial in trials), *complaints])
@@ -79,9 +86,19 @@ def _tried(trial: Trial) -> str:
     return f"{trial.method.label}{came}"
 
 
-def repeated(sentence: str, rtol: float, moved: float) -> str:
-    """A choice whose run was in doubt."""
-    first = sentence.partition("; in doubt")[0]
+def over(error: float, tolerance: float) -> str:
+    """A run that has missed its tolerance by what it knows itself."""
+    return (
+        f"the coupling error is about {error:.1e}, more than the {tolerance:g} that was asked for, and shorter steps "
+        "did not bring it down; ask for less, or give method and step"
+    )
+
+
+def repeated(sentence: str, rtol: float, moved: float, missed: bool = False) -> str:
+    """A choice whose run was in doubt, or has missed its tolerance."""
+    first = sentence.partition("; in doubt")[0].partition("; its run had")[0]
+    if missed:
+        return f"{first}; its run had a coupling error of {moved:.1e}, so again with rtol {rtol:g}"
     return f"{first}; in doubt, since it moved the run before it by {moved:.1e}, so again with rtol {rtol:g}"
 
 

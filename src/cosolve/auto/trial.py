@@ -19,6 +19,7 @@ from cosolve.stepsize import Adaptive
 SAFETY = 1.8  # between the tolerance and the error that a run is aimed at
 DRIFT, STIFF_DRIFT = 0.05, 0.1  # c grows where rtol falls, about like this power; the latter where no shadow told it
 CONTROLLED = 0.6  # where estimates usually stand, in units of rtol: below, max_step kept steps short
+LIMITED = 0.2  # below, max_step alone made the steps, and `c` is a guess
 FLOOR = 2e-9  # no estimate of an error counts as less, the accuracy of subsystems
 LEAST_RTOL = 1e-12  # of a step control: below, it would follow rounding
 EXPENSIVE = 1e-3  # seconds: below, the time of a crossing says more about the machine than about the subsystem

@@ -2,84 +2,76 @@
 
 One Newton step takes away nearly all of the residual of a step, all of it in linear systems. Where a part stays, the
 subsystems are tried out (`readable/self_check.py`), a few times in a run; so they are where the first of several
-corrections leaves much, or, made without a Jacobian, makes it worse. A kink leaves much in a step or two, and the
-next steps are good again; where much stays step after step, the equations have no solution there, or one correction
-is too little, and the run says so. Residuals are measured against the largest size of their variables so far.
+corrections leaves much, or, made without a Jacobian, makes it worse. Where a correction leaves too much (at a kink,
+say) it is repeated (`readable/repeats.py`). Residuals are measured against the largest size of their variables so far.
 """
 
 from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from cosolve.basics.arrays import Vector
 from cosolve.errors import StabilityWarning, warn
 from cosolve.interface.plan import Plan
 
-#: Shares of the residual that a correction may leave before the subsystems are tried out, and before that is much.
+#: Shares of the residual that a correction may leave before the subsystems are tried out, and before that is too much.
 LITTLE, MUCH = 1e-3, 0.1
 
-#: The size below which no residual is looked at.
-LEAST = 1e-6
+#: The sizes below which no residual is looked at, and below which none is too much.
+LEAST, SMALL = 1e-6, 1e-3
 
-#: A residual of this size is large; so many steps in a row that leave a large one are too many.
-LARGE, PATIENCE = 0.05, 4
+#: A residual of this size is too much, whatever the step began with.
+LARGE = 0.02
 
 #: So many times in a run the subsystems are tried out.
 EXAMINATIONS = 4
 
-_NEVER = 1 << 62
+
+def is_too_much(began: float, left: float) -> bool:
+    """Whether a correction has left too much of a residual; both are relative to the sizes of the variables.
+
+    >>> is_too_much(0.5, 0.01), is_too_much(0.01, 0.002), is_too_much(1.0, 0.05)
+    (False, True, True)
+    """
+    return left > LARGE or left > max(MUCH * began, SMALL)
 
 
 class Corrections:
-    """The books of a run about its corrections; `note` is the sentence about them, if there is anything to say.
+    """What a run notes about its corrections; `note` is the sentence about wrong Jacobians, if there is one.
 
-    `remark` is one about Jacobians that leave little: formulas that are inexact on purpose do that.
+    `remark` is one about Jacobians that leave little: formulas that are inexact on purpose do that. Corrections that
+    are relaxed leave some of the residual on purpose and are not `wanted` to do better.
     """
 
     def __init__(self, plan: Plan, relaxed: bool = False) -> None:
         #: no residual up to this needs to be looked at row by row; relaxed corrections leave some on purpose
+        self.wanted = not relaxed
         self.quiet = inf if relaxed else LEAST * float(plan.z_nominal.min(initial=1.0))
         self.examinations = 0 if relaxed else EXAMINATIONS
-        self.streak = 0  # steps in a row that have left a large residual
         self.note = self.remark = ""
+        #: the largest residual that repeated corrections have left in an accepted step, where and when
+        self.left, self.left_of, self.left_at, self.left_steps = 0.0, "", 0.0, 0
         #: start, length and first residual of a step that machine code has taken back: it comes once more
         self.expected: tuple[float, float, Vector] | None = None
         self._labels = plan.z_labels
 
-    @property
-    def level(self) -> float:
-        """The size from which on machine code has to look at a residual."""
-        return LEAST if self.examinations else max(LARGE, self.quiet)
+    def leave(self, left: float, row: int, t: float) -> None:
+        """A step is accepted although corrections that were repeated have left so much of a variable's size."""
+        self.left_steps += 1
+        if left > self.left:
+            self.left, self.left_of, self.left_at = left, self._labels[row], t
 
     @property
-    def share(self) -> float:
-        """The share of the residual from which on it has to."""
-        return LITTLE if self.examinations else MUCH
-
-    @property
-    def patience(self) -> int:
-        """After so many such steps in a row machine code hands the step over."""
-        if self.examinations:
-            return 1
-        return _NEVER if self.note else PATIENCE
-
-    def count(self, large: bool) -> bool:
-        """One more step; True when there were too many in a row that left a large residual."""
-        self.streak = self.streak + 1 if large else 0
-        return self.streak >= PATIENCE and not self.note
+    def found(self) -> str:
+        """What repeated corrections have left in accepted steps, as a sentence; empty where they left nothing."""
+        if not self.left_steps:
+            return ""
+        return (
+            f"repeated corrections have left residuals in {self.left_steps} macro steps, the largest at "
+            f"t = {self.left_at:.6g}: '{self.left_of}' misses its equation by {self.left:.1%} of its size"
+        )
 
     def say(self, sentence: str) -> None:
         """Warn, once in a run."""
         self.note = sentence
         warn(sentence, StabilityWarning)
-
-    def say_unsolved(self, method: str, t: float, r: Vector, unit: Vector) -> None:
-        """Warn of residuals that stay."""
-        worst = int(np.argmax(np.abs(r) / unit))
-        self.say(
-            f"the single correction of {method} leaves much of the residual, step after step: at t = {t:.6g} "
-            f"'{self._labels[worst]}' misses its equation by {abs(r[worst]):.3g} ({abs(r[worst]) / unit[worst]:.0%} of "
-            "its size); Implicit iterates and stops where there is no solution, and a smaller step may do"
-        )

@@ -80,6 +80,8 @@ class CoSimulationFmu(Subsystem):
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
 
+    settings = ("_options",)
+
     def __init__(
         self,
         file: str | Path,
@@ -146,6 +148,8 @@ class CoSimulationFmu(Subsystem):
         self._rounding = Rounding()
         self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate, sampled)
         self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
+        if not self._crossing.variable:
+            self.fixed_step = float(description.experiment.get("stepSize", np.nan))
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
         if self._crossing.sampled:  # outputs follow at the end of a step

@@ -62,6 +62,8 @@ class ModelExchangeFmu(Subsystem):
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
 
+    settings = ("_options",)
+
     def __init__(
         self,
         file: str | Path,

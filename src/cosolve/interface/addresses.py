@@ -42,11 +42,13 @@ class Addresses:
                 )
         seen: dict[int, str] = {}
         for name, subsystem in self.subsystems.items():
-            other = seen.setdefault(id(subsystem), name)
-            if other != name:
-                raise SetupError(
-                    f"'{other}' and '{name}' are the same object, so they would share one state; build two objects"
-                )
+            inside = [held for held in getattr(subsystem, "__dict__", {}).values() if isinstance(held, Subsystem)]
+            for one in (subsystem, *inside):  # of a wrapper
+                other = seen.setdefault(id(one), name)
+                if other != name:
+                    raise SetupError(
+                        f"'{other}' and '{name}' are the same object, so they would share one state; build two objects"
+                    )
         self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
 
     def port(self, address: str, kind: str, where: str) -> Port:

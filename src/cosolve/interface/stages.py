@@ -41,6 +41,8 @@ class Stages(Subsystem):
                 setattr(self, name, getattr(inner, name))
         if has_capability(inner, "jacobian"):
             self.jacobian = self._jacobian
+        if has_capability(inner, "compiled crossing"):
+            self.native = self._native
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         """Cross both parts of the step."""
@@ -80,6 +82,20 @@ class Stages(Subsystem):
             rows.append(columns)
         self.inner.restore(state)
         return np.block(rows)
+
+    def _native(self, H: float, degree: int) -> Any:
+        """The compiled crossing of both parts, where the subsystem has one."""
+        from cosolve.subsystem.native_stages import stages_native
+
+        first, second = self.inner.native(self.c * H, 1), self.inner.native((1.0 - self.c) * H, 1)
+        for one in (first, second):
+            if isinstance(one, str):
+                return one
+        made = stages_native(first, second, self.c, self._width, self._ports.length)
+        if first.jacobian is not None and not isinstance(made, str):
+            nothing = Polynomial(0.0, H, np.zeros((1, 2 * self._width)))  # it is the same for all signals
+            made.jacobian = lambda weight: self._jacobian(0.0, H, nothing, weight)
+        return made
 
 
 def twice(ports: Ports, c: float) -> list[Port]:

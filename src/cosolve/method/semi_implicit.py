@@ -1,7 +1,8 @@
 """Semi-implicit predictor/corrector coupling (Schweizer and Lu (2014), 3.6; Lu (2015), 2.2.6).
 
 Predictor run with extrapolated coupling variables, perturbed runs (or exact Jacobians) for the interface Jacobian, one
-Newton step, one corrected run. For linear systems that equals the fully implicit method.
+Newton step, one corrected run. For linear systems that equals the fully implicit method. A correction that leaves too
+much of the residual (a kink, a step that is too long) is repeated; where that does not help, the step is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from cosolve.basics.checks import choice, positive
+from cosolve.basics.checks import choice, flag, positive
 from cosolve.corrector import Newton
 from cosolve.method.base import JacobianSource, Method, Script, SignalName
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
@@ -19,10 +20,12 @@ from cosolve.verbs import (
     another_problem,
     asked,
     ending_in,
+    left_too_much,
     minus,
     note_residual,
     predicted,
     remember,
+    repeated,
     residual,
     rewind,
     solved,
@@ -39,7 +42,13 @@ def semi_implicit(m: Any, o: SemiImplicit) -> Any:
     z = agreed(m)
     rewind(m)
     sweep(m, ending_in(m, z))
-    note_residual(m, residual(m, z))  # before sizes grow: a step that leaves too much may be crossed once more
+    r = residual(m, z)
+    while o.repeat and left_too_much(m, z, r):
+        z = repeated(m, z, r)
+        rewind(m)
+        sweep(m, ending_in(m, z))
+        r = residual(m, z)
+    note_residual(m, r)
     remember(m, z)
     return asked(m) if o.final_update else z
 
@@ -58,8 +67,10 @@ class SemiImplicit(Method):
     `"collocation"` (order 2, also for stiff spring laws) and `"radau"` (order 3) solve the coupling equations at two
     points of the step, with twice the unknowns and subsystem steps (`signal/collocation.py`).
     `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
-    `StabilisedIndex2()`. A correction that leaves much of the residual step after step is said
-    (`result.notes`): there may be no solution, or a Jacobian is wrong.
+    `StabilisedIndex2()`. A correction that leaves more than 2 % of a variable's size, or more than a tenth of what the
+    step began with, is repeated: with a new Jacobian, then by secants. What is left after that counts in the estimate
+    of `Adaptive`, which repeats the step with a shorter one; with a fixed step the run stops with a `ConvergenceError`.
+    `repeat=False` makes exactly one correction per step, whatever it leaves (`result.residual`).
 
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
@@ -72,6 +83,7 @@ class SemiImplicit(Method):
     predictor: int | None = None
     refresh: Literal["step", "run"] = "step"
     constraints: ConstraintTreatment | None = None
+    repeat: bool = True
     signal: SignalName = "lagrange"  # type: ignore[misc]  # an option here, a constant of other methods
 
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
@@ -84,6 +96,7 @@ class SemiImplicit(Method):
         if self.predictor is not None:
             self.refuse_bad_degree(self.predictor, "predictor")
         choice(self.name, "refresh", self.refresh, ("step", "run"))
+        flag(f"{self.name}: repeat", self.repeat)
         refuse_no_treatment(self.name, self.constraints)
 
     def for_linearisation(self) -> SemiImplicit:

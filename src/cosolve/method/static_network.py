@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from cosolve.engine.readable.crew import Crew
 
 
+#: Of a change of the outputs, what given derivatives may miss; how often in a run they are compared with differences.
+_FORETOLD, _TESTS = 0.3, 5
+
+
 @dataclass(frozen=True)
 class Tangent:
     """A static subsystem linearised: `y + D (u - u_AP)` (Eq. 4.13)."""
@@ -97,6 +101,10 @@ class StaticNetwork:
         self._stages = _stages(plan, dynamic, [*self._levels, *([i] for i in self._observers)])
         self._can_roll_back = [has_capability(s, "rollback") for s in plan.subsystems]
         self._copies: dict[int, list[Subsystem]] = {}
+        # of subsystems that give derivatives: the last ones, how often in a row they foretold badly, tests left
+        self._last: Tangents = {}
+        self._streak: dict[int, int] = {}
+        self._tests: dict[int, int] = {}
 
     # -- evaluating ------------------------------------------------------------------------------------
 
@@ -189,7 +197,10 @@ class StaticNetwork:
         began = perf_counter()
         try:
             if has_capability(subsystem, "output jacobian"):
-                return Tangent(u, self._solve(i, subsystem, t, u), self._own_derivatives(i, subsystem, t, u))
+                tangent = Tangent(u, self._solve(i, subsystem, t, u), self._own_derivatives(i, subsystem, t, u))
+                if self._is_doubtful(i, tangent):
+                    self._refuse_wrong(i, subsystem, t, tangent)
+                return tangent
             size = max(self.increment, subsystem.noise**0.5) * np.maximum(self._nominal(i), np.abs(u))
             points = np.vstack([u, u + np.diag(size)])
             values = self._set(i, subsystem, t, points)
@@ -252,6 +263,44 @@ class StaticNetwork:
                 f"{shape} = (outputs, inputs)"
             )
         return D
+
+    def _is_doubtful(self, i: int, tangent: Tangent) -> bool:
+        """True when the derivatives of a subsystem foretold three times in a row what did not happen.
+
+        Right ones foretell a change up to a part that shrinks with it.
+        """
+        last = self._last.get(i)
+        self._last[i] = tangent
+        if last is None or not self._tests.get(i, _TESTS):
+            return False
+        change, foretold = tangent.y - last.y, last.D @ (tangent.u - last.u)
+        size = max(float(np.abs(change).max(initial=0.0)), float(np.abs(foretold).max(initial=0.0)))
+        missed = float(np.abs(change - foretold).max(initial=0.0))
+        self._streak[i] = self._streak.get(i, 0) + 1 if missed > _FORETOLD * size else 0
+        return self._streak[i] >= 3
+
+    def _refuse_wrong(self, i: int, subsystem: Subsystem, t: float, tangent: Tangent) -> None:
+        """Compare derivatives with differences of two sizes; raise where an entry is another."""
+        self._streak[i], self._tests[i] = 0, self._tests.get(i, _TESTS) - 1
+        u, size = tangent.u, max(1e-4, subsystem.noise ** (1.0 / 3.0)) * np.maximum(self._nominal(i), np.abs(tangent.u))
+        shifts = [factor * np.diag(size) for factor in (1.0, -1.0, 2.0, -2.0)]
+        values = np.array(self._set(i, subsystem, t, np.vstack([u, *(u + shift for shift in shifts)]))[1:])
+        up, down, far_up, far_down = values.reshape(4, len(u), -1)
+        near, far = ((up - down) / (2.0 * size[:, None])).T, ((far_up - far_down) / (4.0 * size[:, None])).T
+        scale = np.maximum(np.abs(near), np.abs(tangent.D)) * size
+        largest = scale.max(axis=1, keepdims=True)
+        wrong = np.abs(near - tangent.D) * size - 3.0 * np.abs(near - far) * size > 0.02 * np.maximum(
+            scale, 0.05 * largest
+        )
+        if wrong.any():
+            row, column = (int(k) for k in np.argwhere(wrong)[0])
+            outputs, inputs = self.plan.output_ports[i].labels(), self.plan.input_ports[i].labels()
+            raise SubsystemError(
+                f"'{self.plan.names[i]}': output_jacobian gives {tangent.D[row, column]:.6g} for d {outputs[row]} / d "
+                f"{inputs[column]} at t = {t:.9g}, differences give {near[row, column]:.6g}; correct it",
+                time=t,
+                subsystem=self.plan.names[i],
+            )
 
     def _where(self, i: int, t: float, u: Vector) -> str:
         named = zip(self.plan.input_ports[i].labels(), u, strict=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.errors import SimulationError
 from cosolve.signal import History
 
 #: A point closer than this fraction of a macro step is reached.
@@ -34,7 +35,9 @@ class Outcome:
     there, whose distance to `z` is the free error estimate; `degree`: the degree that estimate has; `t1`, `H`: end
     and length of the step, which a method sets where it chose them itself; `norms`: the residual norm of every iterate;
     `error`: the estimate in units of the tolerance, for the step control to set; `renewed`: whether the iteration began
-    again with a Jacobian of every iterate; `kept`: what the history keeps of the step, where that is not `z`.
+    again with a Jacobian of every iterate; `kept`: what the history keeps of the step, where that is not `z`;
+    `left`: the residual of the values that were used, where the method notes it;
+    `unsolved`: why a step is not good enough, unless the step control accepts its error.
     """
 
     y: Vector
@@ -51,6 +54,8 @@ class Outcome:
     error: float = np.nan
     renewed: bool = False
     kept: Vector | None = None
+    left: Vector | None = None
+    unsolved: SimulationError | None = None
 
     @property
     def remembered(self) -> Vector:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from cosolve.auto import Choice, Trial
+from cosolve.auto import Choice, Trial, sentences
 from cosolve.auto.doubt import EXPLAINED, LEAST, MOST, RUNS
-from cosolve.auto.trial import SAFETY
+from cosolve.auto.trial import LIMITED, SAFETY
 from cosolve.errors import AccuracyWarning, SetupError, SimulationError, warn
 from cosolve.interface import System
 from cosolve.method.named import MethodLike
 from cosolve.result import ErrorBar, Result
+from cosolve.result.notes import Note
 from cosolve.run.books import Foregone, Judge
 from cosolve.run.choose import USUAL, Chooser, tolerance
 from cosolve.run.compared import Compared
@@ -54,7 +55,7 @@ class _Chosen:
     def result(self) -> Result:
         """Run until the tolerance is met, or nobody can say; another method where the chosen one fails."""
         chooser, most = self._chooser, self._options["max_steps"]
-        if chooser.choice.pilot is None or chooser.step is not None:
+        if chooser.choice.pilot is None or chooser.step is not None or not isinstance(chooser.choice.step, Adaptive):
             return self._run(chooser.choice, Foregone(chooser.choice.doubt), most)
         while True:
             try:
@@ -81,14 +82,40 @@ class _Chosen:
             assert isinstance(choice.step, Adaptive)
             compared.last = n == RUNS - 1
             result = self._run(choice, compared, self._options["max_steps"] or _enough(pilot, choice.step))
-            if not result.stats.note("tolerance") or compared.last:
-                return result
-            moved = compared.moved
-            shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
+            error = nan if result.stats.note("tolerance") else self._measured(choice, result)
+            missed = error > tolerance
+            if not (result.stats.note("tolerance") or missed) or compared.last:
+                return self._missed(result, error) if missed else result
             trial = Trial(choice.method, choice.step, result.stats.steps, crossings=crossings(result))
-            choice = self._chooser.search.repeated(choice, trial, shrunk, moved)
-            compared = Compared(pilot.t, compared.values, np.maximum(compared.size, compared.reached), tolerance)
+            moved = error if missed else compared.moved
+            if missed:
+                shrunk = SAFETY * error / tolerance
+            else:
+                shrunk = LEAST if n == 0 else min(MOST, max(LEAST, SAFETY * moved / (shrunk - 1.0) / tolerance))
+            choice = self._chooser.search.repeated(choice, trial, shrunk, moved, missed=missed)
+            allowed = EXPLAINED * error + tolerance if missed else tolerance
+            compared = Compared(pilot.t, compared.values, np.maximum(compared.size, compared.reached), allowed)
         raise AssertionError("the last run is returned, whatever it is like")
+
+    def _measured(self, choice: Choice, result: Result) -> float:
+        """The coupling error of the run itself: by its bar where it has one, or by its shadow.
+
+        The latter where its pilot says little about it, since not the tolerance but the longest step limited that.
+        """
+        bar, pilot = result.error_bar, choice.pilot
+        if bar is not None:
+            return bar.worst / (3.0 if bar.sure else 2.0)
+        whole = self._options["every"] == 1 and self._options["record"] is None
+        if pilot is None or not whole or pilot.level >= LIMITED or len(result.t) != result.stats.steps + 1:
+            return nan
+        return self._chooser.runner.measured(choice.method, choice.step, result).error
+
+    def _missed(self, result: Result, error: float) -> Result:
+        """The last run there is, which has missed the tolerance by what it knows itself."""
+        text = sentences.over(error, self._chooser.rtol)
+        result.stats.add(Note("tolerance", text))
+        warn(text, AccuracyWarning)
+        return result
 
     def _run(self, choice: Choice, judge: Judge, max_steps: int | None) -> Result:
         wanted = self._options["error_bar"]

@@ -190,6 +190,7 @@ def note_totals(stats: Stats, core: Core) -> None:
     asked = {name: getattr(part, "inner_work", None) for name, part in zip(names, core.plan.subsystems, strict=True)}
     found = [
         Note("residual-left", core.corrections.note, "error"),
+        Note("residual-not-small", core.corrections.found, "warning"),
         Note("startup-order", core.opening.note, "info"),
         Note("serial-order", serial_note(core.method, core.plan), "info"),
         Note("inexact-jacobian", core.corrections.remark, "info"),

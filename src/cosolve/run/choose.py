@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cosolve.auto import Choice, Search, Trial
+from cosolve.auto import Choice, Search, Trial, sentences
 from cosolve.auto.candidates import Candidates, candidates, only
 from cosolve.basics.checks import is_number, is_positive, whole
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError, SimulationError
 from cosolve.interface import Plan, System
+from cosolve.method import GaussSeidel, Method
 from cosolve.method.named import MethodLike, as_method, is_open
 from cosolve.run.pilots import Pilots
 from cosolve.run.startup import Startup
@@ -114,15 +115,19 @@ class Chooser:
         self.plan, self.rtol, self.step = plan, float(rtol), step
         self._span = t_end - t_start
         self._found = candidates(plan, workers) if given is None else only(given)
-        self._runner = Pilots(system, t_start, t_end, startup, workers, None if compiled else compiled, stop_at_events)
+        self.runner = Pilots(system, t_start, t_end, startup, workers, None if compiled else compiled, stop_at_events)
         rolls_back = all(has_capability(subsystem, "rollback") for subsystem in plan.subsystems)
-        self.search = Search(self._runner, self._found, self.rtol, self._span, rolls_back, costs)
+        self._stops = stop_at_events
+        self.search = Search(self.runner, self._found, self.rtol, self._span, rolls_back, costs)
         self.choice = self._chosen()
 
     def _chosen(self) -> Choice:
         if self.plan.n_z == 0:
             return self._uncoupled()
-        return self.search.choice() if self.step is None else self._at_step(self.step)
+        if self.step is not None:
+            return self._at_step(self.step)
+        fixed = fixed_step(self.plan)
+        return self.search.choice() if fixed is None else self._at_fixed(*fixed)
 
     def _uncoupled(self) -> Choice:
         """Nothing is exchanged, so nothing can be wrong with that."""
@@ -133,7 +138,44 @@ class Chooser:
 
     def _at_step(self, step: float | Adaptive) -> Choice:
         """The first method that meets the tolerance with the given step."""
-        return at_step(self._runner, self._found, step, self.rtol)
+        return at_step(self.runner, self._found, step, self.rtol)
+
+    def _at_fixed(self, step: float, names: tuple[str, ...]) -> Choice:
+        """A method for subsystems that take steps of one length: one that is proven, or their outputs held."""
+        try:
+            choice = self._at_step(step)
+            if not choice.doubt:
+                return choice
+        except SimulationError:
+            pass
+        hold: Method = GaussSeidel(degree=0, order=names)
+        if self._found.explicit is None or only(self._found.explicit) == self._found:  # a method that was given
+            hold = self._found.explicit or self._found.corrected or self._found.iterated or hold
+        remedy = "" if self._stops else "take stop_at_events=True where it has events, or "
+        why = (
+            f"'{names[0]}' works in steps of {step:g}, so macro steps are as long, and the coupling error cannot be "
+            f"measured on others; {remedy}give method and step"
+        )
+        return Choice(hold, step, f"{hold.label}, step {step:g}: {why}", (), None, doubt=why)
+
+
+def fixed_step(plan: Plan) -> tuple[float, tuple[str, ...]] | None:
+    """The macro step that subsystems with steps of one length ask for, and their names; None where there are none."""
+    asked = {
+        name: float(subsystem.fixed_step)
+        for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+        if subsystem.fixed_step is not None
+    }
+    if not asked:
+        return None
+    for name, length in asked.items():
+        if not length > 0.0:
+            raise SetupError(f"'{name}' takes steps of one length only and does not name it; give step")
+    least = min(asked.values())
+    for name, length in asked.items():
+        if abs(length / least - round(length / least)) > 1e-6:
+            raise SetupError(f"'{name}' works in steps of {length:g}, others in steps of {least:g}; give step")
+    return least, tuple(asked)
 
 
 def at_step(runner: Pilots, found: Candidates, step: float | Adaptive, rtol: float) -> Choice:
@@ -148,8 +190,7 @@ def at_step(runner: Pilots, found: Candidates, step: float | Adaptive, rtol: flo
             return _with_step(trial, step, f"its coupling error is about {trial.error:.1e}", trials)
     known = [trial for trial in trials if trial.known]
     if not known:
-        tried = "; ".join(f"{trial.method.label}: {trial.why or trial.blind}" for trial in trials)
-        raise SimulationError(f"no method was found for rtol = {rtol:g} with step {step} ({tried}); give no step")
+        raise SimulationError(sentences.none_at(rtol, step, trials))
     best = min(known, key=lambda trial: trial.error)
     why = (
         f"its coupling error is about {best.error:.1e} and that of others larger, so rtol = {rtol:g} is out of reach; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -16,15 +16,24 @@ from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
+from cosolve.engine.readable.kept_states import alike, note_end, shares_state, suspicious
 from cosolve.engine.readable.machine import Machine, bind
 from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
 from cosolve.engine.readable.staged import StagedMachine
-from cosolve.errors import CapabilityError, CosolveError, EndOfSimulation, SetupError
+from cosolve.errors import (
+    CapabilityError,
+    ConvergenceError,
+    CosolveError,
+    EndOfSimulation,
+    SetupError,
+    SubsystemError,
+)
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
 from cosolve.run.opening import Opening
+from cosolve.run.ownership import Ownership
 from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start
 from cosolve.signal import History
@@ -60,12 +69,14 @@ class Core:
                 f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
                 "signals from none; leave startup out"
             )
-        self.crew = Crew(self.plan, workers)
+        self.crew, self.ownership = Crew(self.plan, workers), Ownership(self.plan)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
             self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
-        self.y = self.z = np.zeros(0)
+        self.y = self.z = self._first = np.zeros(0)
+        #: places of subsystems that are of one class of the user, until the first step has been looked at
+        self._alike: list[list[int]] = []
         self.history: History
         #: who asked for the end of the run, and whether that left a macro step half crossed
         self.ended: EndOfSimulation | None = None
@@ -82,12 +93,18 @@ class Core:
         """Raise where macro steps cannot end at events."""
         method = self.method
         if not method.stops_at_events or method.inner_point is not None:
+            who = method.label if method.stops_at_events else method.name
             raise CapabilityError(
-                f"stop_at_events: {method.label} does not end its macro steps at events; Jacobi, GaussSeidel, "
+                f"stop_at_events: {who} does not end its macro steps at events; Jacobi, GaussSeidel, "
                 "SemiImplicit and Implicit do"
             )
         if self.startup.own_steps:
             raise SetupError(f"stop_at_events: {type(self.startup).__name__} steps across events; take another startup")
+
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        """What the runs that go on from a state of this one must have in common with it."""
+        return description(self.plan, self.method, self.startup)
 
     @property
     def t(self) -> float:
@@ -105,6 +122,7 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
+        self.ownership.take()
         self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
@@ -117,6 +135,15 @@ class Core:
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
         self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
         self.opening.plan()
+        self._first = self.y
+        self._alike = alike(self.plan.subsystems)
+
+    def close(self) -> None:
+        """End the worker threads, and remember how the subsystems ended: the next run must not begin there."""
+        for subsystem, part in zip(self.plan.subsystems, self.plan.y_slices, strict=True):
+            if len(self.y):
+                note_end(subsystem, self._first[part], self.y[part])
+        self.crew.close()
 
     def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
@@ -151,9 +178,15 @@ class Core:
                 back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
                 limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
                 continue
+            except ConvergenceError:
+                if windows is not self.windows or not windows.shorten(window):
+                    raise
+                H, anew = None, True
             else:
                 error = judge(window, outcome)
                 if error is not None:
+                    if outcome.unsolved is not None and not error <= 1.0:
+                        raise outcome.unsolved
                     break
                 H, anew = None, True
             self._go_back()  # the windows offer a shorter one next
@@ -174,8 +207,31 @@ class Core:
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
+        if self._alike:
+            self._refuse_shared_state(window)
         crew.to_time(outcome.t1)
         return outcome
+
+    def _refuse_shared_state(self, window: Window) -> None:
+        """After the first step: instances of one class that say they are in one state, and give other outputs."""
+        crew, plan, groups = self.crew, self.plan, self._alike
+        self._alike = []
+        held = self.history.values[0][np.newaxis, :]
+        for group in groups:
+            same = suspicious([plan.subsystems[i] for i in group], [self.y[plan.y_slices[i]] for i in group])
+            if not same:
+                continue
+            asked = [group[0], *(group[k] for k in same)]
+            ahead = Window(window.t1, window.t1 + window.H, window.H)
+            with uncounted(crew):
+                other = shares_state([plan.subsystems[i] for i in asked], partial(crew.advance, asked[0], ahead, held))
+            if other is not None:
+                names = plan.names[asked[0]], plan.names[asked[other]]
+                raise SubsystemError(
+                    f"'{names[0]}' and '{names[1]}' share their state: one moves when the other advances; keep it in "
+                    "the instance (self), not in the class or in a default argument",
+                    subsystem=names[0],
+                )
 
     def _exchange_again(self) -> None:
         """Let outputs that react to inputs at once agree with the inputs at the start of the step.
@@ -325,7 +381,7 @@ class Core:
     def save(self, *, portable: bool = False) -> Snapshot:
         """Everything that continues the run from here; `portable` for a file that another process reads."""
         return Snapshot(
-            description=description(self.plan, self.method, self.startup),
+            description=self._description,
             t=self.t,
             t_start=self.t_start,
             y=self.y.copy(),
@@ -359,8 +415,9 @@ class Core:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
-        snapshot.refuse_other(description(self.plan, self.method, self.startup))
+        snapshot.refuse_other(self._description)
         snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
+        self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]
             if kind == "saved":

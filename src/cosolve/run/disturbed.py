@@ -21,6 +21,7 @@ from cosolve.engine.readable.machine import bind
 from cosolve.errors import CosolveError
 from cosolve.interface import Plan
 from cosolve.method import Method, Window
+from cosolve.run.ownership import Ownership
 from cosolve.subsystem.base import has_capability
 
 Verdict = Literal["stable", "unstable", "cannot tell"]
@@ -78,7 +79,7 @@ class Trials:
     def __init__(self, plan: Plan, method: Method, t: float = 0.0, point: Point | None = None) -> None:
         self.plan = replace(plan, u_offset=plan.u_offset.copy())
         self.method, self.t = method.for_linearisation(), t if point is None else point.t
-        self.crew = Crew(self.plan)
+        self.crew, self._ownership = Crew(self.plan), Ownership(self.plan)
         self.macro_steps = 0
         self._point = point
         self._offset = plan.u_offset.copy()
@@ -111,6 +112,8 @@ class Trials:
         return np.array(rows)
 
     def _begin(self) -> tuple[Vector, Vector]:
+        if self._point is None or self._point.states is None:
+            self._ownership.take()
         if self._point is None:
             y, z = self.crew.start(self.t)
             if self._able:

@@ -81,7 +81,7 @@ def _run(
             z.append(outcome.z)
             y.append(outcome.y)
     finally:
-        core.crew.close()
+        core.close()
     spent = np.array([core.crew.calls, core.crew.jacobians])
     other = Track(np.array(t), np.array(steps), np.array(z), np.array(y), track.uniform)
     at, own = _common(track, other)

@@ -109,7 +109,7 @@ class Nested(Subsystem):
 
     def start(self, t0: float) -> Vector:
         if self._core is not None:
-            self._core.crew.close()
+            self._core.close()
         self.stats, self._pattern = Stats(), None
         windows = self._windows(t0)
         self._core = Core(self._plan, self.method, self._startup, windows, self._workers)

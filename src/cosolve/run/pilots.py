@@ -51,6 +51,13 @@ class Pilots:
                 return replace(trial, why=LAGS, hopeless=True)
             return self._shadowed(trial, result, plan) if shadow else trial
 
+    def measured(self, method: Method, step: float | Adaptive | None, result: Result) -> Trial:
+        """A run that was made elsewhere, with its coupling error by its shadow; quiet as well."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trial, plan = told(Trial(method, step), result), self.system.plan()
+            return self._shadowed(replace(trial, size=sizes(plan, trial.y)), result, plan)
+
     def judged(self, method: Method, step: float | Adaptive) -> Trial:
         """A run with a given step and its error bar, which is more careful than a shadow that another run checks."""
         with warnings.catch_warnings():

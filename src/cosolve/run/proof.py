@@ -24,7 +24,7 @@ from cosolve.run.startup import Startup
 FLOOR = 2e-9  # of an output's largest value
 UNRESOLVED, WELL_RESOLVED = 0.5, 0.25  # of the ratio R
 HOPELESS = 1.0  # half the steps would not resolve such signals either
-_LONGER, _SHORTER = 2.0, 1.5  # so far a prediction for another grid may be off, either way
+_FACTOR = 1.5  # so far a prediction for another grid may be off, either way
 _FALLS = 0.6  # differences between grids that fall at least like this converge
 _WITHOUT_ORDER = 1.5  # the safety of an estimate that nothing but that is known of
 _CLOSE = 1.25  # times a prediction: beyond, another grid says more than the shadow
@@ -141,7 +141,7 @@ class Prover:
     def _confirmed(self, name: str, shadow: Vector, grid: OtherGrid, shorter: bool = False) -> bool:
         """Whether another grid moves an output as far as its shadow says."""
         proof, (size, own) = self.proof, self._sizes(name)
-        factor, slack = (1.0 - 1.0 / self._order, _SHORTER) if shorter else (self._order - 1.0, _LONGER)
+        factor = 1.0 - 1.0 / self._order if shorter else self._order - 1.0
         moved = self._moved(grid, name)
         far, foreseen = float(moved.max()), factor * float(shadow.max())
         if shadow.max() <= FLOOR * size:
@@ -155,7 +155,7 @@ class Prover:
         if max(far, foreseen) <= own:
             proof.estimates[name] = np.maximum(shadow, moved)
             return True
-        if foreseen / slack < far < foreseen * slack:
+        if foreseen / _FACTOR < far < foreseen * _FACTOR:
             if far > _CLOSE * foreseen:
                 proof.estimates[name] = np.maximum(shadow, moved / factor)
             return True
@@ -266,7 +266,7 @@ def agrees(moved: Vector, predicted: Vector, floor: float) -> bool:
     False
     """
     far, foreseen = float(moved.max(initial=0.0)), float(predicted.max(initial=0.0))
-    return max(far, foreseen) <= floor or foreseen / _SHORTER < far < _SHORTER * foreseen
+    return max(far, foreseen) <= floor or foreseen / _FACTOR < far < _FACTOR * foreseen
 
 
 def doubt(name: str, moved: Vector, predicted: Vector, times: str) -> str:

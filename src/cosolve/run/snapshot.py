@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.digest import digest, may_be_equal
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.interface import Plan
@@ -17,6 +19,8 @@ from cosolve.method import Method
 from cosolve.run.codec import from_bytes, read_tree, to_bytes, write_tree
 from cosolve.run.startup import Startup
 from cosolve.signal import History
+from cosolve.subsystem import Subsystem
+from cosolve.subsystem.port import Ports
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,12 @@ class Snapshot:
                 raise SetupError(
                     f"in the saved state '{name}' has the ports {there['subsystems'][name]}, here {ports}; build the "
                     "same system"
+                )
+        for what, made in here["made of"].items():
+            if not may_be_equal(there.get("made of", {}).get(what), made):
+                raise SetupError(
+                    f"the saved state belongs to a system in which {what} was another (its functions, matrices or "
+                    "settings have changed since); resume with the system that was saved, or start a new run"
                 )
         for what in _SAID:
             if _differ(there[what], here[what]):
@@ -136,12 +146,29 @@ _TYPES: dict[str, Any] = {
 def description(plan: Plan, method: Method, startup: Startup) -> dict[str, Any]:
     """What two runs must have in common for one to continue the other."""
     ports = zip(plan.names, plan.input_ports, plan.output_ports, strict=True)
+    made_of = {f"'{name}'": _made_of(s) for name, s in zip(plan.names, plan.subsystems, strict=True)}
+    made_of |= {block.label: digest(block.function) for block in plan.blocks}
+    joined = digest(plan.u_source, plan.u_factor, [block.y_index for block in plan.blocks], sorted(plan.u_driven))
     return {
+        "made of": made_of | {"what joins the subsystems": joined},
         "subsystems": {name: f"{', '.join(u.labels())} -> {', '.join(y.labels())}" for name, u, y in ports},
         "coupling variables": ", ".join(plan.z_labels),
         "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
         "startup": type(startup).__name__,
     }
+
+
+def _made_of(subsystem: Subsystem) -> str:
+    """A digest of what determines how a subsystem goes on from a state: its functions, its class, its `settings`."""
+    own = vars(subsystem) if hasattr(subsystem, "__dict__") else {}
+    functions = {name: f for name, f in own.items() if callable(f) and not name.startswith("_")}
+    kinds = [
+        kind for kind in type(subsystem).__mro__ if kind.__module__.partition(".")[0] not in ("cosolve", "builtins")
+    ]
+    methods = [{name: f for name, f in vars(kind).items() if isinstance(f, FunctionType)} for kind in kinds]
+    settings = {name: getattr(subsystem, name) for name in type(subsystem).settings}
+    ports = [[(p.name, p.unit, p.size) for p in some] for some in (Ports(subsystem.inputs), Ports(subsystem.outputs))]
+    return digest(type(subsystem), functions, methods, settings, ports)
 
 
 def _differ(there: object, here: object) -> bool:

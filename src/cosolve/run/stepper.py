@@ -7,7 +7,6 @@ from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +32,6 @@ from cosolve.stepsize.sequence import make_windows
 
 if TYPE_CHECKING:
     from cosolve.fields.field_file import FieldFile, FieldRecording
-
-#: The newest run of each system.
-_newest: WeakKeyDictionary[System, object] = WeakKeyDictionary()
 
 
 class Stepper:
@@ -90,7 +86,6 @@ class Stepper:
             whole("Stepper", "max_steps", max_steps)
         method = as_method(method)
         plan = checked_plan("Stepper", system, method, workers)
-        self._system, self._run = system, _newest[system]
         windows = make_windows(method, step, t_start, t_end, plan)
         self._core = Core(plan, method, startup, windows, workers, stop_at_events)
         self._channels = channels(plan)
@@ -112,7 +107,7 @@ class Stepper:
         try:
             self._core.start(t_start)
         except BaseException:
-            self._core.crew.close()
+            self._core.close()
             raise
         self._monitor = GrowthMonitor(self._core)
         if self._pace is not None:
@@ -196,9 +191,13 @@ class Stepper:
             raise SetupError(f"the run has {self.ended}; restore a saved state to go on from there")
 
     def _cross(self, H: float | None, limit: float) -> float:
+        with self._core.ownership.advancing():
+            return self._cross_alone(H, limit)
+
+    def _cross_alone(self, H: float | None, limit: float) -> float:
         if self._stopped:
             raise SetupError(f"the run has stopped ({self._stopped}); restore a saved state to go on from there")
-        self._refuse_taken()
+        self._core.ownership.refuse_lost()
         steps_left(self._max_steps, self.steps, self.t, self._core.windows.t_end)
         if self._recording is not None:
             self._recording.begin()
@@ -312,7 +311,6 @@ class Stepper:
         if self._pace is not None:
             self._pace.begin(self.t)
         self._monitor = GrowthMonitor(self._core)
-        _newest[self._system] = self._run
         self._stopped, self._changed, self._now = "", False, None
 
     def save_file(self, path: str | Path) -> Path:
@@ -324,16 +322,8 @@ class Stepper:
         """Go to the state in a file written by `save_file`, by the same system under the same method."""
         self.restore(Snapshot.read(Path(path)))
 
-    def _refuse_taken(self) -> None:
-        """One system, one run at a time: a later one has moved the subsystems."""
-        if _newest.get(self._system) is not self._run:
-            raise SetupError(
-                "another run of the same system has begun since, with the same subsystems; restore a saved state, or "
-                "build a system for each run"
-            )
-
     def _refuse_stopped(self) -> None:
-        self._refuse_taken()
+        self._core.ownership.refuse_lost()
         if self._core.inside_step:
             raise SetupError(f"a run that has {self.ended} in the middle of a step cannot be saved")
         if self._stopped:
@@ -341,7 +331,7 @@ class Stepper:
 
     def close(self) -> None:
         """End the worker threads, and complete the file that is recorded to."""
-        self._core.crew.close()
+        self._core.close()
         if self._recording is not None:
             self._recording.close()
 
@@ -366,5 +356,4 @@ def checked_plan(who: str, system: System, method: Method, workers: int) -> Plan
     whole(who, "workers", workers)
     plan = system.plan()
     method.refuse_unfit(plan)
-    _newest[system] = object()
     return plan

@@ -26,7 +26,8 @@ class Adaptive:
     """Error-controlled macro steps.
 
     The estimate is the root mean square over all coupling variables of
-    `(z - predicted) / (atol * nominal + rtol * size)`; steps aim at 1. With `weights="largest"` the size of a variable
+    `(z - predicted) / (atol * nominal + rtol * size)`, or of what a correction has left of the residual where that is
+    more; steps aim at 1. With `weights="largest"` the size of a variable
     is its largest magnitude so far, so that steps do not shrink where a large force passes through zero; with
     `"newest"` it is `max(|z|, |predicted|)`, which for `atol = rtol` (the default) and nominal values 1 is Eq. 2.29.
     `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30). The next step is `min(max_step, q_max H, max(min_step, q_min H,
@@ -78,13 +79,27 @@ class Adaptive:
                 f"and q = {self.q}"
             )
 
-    def estimate(self, z: Vector, predicted: Vector, nominal: Vector, largest: Vector | float = 0.0) -> float:
-        """The weighted error estimate; 1 is just acceptable. `largest` are the sizes so far, where they count."""
+    def estimate(
+        self,
+        z: Vector,
+        predicted: Vector,
+        nominal: Vector,
+        largest: Vector | float = 0.0,
+        left: Vector | None = None,
+    ) -> float:
+        """The weighted error estimate; 1 is just acceptable. `largest` are the sizes so far, where they count.
+
+        `left` is the residual of the values that were used: where it is larger than the distance to `predicted`, it
+        counts instead.
+        """
         if not len(z):
             return 0.0
         atol = self.rtol if self.atol is None else self.atol
         weight = atol * nominal + self.rtol * np.maximum(np.maximum(np.abs(z), np.abs(predicted)), largest)
-        squares = ((z - predicted) / np.maximum(weight, TINY)) ** 2
+        off = np.abs(z - predicted)
+        if left is not None:
+            off = np.maximum(off, np.abs(left))
+        squares = (off / np.maximum(weight, TINY)) ** 2
         return float(np.sqrt(squares.cumsum()[-1] / len(z)))  # added in order, as the compiled loop does
 
     def next_step(self, H: float, error: float, previous: float | None, degree: int) -> float:

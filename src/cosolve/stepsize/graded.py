@@ -69,7 +69,7 @@ def grading(method: Method) -> Grading:
     """
     p = method.degree
     if method.signal != "lagrange":
-        return Grading((0, 3, 6)[p] if method.signal == "bdf" else 0, settling=SETTLING)
+        return Grading((0, 3, 6)[p], settling=SETTLING)
     if method.script is None or method.chooses_step or p + 1 <= own_order(method):
         return Grading()
     if own_order(method) == 3:

@@ -74,6 +74,10 @@ class Windows:
         """The same for a step that ended early where a subsystem wanted it; the grid of steps stays as it was."""
         return self.judge(window, outcome)
 
+    def shorten(self, window: Window) -> bool:
+        """Propose a shorter step than one that could not be computed; False where there is none."""
+        return False
+
     def continue_from(self, t: float, grid: tuple[Any, ...], saved: dict[str, Any]) -> None:
         """Go on from a saved sequence: on its grid where the settings are the same, otherwise on a new one from `t`."""
         if grid == self.settings:
@@ -335,7 +339,7 @@ class Controlled(Windows):
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         control, degree = self.control, outcome.degree
-        error = control.estimate(outcome.z, outcome.predicted, self._nominal, self.largest)
+        error = control.estimate(outcome.z, outcome.predicted, self._nominal, self.largest, outcome.left)
         if self._joints and degree == 0 and self.clock.tick == 0:
             # a line to a corrected end is off by the square; multipliers drown in rounding where steps get very short
             error, degree = min(error, control.rtol * error**2), 1
@@ -367,6 +371,13 @@ class Controlled(Windows):
         self.proposed = max(wanted, control.next_step(window.H, error, self.previous, degree))
         self.previous = error
         return error
+
+    def shorten(self, window: Window) -> bool:
+        shorter = max(self.control.min_step, self.control.q_min * window.H)
+        if not self.may_reject or shorter > 0.5 * window.H or self.clock.fit(shorter) <= LEAST_TICKS:
+            return False
+        self.proposed, self.previous, self._attempt = shorter, None, None
+        return window.t0 + shorter > window.t0
 
     def _compare(self, H: float, error: float) -> None:
         """Find out whether shorter attempts at this step help."""

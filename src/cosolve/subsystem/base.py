@@ -61,8 +61,12 @@ class Subsystem:
     driven_as: str = "any"
     #: The least degree of input signals that it makes sense of where these end in values of the end of the step.
     least_degree: int = 0
+    #: The one length of steps that it is made for (a sampled part, an FMU with fixed steps); NaN where it names none.
+    fixed_step: float | None = None
     #: True when copies of it may run at the same time in threads (perturbed calls of static subsystems).
     concurrent: bool = False
+    #: Attributes that hold what it is besides its functions: a saved run cannot go on when one of them has changed.
+    settings: tuple[str, ...] = ()
     #: Where it runs when that is on another rank, for messages: "rank 2".
     runs_on: str = ""
 

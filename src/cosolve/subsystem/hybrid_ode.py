@@ -53,6 +53,7 @@ class HybridOde(Subsystem):
     """
 
     native = Subsystem.by_callback
+    settings = ("_made_of",)
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class HybridOde(Subsystem):
         self.inputs, self.outputs = inputs, outputs
         self.output_function = output
         self.x0 = initial_state("HybridOde", x0)
+        self._made_of = (rhs, indicators, jump, integrator, rtol, atol, internal_step)
         self._model = _Model(rhs, indicators, jump, self.x0)
         steps = make_steps("HybridOde", integrator, rtol, atol, internal_step)
         stiff = SciPySteps("Radau", rtol, atol) if integrator == "auto" else None

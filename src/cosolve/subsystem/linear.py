@@ -38,6 +38,8 @@ class Linear(Subsystem):
     array([1.])
     """
 
+    settings = ("A", "B", "C", "D")
+
     def __init__(
         self,
         A: npt.ArrayLike,

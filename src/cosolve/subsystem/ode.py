@@ -44,6 +44,8 @@ class Ode(Subsystem):
     ['compiled crossing', 'equations', 'output', 'own steps', 'replay', 'rollback', 'state']
     """
 
+    settings = ("integrator", "rtol", "atol", "internal_step")
+
     def __init__(
         self,
         rhs: Callable[[float, Vector, Vector], Any],
@@ -63,6 +65,7 @@ class Ode(Subsystem):
         for what, function in (("rhs", rhs), ("output", output)):
             refuse_wrong_arguments(function, ["t", "x", "u"], f"Ode: {what}")
         self.rhs, self.output_function = rhs, output
+        self.rtol, self.atol = rtol, atol
         self.inputs, self.outputs = inputs, outputs
         self.x0 = initial_state("Ode", x0)
         self.integrator = integrator

@@ -167,6 +167,10 @@ class Ports:
                     f"returned values for {sorted(map(str, values))}, expected exactly the ports {self.names}"
                 )
             return self._pack_each([values[name] for name in self.slices])
+        if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "index"):
+            labels = list(values.index)
+            if all(isinstance(label, str) for label in labels):
+                return self.pack(dict(zip(labels, np.asarray(values), strict=True)))
         if values is None:
             if not self.length:
                 return np.zeros(0)

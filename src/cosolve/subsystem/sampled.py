@@ -81,6 +81,11 @@ class Sampled(Subsystem):
         """Relative accuracy of one crossing."""
         return self.part.noise
 
+    @property
+    def fixed_step(self) -> float | None:  # type: ignore[override]
+        """Macro steps of the period have every sample at a macro point."""
+        return self.period
+
     def remedy(self, capability: str) -> str:
         return self.part.remedy(capability)
 

@@ -7,22 +7,19 @@ sweep ended, and whatever else is damaged at the end, is cut off: its cases run 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from time import monotonic
-from types import CodeType
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.digest import digest
 from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.run.codec import from_bytes, to_bytes
 from cosolve.run.keeping import Claim
@@ -148,41 +145,18 @@ def _records(data: bytes, path: Path) -> tuple[list[bytes], int]:
 
 def _identity(job: Job, variants: Variants) -> dict[str, Any]:
     """What two sweeps must have in common for one to go on with the cases of the other."""
-    columns = {name: _column(column) for name, column in variants.table().items()}
-    reduce = job.reduce if isinstance(job.reduce, str) else _function(job.reduce)
+    columns = {name: np.asarray(column) for name, column in variants.table().items()}
+    reduce = job.reduce if isinstance(job.reduce, str) else digest(job.reduce)
     return {
-        "parameters": _digest(repr((variants.dims, variants.shape, columns))),
+        "parameters": digest(variants.dims, variants.shape, columns),
         "methods": [repr(method) for method in job.methods],
         "steps": [repr(step) for step in job.steps],
         "time": [job.t_start, job.t_end],
         "record": list(job.record),
         "every": job.every,
         "reduce": reduce,
-        "build": _function(job.build),
+        "build": digest(job.build),
     }
-
-
-def _column(column: Any) -> str:
-    values = np.asarray(column)
-    return repr(list(column)) if values.dtype.kind == "O" else f"{values.dtype} {values.tobytes().hex()}"
-
-
-def _function(given: Callable[..., Any]) -> str:
-    """The name of a function and a digest of its code, by which a changed one is noticed."""
-    if isinstance(given, partial):
-        return f"{_function(given.func)} {given.args!r} {given.keywords!r}"
-    code = getattr(given, "__code__", None)
-    name = getattr(given, "__qualname__", type(given).__qualname__)
-    return name if code is None else f"{name} {_digest(_code(code))}"
-
-
-def _code(code: CodeType) -> str:
-    constants = [_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _writing:

@@ -38,7 +38,7 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
     if script is None:
         return f"{method.name} is not written in verbs"
     if method.signal != "lagrange":
-        return f"{method.label} does not run in blocks: they hold past values, and no means"
+        return f"{method.label} does not run in blocks, whose signals are drawn through past values"
     found = text_obstacle(script, VERBS)
     if found is not None:
         return f"{method.name} does not run in blocks: {found}, which has no meaning there"

@@ -106,6 +106,8 @@ VERBS = frozenset(
     (
         *("extrapolated", "predicted", "ending_in", "sweep", "rewind", "places", "open_signal", "cross", "end_known"),
         *("asked", "residual", "minus", "solved", "another_problem", "accept", "agreed", "remember", "note_residual"),
+        "left_too_much",
+        "repeated",
     )
 )
 
@@ -301,6 +303,14 @@ class StepWriter:
 
     def agreed(self) -> list[Value]:
         return self._accepted
+
+    def left_too_much(self, z: list[Value], r: list[Value]) -> bool:
+        """Never: a correction of linear equations leaves nothing."""
+        return False
+
+    def repeated(self, z: list[Value], r: list[Value]) -> list[Value]:
+        """Not called."""
+        return z
 
     def remember(self, z: list[Value]) -> None:
         """Nothing is measured here."""

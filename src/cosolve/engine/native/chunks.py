@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from ctypes import c_double
 from pathlib import Path
 from time import perf_counter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,6 @@ from cosolve.engine.native.wiring import (
     NORMS_PER_STEP,
     NOTED,
     OWN_SWEEPS,
-    STREAK,
     T0,
     TROUBLED,
     UNCORRECTED,
@@ -42,6 +42,7 @@ from cosolve.engine.native.wiring import VERBS as _VERBS
 from cosolve.engine.texts import option_obstacle, text_obstacle
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface import Plan, System
+from cosolve.interface.stages import outputs_at, staged
 from cosolve.method import Method, Script
 from cosolve.method.named import MethodLike, as_method
 from cosolve.method.order import in_order
@@ -81,10 +82,18 @@ def why_not_compiled(system: System, method: MethodLike, step: object = None) ->
     if found is not None or step is None:
         return found
     length = float(step) if isinstance(step, (int, float)) else 1.0
+    plan, method = carried_out(plan, method)
     made = _natives(plan, length, method.degree)
     if isinstance(made, str):
         return made
     return None if isinstance(step, (int, float)) else step_obstacle(plan, made, method)
+
+
+def carried_out(plan: Plan, method: Method) -> tuple[Plan, Method]:
+    """What the loops are made for: with coupling equations inside the step that of degree 0 at both points."""
+    if method.inner_point is None:
+        return plan, method
+    return staged(plan, method.inner_point), method.at_stages()
 
 
 def step_obstacle(plan: Plan, natives: list[Native], method: Method) -> str | None:
@@ -107,8 +116,6 @@ def _method_obstacle(method: Method) -> str | None:
     script = method.script
     if script is None:
         return f"{method.name} is not written in verbs"
-    if method.inner_point is not None:
-        return f"{method.label} has coupling equations inside the step, which the readable engine solves"
     corrector = script.corrector
     known = _VERBS if corrector is None or corrector.text is None else _VERBS | {"corrected"}
     found = text_obstacle(script, known)
@@ -133,6 +140,26 @@ def _natives(plan: Plan, H: float, degree: int) -> list[Native] | str:
             return f"'{name}' cannot be crossed from compiled code: {native}"
         found.append(native)
     return found
+
+
+def uncompiled_note(core: Core) -> str:
+    """What keeps a run in Python that could be compiled, found without compiling anything; empty where nothing does.
+
+    Plain Python functions in subsystems or laws: the remedy is a decorator.
+    """
+    plan, windows = core.plan, core.windows
+    plain = [
+        (name, subsystem)
+        for name, subsystem in zip(plan.names, plan.subsystems, strict=True)
+        if has_capability(subsystem, "compiled crossing")
+        and any(isinstance(value, FunctionType) for value in vars(subsystem).values())
+    ]
+    found = [(f"'{name}'", subsystem.native(windows.usual, core.method.degree)) for name, subsystem in plain]
+    said = [f"{name}: {reason}" for name, reason in found if isinstance(reason, str) and "plain Python" in reason]
+    reason = _method_obstacle(core.method) or obstacle(plan)
+    if reason is not None and "plain Python" not in reason:
+        return ""
+    return "; ".join([*said, *([reason] if reason else [])])
 
 
 class Chunks:
@@ -238,7 +265,10 @@ class Chunks:
 
     def _prepare(self, H: float) -> bool:
         """Compile, and lay out memory; False (with the reason) when a subsystem cannot be crossed."""
-        plan, method = self.core.plan, self.core.method
+        plan, method = carried_out(self.core.plan, self.core.method)
+        self.plan, self.method = plan, method
+        if method is not self.core.method:
+            self._ends = outputs_at(self.core.plan)[0]
         natives = _natives(plan, H, method.degree)
         if isinstance(natives, str):
             self.reason = natives
@@ -279,15 +309,26 @@ class Chunks:
             steady = bool(wiring.exact.all()) and not len(wiring.laws)
             wiring.put(EVERY=int(script.corrector.refresh == "iteration"), LAPACK=self._lapack)
             wiring.put(KEEP=int(steady), INCREMENT=float(script.increment))
-        wiring.put(**verbs.node_weights(core.method.signal))
-        self.bound = bind_text(core.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
+        wiring.put(**verbs.node_weights(self.method.signal))
+        if self.method is not core.method:
+            wiring.put(MEANS=2)
+        self.bound = bind_text(self.method, script, verbs.VERBS, compiled_text, Path(verbs.__file__))
         return True
 
     def _end_weight(self) -> Vector:
         """The shape of the end value in signals of equal steps."""
         core = self.core
         past = core.history.past([core.z] * (core.method.depth + 1), self._H)
-        return past.interpolation(core.method.degree, self._H)[1]
+        return past.interpolation(self.method.degree, self._H)[1]
+
+    def past(self) -> Matrix:
+        """What the history holds, for compiled loops to go on from; twice where they work at two points."""
+        values = np.array(self.core.history.values[: self.core.method.depth + 1])
+        return values if self.method is self.core.method else np.tile(values, 2)
+
+    def at_ends(self, Y: Matrix) -> Matrix:
+        """Outputs at macro points, of what compiled loops wrote down."""
+        return Y if self.method is self.core.method else Y[:, self._ends]
 
     def put_books(self, values: Matrix, norms: Vector) -> Any:
         """Let compiled code see the history, the sizes and room for norms; the result keeps them in memory."""
@@ -296,13 +337,12 @@ class Chunks:
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
-        self.wiring.put(QUIET=corrections.quiet, LEVEL=corrections.level, SHARE=corrections.share)
-        self.wiring.put(STREAK=corrections.streak, PATIENCE=corrections.patience)
+        self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)
         return plain
 
     def _set_responses(self, w: Wiring, script: Script, weight: Vector) -> bool:
         """Constant Jacobians, where subsystems have them and the method wants them; False where they may change."""
-        plan = self.core.plan
+        plan = self.plan
         for i, native in enumerate(self.natives):
             if script.jacobian != "auto" or not has_capability(plan.subsystems[i], "jacobian"):
                 continue
@@ -322,8 +362,9 @@ class Chunks:
         count = len(times) - 1
         rows = self._scratch(count) if room is None or not count else room(count)
         Y, Z, R, counts = rows["y"], rows["z"], rows["residual"], np.empty(count, np.int64)
+        written = Y if self.method is method else np.empty((count, self.plan.n_y))
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
-        values = np.array(core.history.values[: method.depth + 1])
+        values = self.past()
         kept = self.put_books(values, norms)
         for native in self.natives:
             native.enter()
@@ -331,7 +372,18 @@ class Chunks:
         try:
             done = int(
                 self._loop(
-                    *(self.wiring.address, self.bound.options, values, times, self._H, self.may_retry, Y, Z, R, counts)
+                    *(
+                        self.wiring.address,
+                        self.bound.options,
+                        values,
+                        times,
+                        self._H,
+                        self.may_retry,
+                        written,
+                        Z,
+                        R,
+                        counts,
+                    )
                 )
             )
         finally:
@@ -344,9 +396,11 @@ class Chunks:
             if failure is not None:
                 raise failure
             return None
+        if written is not Y:
+            Y[:done] = self.at_ends(written[:done])
         chunk = self.chunk(times[1 : done + 1], Y[:done], Z[:done], self._H, R, counts, norms)
         chunk.failure = failure
-        core.skip(chunk.t, chunk.y[-1].copy(), chunk.z[-1].copy(), list(values))
+        core.skip(chunk.t, chunk.y[-1].copy(), chunk.z[-1].copy(), list(values[:, : core.plan.n_z]))
         return chunk
 
     def chunk(self, t: Vector, Y: Matrix, Z: Matrix, H: Any, R: Vector, counts: Any, norms: Vector) -> Chunk:
@@ -372,9 +426,8 @@ class Chunks:
     def note_end(self, failed: bool) -> None:
         """A chunk is over; give up when chunk after chunk takes no step, unless somebody only has to look at them."""
         words = self.wiring.plan
-        self.core.corrections.streak = int(words[STREAK])
         if words[TROUBLED] and words[COUNTERS] >= JACOBIANS:
-            began = np.array((c_double * self.core.plan.n_z).from_address(int(words[UNCORRECTED])))
+            began = np.array((c_double * self.plan.n_z).from_address(int(words[UNCORRECTED])))
             t0, H = words.view(np.float64)[[T0, LENGTH]]
             self.core.corrections.expected = float(t0), float(H), began
         failed = failed and not words[HANDED_OVER]

@@ -32,9 +32,9 @@ class ControlledChunks:
         from cosolve.engine.native.chunks import step_obstacle
 
         chunks = self.chunks
-        script = chunks.core.method.script
+        script = chunks.method.script
         assert script is not None
-        chunks.reason = step_obstacle(chunks.core.plan, chunks.natives, chunks.core.method)
+        chunks.reason = step_obstacle(chunks.plan, chunks.natives, chunks.method)
         chunks.wiring.exact[:] = 0
         chunks.wiring.put(KEEP=0)
         if script.corrector is not None:
@@ -53,9 +53,9 @@ class ControlledChunks:
         previous = np.nan if windows.previous is None else windows.previous
         stuck = 0.0 if method.lags else -1.0
         state = np.array([clock.t_start, clock.t_end, clock.tick, windows.proposed, previous, stuck])
-        values = np.array(history.values[: method.depth + 1])
+        values = chunks.past()
         steps = np.array(history.steps[: method.depth])
-        rows, Y, Z = np.zeros((count, 4)), np.empty((count, plan.n_y)), np.empty((count, plan.n_z))
+        rows, Y, Z = np.zeros((count, 4)), np.empty((count, chunks.plan.n_y)), np.empty((count, plan.n_z))
         R, counts = np.empty(count), np.empty(count, np.int64)
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
@@ -80,10 +80,10 @@ class ControlledChunks:
             return None
         chunks.note_end(False)
         rows = rows[:done]
-        chunk = chunks.chunk(rows[:, 0].copy(), Y[:done], Z[:done], rows[:, 1].copy(), R, counts, norms)
+        chunk = chunks.chunk(rows[:, 0].copy(), chunks.at_ends(Y[:done]), Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
         core.rejected = rejected_before + int(chunk.total("rejected"))
         windows.largest = largest
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
-        core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values), list(steps))
+        core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values[:, : plan.n_z]), list(steps))
         return chunk

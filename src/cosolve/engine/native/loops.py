@@ -114,13 +114,16 @@ def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
 
 
 @part
-def _estimate(z, predicted, nominal, largest, rtol, atol):
-    """The error estimate, added up in order (`stepsize/control.py`)."""
+def _estimate(z, predicted, left, nominal, largest, rtol, atol):
+    """The error estimate, added up in order (`stepsize/control.py`); `left` is the residual, where there is one."""
     total = 0.0
     for q in range(len(nominal)):
         of, by = double_at(z, q), double_at(predicted, q)
         weight = atol * nominal[q] + rtol * max(max(abs(of), abs(by)), largest[q])
-        share = (of - by) / max(weight, TINY)
+        off = abs(of - by)
+        if left != 0:
+            off = max(off, abs(double_at(left, q)))
+        share = off / max(weight, TINY)
         total = share * share if q == 0 else total + share * share
     return np.sqrt(total / len(nominal))
 
@@ -164,7 +167,8 @@ def _controlled_steps(
         z = step(w, o)
         if _is_bad(w, True):
             return s
-        error = _estimate(z, predicted(w, guess), nominal, largest, tolerances[0], tolerances[1])
+        ahead = predicted(w, guess)
+        error = _estimate(z, ahead, word_at(w, NOTED), nominal, largest, tolerances[0], tolerances[1])
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
             counters = word_at(w, COUNTERS)

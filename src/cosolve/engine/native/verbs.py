@@ -14,7 +14,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from cosolve.engine.corrections import MUCH
+from cosolve.engine.corrections import LEAST, LITTLE, MUCH, is_too_much
 from cosolve.engine.measure import DIVERGED, LOST
 from cosolve.engine.native.interface import factorise, jacobian, norm_of, output_partials, solve
 from cosolve.engine.native.parts import (
@@ -49,6 +49,7 @@ from cosolve.engine.native.wiring import (
     END_WEIGHTS,
     ENDS,
     EVERY,
+    EXAMINATIONS,
     EXTRAPOLATION,
     FILLED,
     FIRST_NORM,
@@ -65,7 +66,6 @@ from cosolve.engine.native.wiring import (
     LAW_ROWS,
     LAWS_KNOWN,
     LEFT,
-    LEVEL,
     MEANS,
     N_LAW_ROWS,
     N_NODES,
@@ -79,19 +79,16 @@ from cosolve.engine.native.wiring import (
     ORDER,
     OUTPUTS,
     PAST_WEIGHTS,
-    PATIENCE,
     PLAIN,
     PROBLEM,
     QUIET,
     RENEWED_NOW,
     RESIDUAL,
     SCRATCH,
-    SHARE,
     SIGNAL,
     SIZES,
     START,
     STEP,
-    STREAK,
     UNCORRECTED,
     WEIGHTS_KNOWN,
     Y,
@@ -200,11 +197,15 @@ def predicted(m, degree):
 
 @part
 def remembered(m, z):
-    """What the history keeps of a step that came to `z`: that, or the mean of the signal that was applied last."""
+    """What the history keeps of a step that came to `z`: that, or what `MEANS` says of the signal applied last."""
     if word_at(m, MEANS) == 0:
         return z
     n, n_z, signal = word_at(m, N_NODES), word_at(m, N_Z), word_at(m, SIGNAL)
     mean = take(m, n_z)
+    if word_at(m, MEANS) == 2:
+        copy(signal, mean, n_z // 2)
+        copy(signal, mean + 8 * (n_z // 2), n_z // 2)
+        return mean
     for q in range(n_z):
         total = double_at(signal, q)
         for j in range(1, n):
@@ -438,8 +439,8 @@ def met(m, z, r, tol, max_iterations, accept_unconverged):
     if hopeless or (count > 0 and norm > 0.5 * before):
         trouble(m)
         return True
-    looked_at = count == 1 and counters % NORM_COUNT >= JACOBIANS and word_at(m, PATIENCE) == 1
-    if looked_at and norm > max(MUCH * before, double_at(m, LEVEL)):
+    looked_at = count == 1 and counters % NORM_COUNT >= JACOBIANS and word_at(m, EXAMINATIONS) != 0
+    if looked_at and norm > max(MUCH * before, LEAST):
         _hand_over(m)
         return True
     return False
@@ -450,6 +451,20 @@ def tried(m, z):
     """Whether the last crossing ended in these values and nobody has moved since."""
     crossing = word_at(m, CROSSING)
     return crossing != word_at(m, STEP) and crossing != word_at(m, LEFT) and word_at(m, ENDS) == z
+
+
+@part
+def left_too_much(m, z, r):
+    """Never here: the readable engine repeats a correction that has left too much, and so takes the step again."""
+    if largest(r, word_at(m, N_Z)) > double_at(m, QUIET):
+        _judge_correction(m, z, r)
+    return False
+
+
+@part
+def repeated(m, z, r):
+    """Not called."""
+    return z
 
 
 @part
@@ -479,22 +494,20 @@ def remember(m, z):
 
 @part
 def note_residual(m, r):
-    """The largest residual of the step, and whether a single correction has left too much of it."""
-    left = largest(r, word_at(m, N_Z))
-    put_double_at(m, RESIDUAL, left)
-    put_word_at(m, NOTED, 1)
-    if left <= double_at(m, QUIET):
-        put_word_at(m, STREAK, 0)
-    else:
-        _judge_correction(m, r)
+    """The residual of the values that are used, and its largest entry."""
+    put_double_at(m, RESIDUAL, largest(r, word_at(m, N_Z)))
+    put_word_at(m, NOTED, r)
+
+
+_is_too_much: Any = bare(is_too_much)
 
 
 @bare
-def _judge_correction(m, r):
+def _judge_correction(m, z, r):
     counters = word_at(m, COUNTERS)
     if counters < JACOBIANS or counters >= NORM_COUNT:  # not corrected, or iterated
         return
-    sizes, plain, z, before = word_at(m, SIZES), word_at(m, PLAIN), word_at(m, ENDS), word_at(m, UNCORRECTED)
+    sizes, plain, before = word_at(m, SIZES), word_at(m, PLAIN), word_at(m, UNCORRECTED)
     began = left = 0.0
     for q in range(word_at(m, N_Z)):
         short_loop()
@@ -502,10 +515,8 @@ def _judge_correction(m, r):
         unit = 1.0 if word_at(plain, q) != 0 else max(double_at(sizes, q), max(abs(end), abs(end - over)))
         began = max(began, abs(double_at(before, q)) / unit)
         left = max(left, abs(over) / unit)
-    streak = 0 if left <= max(double_at(m, SHARE) * began, double_at(m, LEVEL)) else word_at(m, STREAK) + 1
-    if streak < word_at(m, PATIENCE):
-        put_word_at(m, STREAK, streak)
-    elif not troubled(m):
+    tried_out = word_at(m, EXAMINATIONS) != 0 and left > max(LITTLE * began, LEAST)
+    if (tried_out or _is_too_much(began, left)) and not troubled(m):
         _hand_over(m)
 
 
@@ -522,5 +533,6 @@ VERBS: dict[str, Any] = {
     for verb in (
         *(extrapolated, predicted, ending_in, sweep, rewind, places, open_signal, cross, end_known, used, asked),
         *(residual, minus, solved, another_problem, met, tried, accept, agreed, remember, note_residual),
+        *(left_too_much, repeated),
     )
 }

@@ -57,7 +57,7 @@ _LARGEST = SPARSE_FROM - 1
     JACOBIAN_KNOWN,  # the step that it belongs to
     KEEP,  # 1: it is the same in every step
     KEPT,  # 1: and there
-    NOTED,  # 1: the text notes residuals
+    NOTED,  # the residual that the text notes; 0 where it does not
     COUNTERS,  # of this step: Jacobians and norms, in units of `JACOBIANS` and `NORM_COUNT`
     # signals
     HISTORY,  # rows of values, the newest first
@@ -65,7 +65,7 @@ _LARGEST = SPARSE_FROM - 1
     WEIGHTS_KNOWN,  # bit d: extrapolation of degree d; _INTERPOLATION: those below
     PAST_WEIGHTS,  # the functions that make them
     END_WEIGHTS,
-    MEANS,  # 1: the history keeps the mean of the last signal of a step
+    MEANS,  # the history keeps, of the last signal of a step, 1: the mean, 2: the first half of the values, twice
     EXTRAPOLATION,  # addresses, by degree
     INTERPOLATION,
     N_NODES,  # of an interpolation
@@ -107,14 +107,11 @@ _LARGEST = SPARSE_FROM - 1
     RESIDUAL,  # a double
     # corrections (`engine/corrections.py`)
     UNCORRECTED,  # the residual that the step began with
-    SHARE,  # a double: of that, what may stay
     QUIET,  # a double: no residual up to this is looked at
-    LEVEL,  # a double: what counts as too much, relative to sizes
-    STREAK,  # steps in a row that have left more
-    PATIENCE,  # so many are handed over
+    EXAMINATIONS,  # how often subsystems may still be tried out
     HANDED_OVER,  # 1: the step was, and nothing else was wrong
     MACHINE_WORDS,
-) = range(82)
+) = range(79)
 
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64
@@ -124,7 +121,7 @@ VERBS = frozenset(
     (
         *("extrapolated", "predicted", "ending_in", "sweep", "rewind", "places", "open_signal", "cross", "end_known"),
         *("used", "asked", "residual", "minus", "solved", "another_problem", "met", "tried", "accept", "agreed"),
-        *("remember", "note_residual"),
+        *("remember", "note_residual", "left_too_much", "repeated"),
     )
 )
 

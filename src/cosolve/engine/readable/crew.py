@@ -64,8 +64,8 @@ class Crew:
         self._seconds: Any = self.seconds.data
         self._members = list(zip(plan.subsystems, plan.output_ports, strict=True))
         self._few = plan.n_y <= FEW
-        #: which of them can repeat a step on the same internal grid
-        self.can_replay = [has_capability(s, "replay") for s in plan.subsystems]
+        # which of them can repeat a step on the same internal grid
+        self._can_replay = [has_capability(s, "replay") for s in plan.subsystems]
         self._driven = driven_inputs(plan)
         # per subsystem: where its inputs come from, and factors and constants where there are any
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
@@ -188,6 +188,13 @@ class Crew:
             values[0] += offset
         return values
 
+    def replays(self, i: int) -> bool:
+        """True when subsystem `i` repeats a step on the same internal grid.
+
+        Not where it stops at events: a grid leads across the event at its end, up to which the step goes only.
+        """
+        return self._can_replay[i] and (self.watch is None or i not in self.watch.able)
+
     def is_cut(self, i: int, window: Window) -> bool:
         """True when subsystem `i` crosses the step in parts, because a driven input has a kink or a jump inside."""
         driven = self._driven[i]
@@ -209,11 +216,12 @@ class Crew:
     ) -> Sequence[float] | Vector:
         """The same as `Ports.listed` leaves it: lists are still to be looked at."""
         (subsystem, ports), u = self._members[i], self.signal(i, window, coefficients)
-        cross = subsystem.replay if replay and self.can_replay[i] else subsystem.advance
+        again = replay and self.replays(i)
+        cross = subsystem.replay if again else subsystem.advance
         self._calls[i] += 1
         if self.endings:
             self.endings.pop(i, None)
-        if self.watch is not None and not (replay and self.can_replay[i]):
+        if self.watch is not None and not again:
             cross = partial(self._watched, i, window.t1, cross)
         if self._driven[i] is not None and not replay and not whole:
             cross = partial(self._in_parts, i, window, coefficients, cross)

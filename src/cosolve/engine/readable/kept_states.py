@@ -10,16 +10,21 @@ after are compared: where they are the same, and not those of its first start, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.subsystem.base import Subsystem, has_capability
 
+_NO_RESET = (
+    "it begins where its last run ended; start must put everything back that advance changes, since it is called for "
+    "every new run"
+)
 _LARGEST = 10_000_000  # bytes that are copied
 
 
@@ -44,13 +49,45 @@ class FirstStates:
         return kept is not None and kept[0] is state and not _equal(*kept)
 
 
+def alike(subsystems: Sequence[Subsystem]) -> list[list[int]]:
+    """Places of subsystems that are of one class of the user and can go back, where there are several."""
+    kinds: dict[type, list[int]] = {}
+    for i, subsystem in enumerate(subsystems):
+        if _is_own(subsystem) and has_capability(subsystem, "rollback"):
+            kinds.setdefault(type(subsystem), []).append(i)
+    return [group for group in kinds.values() if len(group) > 1]
+
+
+def shares_state(subsystems: Sequence[Subsystem], move: Callable[[], object]) -> int | None:
+    """Which of these changes its saved state when the first of them moves; afterwards all stand where they were."""
+    before = [subsystem.save() for subsystem in subsystems]
+    copies = [_copied(state) for state in before]
+    move()
+    changed = [not _equal(_copied(s.save()), copy) for s, copy in zip(subsystems[1:], copies[1:], strict=True)]
+    for subsystem, state in zip(subsystems, before, strict=True):
+        subsystem.restore(state)
+    return 1 + changed.index(True) if any(changed) else None
+
+
+def suspicious(subsystems: Sequence[Subsystem], outputs: Sequence[Vector]) -> list[int]:
+    """Subsystems of one class that give other outputs than the first of them from what they say is the same state."""
+    first = _looked_at(subsystems[0])
+    if first is None or first[0] is None:
+        return []
+    return [
+        i
+        for i in range(1, len(subsystems))
+        if not np.array_equal(outputs[i], outputs[0]) and _equal(first, _looked_at(subsystems[i]) or ())
+    ]
+
+
 #: The states of subsystems after the first start that was seen of them.
 _begun: WeakKeyDictionary[Subsystem, Any] = WeakKeyDictionary()
 
 
 def started_anew(subsystem: Subsystem, start: Callable[[], Any]) -> Any:
     """What `start` gave; raises when it left the subsystem where the run before had left it."""
-    own = not type(subsystem).__module__.startswith("cosolve.") and has_capability(subsystem, "rollback")
+    own = _is_own(subsystem) and has_capability(subsystem, "rollback")
     before = _looked_at(subsystem) if own and _first_of(subsystem) is not None else None
     outputs = start()
     after = _looked_at(subsystem) if own else None
@@ -61,11 +98,32 @@ def started_anew(subsystem: Subsystem, start: Callable[[], Any]) -> Any:
         with suppress(TypeError):  # not to be told from others that are equal
             _begun[subsystem] = after
     elif before is not None and _equal(before, after) and not _equal(first, after):
-        raise SubsystemError(
-            "it begins where its last run ended; start must put everything back that advance changes, since it is "
-            "called for every new run"
-        )
+        raise SubsystemError(_NO_RESET)
     return outputs
+
+
+#: Of subsystems without `save`: what the first start gave, and with what the last run ended.
+_ends: WeakKeyDictionary[Subsystem, tuple[Vector, Vector]] = WeakKeyDictionary()
+
+
+def refuse_no_reset(subsystem: Subsystem, outputs: Vector) -> None:
+    """The same for a subsystem without `save`, by its outputs: these are those at the start of a run."""
+    with suppress(TypeError):  # not to be told from others that are equal
+        known = _ends.get(subsystem)
+        if known is not None and np.array_equal(known[1], outputs) and not np.array_equal(known[0], outputs):
+            raise SubsystemError(_NO_RESET)
+
+
+def note_end(subsystem: Subsystem, first: Vector, last: Vector) -> None:
+    """A run has ended with these outputs."""
+    with suppress(TypeError):
+        if _is_own(subsystem) and not has_capability(subsystem, "rollback") and not np.array_equal(first, last):
+            _ends[subsystem] = first.copy(), last.copy()
+
+
+def _is_own(subsystem: Subsystem) -> bool:
+    """Whether it is of a class of the user."""
+    return not type(subsystem).__module__.startswith("cosolve.")
 
 
 def _first_of(subsystem: Subsystem) -> Any:

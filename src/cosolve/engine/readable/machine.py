@@ -13,10 +13,11 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
-from cosolve.engine.corrections import LARGE, LEAST, LITTLE, MUCH, Corrections
+from cosolve.engine.corrections import LEAST, LITTLE, MUCH, Corrections, is_too_much
 from cosolve.engine.measure import DIVERGED, Measure
 from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.interface_problem import InterfaceEquations
+from cosolve.engine.readable.repeats import Repeats
 from cosolve.engine.readable.rounding import terms_of_outputs
 from cosolve.engine.readable.self_check import (
     Crossing,
@@ -84,9 +85,13 @@ class Machine:
 
     def __init__(self, method: Method, script: Script, crew: Crew, watched: bool = False) -> None:
         self.method, self.script, self.crew, self.plan = method, script, crew, crew.plan
-        plan = self.plan
+        plan, self.label = self.plan, method.label
         self._text, self._repeats = script.text, "rollback" in method.needs
         self._treatment = treatment_for(plan, script.constraints)
+        #: rows of coupling variables whose residual is a difference to what outputs ask for
+        self._asked = np.ones(plan.n_z, dtype=bool)
+        for block in plan.blocks:
+            self._asked[block.rows] = not block.implicit
         self.measure = Measure(plan, script)
         self.history: History
         self.window: Window
@@ -111,7 +116,7 @@ class Machine:
         self._begin_books()
 
     def __repr__(self) -> str:
-        return f"<the macro step of {self.method.label}>"
+        return f"<the macro step of {self.label}>"
 
     def _begin_books(self) -> None:
         """Nothing has happened in this step yet."""
@@ -128,6 +133,8 @@ class Machine:
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last crossing
         self._residual = np.nan
         self._uncorrected: Vector | None = None  # the residual that a single correction began with
+        self._further: Repeats | None = None  # of that correction
+        self._noted: Vector | None = None  # the residual of the values that are used
         self._given_up: ConvergenceError | None = None  # why the problem at hand is solved with renewed Jacobians
         self._guess, self._again, self._renewals = _NOWHERE, False, 0
 
@@ -154,6 +161,11 @@ class Machine:
         iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
         outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
         outcome.renewed = self._renewals > 0
+        outcome.left = self._noted
+        if self._further is not None:
+            outcome.unsolved = self._further.refusal()
+            if outcome.unsolved is not None:
+                self._blame(outcome.unsolved)
         outcome.kept = self.history.kept(z, self.applied)
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
@@ -391,6 +403,27 @@ class Machine:
     def tried(self, z: Vector) -> bool:
         return z is self._ended or np.array_equal(z, self._ended)
 
+    def left_too_much(self, z: Vector, r: Vector) -> bool:
+        before = self._uncorrected
+        if not self._watched or before is None or len(self._problems) != 1 or not self.corrections.wanted:
+            return False
+        if self._further is None:
+            if np.abs(r).max(initial=0.0) <= self.corrections.quiet:
+                return False
+            unit = self.measure.unit(z, r)
+            began, left = (float((np.abs(v) / unit).max()) for v in (before, r))
+            self._try_out(began, left)
+            if not is_too_much(began, left):
+                return False
+            self._further = Repeats(self, began)
+            self._further.go_on(left, z, r)
+            return True
+        return self._further.go_on(float((np.abs(r) / self.measure.unit(z, r)).max()), z, r)
+
+    def repeated(self, z: Vector, r: Vector) -> Vector:
+        assert self._further is not None
+        return self._further.next(z, r, self._correctors[0])
+
     def accept(self, z: Vector) -> None:
         self._solutions.append(z)
         if len(self._norms) > self._first:
@@ -467,16 +500,11 @@ class Machine:
 
     def note_residual(self, r: Vector) -> None:
         self._residual = float(np.abs(r).max(initial=0.0))
-        if self._watched and self._uncorrected is not None and len(self._problems) == 1:
-            if self._residual <= self.corrections.quiet:
-                self.corrections.streak = 0
-            else:
-                self._judge_correction(self._uncorrected, r)
+        self._noted = r if self.plan.explicit else np.where(self._asked, r, 0.0)
 
-    def _judge_correction(self, before: Vector, r: Vector) -> None:
+    def _try_out(self, began: float, left: float) -> None:
         """Where one Newton step has left much of the residual, look whether a subsystem is to blame."""
-        corrections, unit = self.corrections, self.measure.unit(self.z, r)
-        began, left = (float((np.abs(v) / unit).max()) for v in (before, r))
+        corrections = self.corrections
         if left > max(LITTLE * began, LEAST) and corrections.examinations and self._opened is not None:
             corrections.examinations -= 1
             found = examine(self.trial, self._opened)
@@ -485,10 +513,8 @@ class Machine:
                 corrections.say(found)
             elif found:
                 corrections.remark = found
-        if corrections.count(left > max(MUCH * began, LARGE)):
-            corrections.say_unsolved(self.method.label, self.window.t1, r, unit)
 
-    def _blame(self, failure: ConvergenceError) -> None:
+    def _blame(self, failure: SimulationError) -> None:
         """Say beside a failure which subsystem is wrong, where one is."""
         corrector = self.script.corrector
         if self.script.local != "converged" or self._opened is None or corrector is None:

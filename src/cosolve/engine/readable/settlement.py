@@ -29,7 +29,7 @@ from cosolve.engine.readable.instant import (
     rows_of,
     solve,
 )
-from cosolve.engine.readable.kept_states import started_anew
+from cosolve.engine.readable.kept_states import refuse_no_reset, started_anew
 from cosolve.errors import ConvergenceError, SetupError, SubsystemError
 from cosolve.interface.constraint import LEVELS
 from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
@@ -83,7 +83,8 @@ class Settlement:
             start = partial(started_anew, subsystem, partial(subsystem.start, t0))
             first = self._guarded(i, t0, "starting", start, packed=False)
             if first is not None:
-                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
+                given = y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
+                self._guarded(i, t0, "starting", partial(refuse_no_reset, subsystem, given), packed=False)
             elif plan.output_ports[i].length and not has_capability(subsystem, "output"):
                 raise SubsystemError(
                     f"'{plan.names[i]}': start returned None; return the values of {plan.output_ports[i].names} at t0",
@@ -100,6 +101,13 @@ class Settlement:
                 y[part] = self._output(i, t0, plan.inputs(z, i))
         y, z = self.settle(t0, y, z)
         y, z = self._begin(t0, y, z)
+        for block in (each for each in plan.blocks if each.levels is None):
+            one, two = (block.call(z[block.rows], y[block.y_index]) for _ in range(2))
+            if not np.array_equal(one, two, equal_nan=True):
+                raise SubsystemError(
+                    f"{block.label} gave two values for the same arguments; let it depend on its arguments alone, not "
+                    "on how often it is called, on random numbers or on the clock"
+                )
         return self._multipliers(t0, y, z) if plan.constraints else (y, z)
 
     def _begin(self, t0: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:

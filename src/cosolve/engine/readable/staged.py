@@ -31,6 +31,7 @@ class StagedMachine:
         script = plain.script
         assert script is not None
         self._machine = Machine(plain, script, inner, watched)
+        self._machine.label = method.label
         self._ends = outputs_at(crew.plan)[0]
 
     def __repr__(self) -> str:
@@ -39,7 +40,8 @@ class StagedMachine:
     def __call__(self, history: History, window: Window) -> Outcome:
         self._take_constants()
         n_z, found = self.plan.n_z, self._machine(StageHistory(history), window)
-        return replace(found, y=found.y[self._ends], z=found.z[:n_z], predicted=found.predicted[:n_z])
+        left = None if found.left is None else found.left[:n_z]
+        return replace(found, y=found.y[self._ends], z=found.z[:n_z], predicted=found.predicted[:n_z], left=left)
 
     def _take_constants(self) -> None:
         """Inputs that were changed between two steps hold at both points."""

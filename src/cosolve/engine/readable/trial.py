@@ -138,7 +138,7 @@ class Trial:
             by_input = crew.jacobian(i, self.window, coefficients, self.weight)
             return plan.by_variables(i, by_input)
         y_i = y[plan.y_slices[i]]
-        noise = 0.0 if crew.can_replay[i] else subsystem.noise
+        noise = 0.0 if crew.replays(i) else subsystem.noise
         relative = max(self.increment, noise**0.5)
         if crew.is_cut(i, self.window) and len(reads):  # differences are taken over the step in one piece
             crew.restore_one(i, self._states)

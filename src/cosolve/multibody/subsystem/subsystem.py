@@ -76,6 +76,8 @@ class MultibodySubsystem(Subsystem):
     array([0., 0., 0.])
     """
 
+    settings = ("_made_of",)
+
     def __init__(
         self,
         model: MultibodyModel,
@@ -192,6 +194,10 @@ class MultibodySubsystem(Subsystem):
             self._crossing.integrate(t0, t1, self.x, u)
             self._crossing.carried = carried
         return self._crossing.response(t0, t1, self.x, u, weight, self._seen)
+
+    @property
+    def _made_of(self) -> dict[str, Any]:
+        return vars(self.model)
 
     def native(self, H: float, degree: int) -> Native | str:
         from cosolve.multibody.subsystem.native import multibody_native
