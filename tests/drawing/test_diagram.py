@@ -19,6 +19,13 @@ def test_the_way_from_a_box_to_itself_moves_with_the_box():
     np.testing.assert_allclose(_loop(np.array([300.0, 200.0])) - [300.0, 200.0], here, atol=1e-9)
 
 
+@pytest.mark.parametrize("count", [1, 4, 25, 26, 40])
+def test_every_box_has_a_place_of_its_own(count):
+    places = place(count, [(k, k + 1) for k in range(count - 1)])
+    assert len({tuple(row) for row in places.tolist()}) == count
+    assert places[:, 0].max() < 5
+
+
 def chain(n):
     subsystems = [{"name": f"m{i}", "kind": "Linear", "inputs": ["f"], "outputs": ["x"]} for i in range(n)]
     edges = [
