@@ -6,6 +6,9 @@ import os
 # 0.1 ms when two test workers share two cores). Must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# What one test finds out about an FMU must not reach another, nor the user's next run.
+os.environ["COSOLVE_FINDINGS"] = os.devnull
+
 import matplotlib
 from hypothesis import settings
 

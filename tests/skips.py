@@ -65,6 +65,7 @@ ALLOWED = (
     ("tests/fields/test_kratos.py", "no Kratos here", "an extra that brings a quarter of a gigabyte"),
     ("tests/fields/test_programs.py", "setpriv is missing", "Linux only"),
     ("tests/fields/test_programs.py", "scripts as programs", "Windows"),
+    ("tests/fmu/zoo/test_python_fmus.py", "no valgrind", "packages of the system cannot be installed everywhere"),
     ("tests/sweep/test_workers.py", "only Linux kills processes", "Linux only"),
 )
 #: Test or file, reason.

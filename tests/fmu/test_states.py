@@ -120,7 +120,14 @@ def test_bytes_that_are_no_state(fmi):
 
 COMMON = {"parameters": {"m": 3.0}, "start": {"x": 0.3}, "name": "part", "inputs": ["f"], "outputs": ["v", "x"]}
 OPTIONS = {
-    "co-simulation": {"substeps": 2, "interpolate": False, "noise": 1e-6, "derivatives": "step", "retry": True},
+    "co-simulation": {
+        "substeps": 2,
+        "interpolate": False,
+        "sampled": False,
+        "noise": 1e-6,
+        "derivatives": "step",
+        "retry": True,
+    },
     "model-exchange": {"integrator": "ode4", "rtol": 1e-5, "atol": 1e-7, "internal_step": 5e-4, "max_events": 7},
 }
 

@@ -50,6 +50,7 @@ class Rod(cs.Subsystem):
 
     def restore(self, state):
         self.x = state
+        self.board[self.rod] = state[0]
 
     def advance(self, t0, t1, u):
         foreign = self.board[1 - self.rod]

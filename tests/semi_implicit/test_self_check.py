@@ -205,15 +205,15 @@ def test_wrong_jacobian_of_a_law_is_named(factor):
         run(system(), cs.Implicit(degree=0, max_iterations=5))
 
 
-def test_healthy_subsystems_pay_one_crossing():
+def test_healthy_subsystems_pay_few_crossings():
     """Two crossings a step for the correction, one more for each difference; one in the first step to see the rollback.
 
-    That one is not in the books.
+    And one in step 18, in case something is not saved that matters later only. These two are not in the books.
     """
     masses = Mass(0.0), Mass(1.0)
     result = run(pair(*masses))
     assert result.stats.calls == {"one": 60, "two": 60}
-    assert [mass.count for mass in masses] == [61, 61]
+    assert [mass.count for mass in masses] == [62, 62]
     assert run(pair(Derived(0.0), Derived(1.0))).stats.calls == {"one": 40, "two": 40}
 
 

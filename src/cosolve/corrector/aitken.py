@@ -76,6 +76,8 @@ class Aitken(Corrector):
     def _improved(self, old: Vector, r: Vector) -> Vector:
         """The factor by which the last one would have been right."""
         change = old - r
+        _, power = np.frexp(max(np.abs(old).max(initial=0.0), np.abs(change).max(initial=0.0)))
+        old, change = np.ldexp(old, -power), np.ldexp(change, -power)  # so that no square leaves the range of numbers
         if self.vector:
             above, below = np.array([old @ change]), np.array([change @ change])
             size = np.array([old @ old])

@@ -46,7 +46,7 @@ class Corrections:
     def __init__(self, plan: Plan, relaxed: bool = False) -> None:
         #: no residual up to this needs to be looked at row by row; relaxed corrections leave some on purpose
         self.wanted = not relaxed
-        self.quiet = inf if relaxed else LEAST * float(plan.z_nominal.min(initial=1.0))
+        self.quiet = inf if relaxed else 0.0 if plan.z_open.any() else LEAST * float(plan.z_nominal.min(initial=1.0))
         self.examinations = 0 if relaxed else EXAMINATIONS
         self.note = self.remark = ""
         #: the largest residual that repeated corrections have left in an accepted step, where and when

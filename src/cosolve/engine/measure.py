@@ -11,17 +11,24 @@ from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Script
+from cosolve.stepsize.control import grow_floor
 
 #: A variable that runs away must not excuse its residual by its own size: beyond `GROWTH` times what the step began
 #: with, size no longer counts, and beyond `LOST` times there is no use in going on.
 GROWTH, LOST = 1e6, 1e12
+
+#: Nothing is measured against less.
+TINY = 1e-300
 
 #: An iteration whose norm grows by this factor is given up.
 DIVERGED = 1e6
 
 
 class Measure:
-    """The books of a run: `size` holds the largest magnitude of every coupling variable, at least its nominal value.
+    """What a run notes of sizes: `size` holds the largest magnitude of every coupling variable, at least a floor.
+
+    The floor is the nominal value of its port. Where nobody gave one, it is the largest magnitude of all coupling
+    variables so far, at most 1: the same system in nanometres is measured as it is in metres.
 
     `plain` marks rows that are measured against 1, `least` holds the sizes at which absolute tolerances take over.
     `fields` holds the first entries of vector ports that are measured as one (see `Implicit`), and where they end.
@@ -30,7 +37,8 @@ class Measure:
     fields: Sequence[tuple[int, int]] = ()  # also of states in files that were written before there were any
 
     def __init__(self, plan: Plan, script: Script) -> None:
-        self.size = plan.z_nominal.copy()
+        self._nominal, self.open = plan.z_nominal, plan.z_open.astype(np.int64)
+        self.size = np.where(plan.z_open, 0.0, plan.z_nominal)
         self.least = absolute_tolerances(plan, script.atol) / script.tol
         self.plain = np.full(plan.n_z, script.absolute)
         for block in plan.blocks:
@@ -42,9 +50,21 @@ class Measure:
         self._start = 1.0
 
     @property
+    def unknown(self) -> bool:
+        """True as long as nothing has been seen that sizes could be measured by."""
+        return not self.size.all()
+
+    def see(self, z: Vector, r: Vector) -> None:
+        """Take note of the first values that are seen, and of what is asked for."""
+        self._fold(max(float(np.abs(v).max(initial=0.0)) for v in (z, z - r, self.size)))
+
+    def _fold(self, magnitude: float) -> None:
+        grow_floor(self.size, self._nominal, self.open, magnitude)
+
+    @property
     def row_size(self) -> Vector:
         """What a residual of each row is measured against, at least."""
-        return np.where(self.plain, 1.0, self.size)
+        return np.where(self.plain, 1.0, np.maximum(self.size, TINY))
 
     def begin(self, z: Vector, r: Vector) -> None:
         """Take note of what the step begins with."""
@@ -59,11 +79,12 @@ class Measure:
         size = np.maximum(self.size, np.minimum(np.abs(z), GROWTH * self._start))
         for first, end in self.fields:
             size[first:end] = min(_root_mean_square(z[first:end]), GROWTH * self._start)
-        return np.maximum(np.where(self.plain, 1.0, size), self.least)
+        return np.maximum(np.where(self.plain, 1.0, size), np.maximum(self.least, TINY))
 
     def unit(self, z: Vector, r: Vector) -> Vector:
         """The same for the residual `r` of a step that is not iterated, so that nothing can run away in it."""
-        return np.where(self.plain, 1.0, np.maximum(self.size, np.maximum(np.abs(z), np.abs(z - r))))
+        size = np.maximum(self.size, np.maximum(np.abs(z), np.abs(z - r)))
+        return np.where(self.plain, 1.0, np.maximum(size, TINY))
 
     def norm(self, r: Vector, z: Vector) -> float:
         """The largest residual, each row in its own unit; fields count with the root of their mean square."""
@@ -81,6 +102,7 @@ class Measure:
     def remember(self, z: Vector) -> None:
         """Let the sizes grow."""
         np.maximum(self.size, np.abs(z), out=self.size)
+        self._fold(float(self.size.max(initial=0.0)))
 
 
 def _root_mean_square(values: Vector) -> float:

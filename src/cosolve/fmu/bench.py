@@ -22,6 +22,7 @@ class Bench:
     def __init__(self, order: dict[str, Any]) -> None:
         self.file, self.kind, self.parameters = order["file"], order["kind"], order["parameters"]
         self.H, self.t0, self.instances = float(order["step"]), float(order["t0"]), int(order["instances"])
+        self.t1 = float(order.get("t1", 0.0))
         self._first: Matrix | None = None
         self._made: list[Any] = []
         self.alone = False  # known as soon as one was made
@@ -78,6 +79,19 @@ class Bench:
         size = np.where(size > 0.0, np.maximum(size, np.abs(u)), 0.0)
         pattern = np.array([((7919 * (k + 1) + 31 * j) % 13 - 6) / 6.0 for j in range(len(u))])
         return Polynomial(t, H, (u + move * size * pattern)[np.newaxis, :])
+
+    def ends(self, k: int) -> tuple[float, float]:
+        """Where step `k` begins and ends."""
+        return self.t0 + k * self.H, self.t0 + (k + 1) * self.H
+
+    def moved(self, fmu: Any, u: Vector, k: int, count: int) -> Polynomial:
+        """Inputs over step `k` of a whole experiment: as they are, and pushed by their nominal values in its middle."""
+        t = self.t0 + k * self.H
+        whole = self.signal(fmu, u, k, t, self.H, 0.0)
+        if count <= 2 * k:
+            pushed = self.signal(fmu, u, 0, t, self.H, 0.7).coefficients - whole.coefficients
+            whole = Polynomial(t, self.H, whole.coefficients + np.abs(pushed))
+        return whole
 
     def march(self, fmu: Any, u: Vector, count: int, first: int = 0, move: float = 0.01) -> Matrix:
         """Outputs after each of `count` steps from step `first` on."""

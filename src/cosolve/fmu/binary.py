@@ -106,7 +106,7 @@ class _Image:
         self.users: weakref.WeakSet[Binary] = weakref.WeakSet()
 
     def renew(self) -> None:
-        """Load it anew; nobody has an instance."""
+        """Load it anew; there is no instance."""
         import _ctypes
 
         getattr(_ctypes, "FreeLibrary" if os.name == "nt" else "dlclose")(self.library._handle)
@@ -117,6 +117,21 @@ class _Image:
 
 _images: dict[str, _Image] = {}
 _lock = RLock()  # the collector may free an instance at any moment, also inside
+
+
+def _finalise_hosts_of_python() -> None:
+    """At exit, when all instances are freed: let libraries that were made by pythonfmu go of their interpreter.
+
+    Their destructor function does so too, at the end of the process, through a pointer that has been freed by then: the
+    process aborts now and then. After this call the pointer is empty. Unloading such a library has no effect.
+    """
+    for image in _images.values():
+        if not image.instances and hasattr(image.library, "finalizePythonInterpreter"):
+            image.library.finalizePythonInterpreter()
+
+
+#: Finalisers run in the reverse order of their making, those of instances before this one.
+weakref.finalize(_Image, _finalise_hosts_of_python)
 
 
 class Binary:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number, positive, whole
@@ -36,13 +37,14 @@ from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.communication_step import CommunicationStep, Discarded
 from cosolve.fmu.description import CO_SIMULATION, read_description
-from cosolve.fmu.findings import facts
+from cosolve.fmu.findings import Finding, facts
 from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
     chosen_ports,
     feedthrough_pattern,
     found_variable,
     given_values,
+    initial_patterns,
     refuse_clocks,
     refuse_fixed,
     refuse_other_kind,
@@ -80,6 +82,8 @@ class CoSimulationFmu(Subsystem):
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
 
+    foreign = True
+    repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
     settings = ("_options",)
 
     def __init__(
@@ -152,6 +156,7 @@ class CoSimulationFmu(Subsystem):
             self.fixed_step = float(description.experiment.get("stepSize", np.nan))
         self._outputs = self._instance.values(listed_outputs)
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
+        self._at_start = initial_patterns(description, listed_inputs, listed_outputs, self._pattern)
         if self._crossing.sampled:  # outputs follow at the end of a step
             self._pattern = np.zeros((self._outputs.length, self._crossing.inputs.length), dtype=bool)
         self._time, self._started = 0.0, False
@@ -178,6 +183,8 @@ class CoSimulationFmu(Subsystem):
             self.advance_to_event, self.handle_event = self._to_event_3, self._handle_event
         elif flags.has("canGetAndSetFMUState") and self._crossing.variable:
             self.advance_to_event, self.handle_event = self._to_discard, self._handle_event
+        if self._at_start[0].any():
+            self.initial_output = self._initial_output
         if inputs and outputs and (self._pattern is None or self._pattern.any()):
             self.output = self._output
             if self._pattern is not None:
@@ -242,6 +249,10 @@ class CoSimulationFmu(Subsystem):
 
     # -- the contract ----------------------------------------------------------------------------------------
 
+    def rollback_failed(self, text: str) -> None:
+        """A run found that going back loses something: later ones know."""
+        facts.add(self._instance.folder, Finding("saves its state", "fails", text, "in a run"))
+
     def will_end(self, t_end: float) -> None:
         """The next run ends there; told to the FMU."""
         self._instance.stop_time = t_end
@@ -259,7 +270,7 @@ class CoSimulationFmu(Subsystem):
         self._initialise(t0, self._given)
         if self._step_jacobian is not None:
             self._step_jacobian.forget()
-        return None if self._pattern is not None and self._pattern.any() else self._outputs.read(self.component)
+        return None if self._at_start[0].any() else self._outputs.read(self.component)
 
     def begin(self, t0: float, u: Vector) -> Vector:
         """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
@@ -380,7 +391,18 @@ class CoSimulationFmu(Subsystem):
         self._crossing.handle_event(u)
         return self._outputs.read(self.component)
 
+    def initial_dependence(self) -> npt.NDArray[np.bool_]:
+        """Per input, whether something at the start is known to depend on it."""
+        return self._at_start[2]
+
+    def _initial_output(self, t: float, u: Vector) -> Vector:
+        return self._reacting(u, self._at_start[1])
+
     def _output(self, t: float, u: Vector) -> Vector:
+        return self._reacting(u, self._pattern)
+
+    def _reacting(self, u: Vector, pattern: npt.NDArray[np.bool_] | None) -> Vector:
+        """The outputs for these inputs; NaN is one that is not known, and so are outputs that react to it."""
         unknown = np.isnan(u)
         if unknown.any():
             last = self._u if self._u is not None else self._crossing.inputs.read(self.component)
@@ -388,8 +410,8 @@ class CoSimulationFmu(Subsystem):
         self._crossing.write(u)
         self._u = u
         y = self._outputs.read(self.component)
-        if unknown.any() and self._pattern is not None:
-            y[(self._pattern & unknown).any(axis=1)] = np.nan
+        if unknown.any() and pattern is not None:
+            y[(pattern & unknown).any(axis=1)] = np.nan
         return y
 
     # -- states ----------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ the FMU by name, or do without. A warning says so when the FMU object is built.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cosolve.fmu.description import Kind
+
+#: Verdicts that take a claim back.
+BAD = ("fails", "crashes", "hangs")
 
 FORMAT = "cosolve FMU trial 1"
 
@@ -37,17 +42,60 @@ class Finding:
     claim: str
     verdict: str
     text: str
+    where: str = ""  # "in a run", where it was not a trial
+
+
+def shelf() -> Path:
+    """The folder in which findings outlive the process: COSOLVE_FINDINGS, or one in the cache of the user."""
+    given = os.environ.get("COSOLVE_FINDINGS")
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(given) if given else Path(caches) / "cosolve" / "findings"
 
 
 class Facts:
-    """What is known of FMUs by trials of this process."""
+    """What is known of FMUs: by trials and runs, of this process and of earlier ones."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Finding, ...]] = {}
+        self._files: dict[Path, str] = {}
 
     def remember(self, folder: Path, findings: Iterable[Finding]) -> None:
-        """Keep the findings about an unpacked FMU."""
+        """Keep the findings about an unpacked FMU, for later processes too, in place of earlier ones."""
         self._known[folder] = tuple(findings)
+        with suppress(OSError):
+            kept = shelf() / f"{self.fingerprint(folder)}.json"
+            if any(finding.verdict in BAD for finding in self._known[folder]):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                content = {"format": FORMAT, "findings": [asdict(finding) for finding in self._known[folder]]}
+                part = kept.with_suffix(f".{os.getpid()}")
+                part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+                part.replace(kept)
+            else:
+                kept.unlink(missing_ok=True)
+
+    def add(self, folder: Path, finding: Finding) -> None:
+        """Keep one more, which replaces what was known of its claim."""
+        others = tuple(one for one in self.known(folder) if one.claim != finding.claim)
+        self.remember(folder, (*others, finding))
+
+    def known(self, folder: Path) -> tuple[Finding, ...]:
+        """What is known of an unpacked FMU."""
+        if folder not in self._known and shelf().is_dir():
+            self._known[folder] = ()
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                content = json.loads((shelf() / f"{self.fingerprint(folder)}.json").read_text(encoding="utf-8"))
+                if content["format"] == FORMAT:
+                    self._known[folder] = tuple(Finding(**finding) for finding in content["findings"])
+        return self._known.get(folder, ())
+
+    def fingerprint(self, folder: Path) -> str:
+        """Of the FMU's description and libraries."""
+        if folder not in self._files:
+            whole = sha256((folder / "modelDescription.xml").read_bytes())
+            for path in sorted(p for p in (folder / "binaries").rglob("*") if p.is_file()):
+                whole.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+            self._files[folder] = whole.hexdigest()
+        return self._files[folder]
 
     def digest(self, folder: Path) -> str:
         """A fingerprint of the FMU's description, which names its library and its GUID."""
@@ -75,15 +123,16 @@ class Facts:
 
     def corrected(self, kind: Kind, folder: Path, shown: str | Path, trial: str | Path | None) -> Kind:
         """The capabilities that hold; those taken back are named in a warning."""
-        findings = self._known.get(folder, ()) if trial is None else self.read(trial, folder)
+        findings = self.known(folder) if trial is None else self.read(trial, folder)
         flags: dict[str, Any] = dict(kind.flags)
         for finding in findings:
             named = [flag for flag in _FLAGS.get(finding.claim, ()) if kind.has(flag)]
-            if named and finding.verdict in ("fails", "crashes", "hangs"):
+            if named and finding.verdict in BAD:
                 flags |= dict.fromkeys(named, "false")
+                where = finding.where or "in its trial"
                 warn(
-                    f"'{shown}' is used as if it did not claim that it {finding.claim}: in its trial this "
-                    f"{finding.verdict} ({finding.text})",
+                    f"'{shown}' is used as if it did not claim that it {finding.claim}: {where} this "
+                    f"{finding.verdict} ({finding.text}); 'cosolve inspect --try' looks again",
                     FmuWarning,
                 )
         return replace(kind, flags=flags)

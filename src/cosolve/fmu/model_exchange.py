@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import whole
@@ -26,13 +27,14 @@ from cosolve.errors import CapabilityError, EndOfSimulation, SubsystemError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.description import MODEL_EXCHANGE, Variable, read_description
-from cosolve.fmu.findings import facts
+from cosolve.fmu.findings import Finding, facts
 from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
     chosen_ports,
     feedthrough_pattern,
     found_variable,
     given_values,
+    initial_patterns,
     refuse_clocks,
     refuse_fixed,
     refuse_other_kind,
@@ -62,6 +64,8 @@ class ModelExchangeFmu(Subsystem):
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
 
+    foreign = True
+    repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
     settings = ("_options",)
 
     def __init__(
@@ -114,6 +118,7 @@ class ModelExchangeFmu(Subsystem):
             [v for v, flag in zip(listed_inputs, smooth, strict=True) if not flag]
         )
         self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
+        self._at_start = initial_patterns(description, listed_inputs, listed_outputs, self._pattern)
         if not self._fmu.n_states:  # nothing to integrate: one step from event to event
             steps, stiff = make_steps("FMU", "ode1", rtol, atol, 1e300), None
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
@@ -175,6 +180,10 @@ class ModelExchangeFmu(Subsystem):
 
     # -- the contract ----------------------------------------------------------------------------------------
 
+    def rollback_failed(self, text: str) -> None:
+        """A run found that going back loses something: later ones know."""
+        facts.add(self._instance.folder, Finding("saves its state", "fails", text, "in a run"))
+
     def will_end(self, t_end: float) -> None:
         """The next run ends there; told to the FMU."""
         self._instance.stop_time = t_end
@@ -203,7 +212,20 @@ class ModelExchangeFmu(Subsystem):
             self._instance.leave_initialisation()
             self._path.start(self._u[self._smooth])
 
+    def initial_dependence(self) -> npt.NDArray[np.bool_]:
+        """Per input, whether something at the start is known to depend on it."""
+        return self._at_start[2]
+
+    def initial_output(self, t: float, u: Vector) -> Vector:
+        """Outputs for these inputs before the initialisation ends."""
+        return self._reacting(t, u, self._at_start[1])
+
     def output(self, t: float, u: Vector) -> Vector:
+        reacts = np.ones(self._at_start[0].shape, dtype=bool) if self._pattern is None else self._pattern
+        return self._reacting(t, u, reacts)
+
+    def _reacting(self, t: float, u: Vector, reacts: npt.NDArray[np.bool_]) -> Vector:
+        """The outputs for these inputs; NaN is one that is not known, and so are outputs that react to it."""
         assert self._u is not None
         unknown = np.isnan(u)
         if unknown.any():
@@ -215,7 +237,6 @@ class ModelExchangeFmu(Subsystem):
             self._all_inputs.write(self._instance.pointer, u)
         y = self._fmu.outputs()
         if unknown.any():
-            reacts = np.ones((len(y), len(u)), dtype=bool) if self._pattern is None else self._pattern
             y[(reacts & unknown).any(axis=1)] = np.nan
         return y
 

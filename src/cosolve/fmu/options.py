@@ -160,6 +160,33 @@ def feedthrough_pattern(
     return np.array(rows, dtype=bool).reshape(len(rows), sum(v.length for v in inputs))
 
 
+def initial_patterns(
+    description: Description, inputs: list[Variable], outputs: list[Variable], running: npt.NDArray[np.bool_] | None
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """During initialisation: which outputs may react to which inputs, which do for sure, and which inputs matter.
+
+    InitialUnknowns says so. Outputs that are not listed react as they do later, but for those with an exact start.
+    """
+    said = {unknown.name: unknown.dependencies for unknown in description.initial_unknowns}
+    width, may, known, begin = sum(v.length for v in inputs), [], [], 0
+    for output in outputs:
+        depends: tuple[str, ...] | None = said.get(output.name, ())
+        if output.name not in said and output.initial != "exact":
+            row = np.ones(width, dtype=bool) if running is None else running[begin]
+            sure = np.zeros(width, dtype=bool) if running is None else running[begin]
+        elif depends is None:
+            row, sure = np.ones(width, dtype=bool), np.zeros(width, dtype=bool)
+        else:
+            row = sure = np.array([v.name in depends for v in inputs for _ in range(v.length)], dtype=bool)
+        may += [row] * output.length
+        known += [sure] * output.length
+        begin += output.length
+    named = {name for dependencies in said.values() for name in dependencies or ()}
+    matters = np.array([v.name in named for v in inputs for _ in range(v.length)], dtype=bool)
+    shape = begin, width
+    return np.array(may, dtype=bool).reshape(shape), np.array(known, dtype=bool).reshape(shape), matters
+
+
 def remedy(capability: str) -> str:
     """What the owner of an FMU can do about a capability that it lacks."""
     if capability == "rollback":

@@ -8,12 +8,18 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosolve.errors import SubsystemError
+from cosolve.fmu.findings import Finding, facts
+from cosolve.fmu.guard import crash_of
 
 if TYPE_CHECKING:
     from cosolve.fmu.instance import Body, Instance
+
+
+_tried: set[Path] = set()  # unpacked FMUs that survived it, in a copy of this process
 
 
 class SavedState:
@@ -53,10 +59,28 @@ class States:
     def save(self, time: float) -> SavedState:
         """The state now."""
         instance = self.instance
+        if instance.folder not in _tried:
+            _tried.add(instance.folder)
+            self._refuse_crash(crash_of(self._there_and_back))
         spare = instance.body.spare
         pointer = ctypes.c_void_p(spare.pop() if spare else None)
         instance.call(self._get, ctypes.addressof(pointer))
         return self._wrap(pointer, time)
+
+    def _there_and_back(self) -> None:
+        """Save the state and restore it, as C sees it."""
+        instance, pointer = self.instance, ctypes.c_void_p(None)
+        instance.call(self._get, ctypes.addressof(pointer))
+        instance.call(self._set, pointer.value)
+
+    def _refuse_crash(self, how: str) -> None:
+        if how:
+            _tried.discard(self.instance.folder)
+            facts.add(self.instance.folder, Finding("saves its state", "crashes", how, "in a run"))
+            raise SubsystemError(
+                f"the FMU '{Path(self.instance.file).name}' crashes ({how}) when its state is saved and restored, "
+                "although it says that it can (canGetAndSetFMUState); use Jacobi or GaussSeidel with fixed steps"
+            )
 
     def _wrap(self, pointer: ctypes.c_void_p, time: float) -> SavedState:
         if pointer.value is None:

@@ -24,7 +24,7 @@ from cosolve.basics.checks import is_positive, is_whole
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import read_description
-from cosolve.fmu.findings import FORMAT, Finding, facts
+from cosolve.fmu.findings import BAD, FORMAT, Finding, facts
 from cosolve.fmu.inspection import Inspection, Verdict, inspect_fmu
 from cosolve.fmu.options import chosen_kind
 from cosolve.fmu.tables import Printed
@@ -111,6 +111,7 @@ def try_fmu(
         "parameters": dict(parameters or {}),
         "step": H,
         "t0": read.experiment.get("startTime", 0.0),
+        "t1": read.experiment.get("stopTime", 0.0),
         "instances": instances,
     }
     findings = tuple(_asked(order, timeout))
@@ -166,6 +167,7 @@ def _process(order: dict[str, Any], timeout: float, folder: Path) -> tuple[str, 
     """Let a process answer from claim `first` on; what to say of the claim that it did not answer."""
     answers, log = Path(order["answers"]), folder / "said.txt"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONFAULTHANDLER"}
+    environment["COSOLVE_FINDINGS"] = os.devnull  # what was found before is not to be believed here
     with log.open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", "cosolve.fmu.claims", json.dumps({**order, "parent": os.getpid()})],
@@ -201,8 +203,6 @@ def _size(file: Path) -> int:
 
 # -- verdicts ----------------------------------------------------------------------------------------------------
 
-_BROKEN = ("fails", "crashes", "hangs")
-
 
 def _judged(seen: Inspection, findings: tuple[Finding, ...]) -> list[Verdict]:
     """What the description promises of each method, less what the trial found."""
@@ -210,7 +210,7 @@ def _judged(seen: Inspection, findings: tuple[Finding, ...]) -> list[Verdict]:
 
     def bad(claim: str) -> Finding | None:
         finding = found[claim]
-        return finding if finding.verdict in _BROKEN else None
+        return finding if finding.verdict in BAD else None
 
     judged, runs, repeats = [], bad("runs"), ("SemiImplicit", "Implicit")
     needed = {

@@ -50,6 +50,7 @@ def compile_plan(
     y_nominal = np.array([port.nominal for n in names for port in system.outputs[n] for _ in range(port.length)])
     labels: list[str] = []
     nominal: list[float] = []
+    unsaid: list[bool] = []
     start_values: list[float] = []
     given: list[bool] = []
     z_ports: dict[str, tuple[slice, bool]] = {}
@@ -70,9 +71,13 @@ def compile_plan(
                 ports_driven = [system.port(target, "input", join.kind) for target in drives]
                 if join.kind == "connect":  # the variable is in the unit of the output
                     scales = [p.nominal / abs(f) for p, f in zip(ports_driven, drives.values(), strict=True)]
+                    source = system.port(variable, "output", join.kind)
+                    if source.nominal != 1.0 and all(port.nominal == 1.0 for port in ports_driven):
+                        scales, ports_driven = [source.nominal], [source]
                 else:
                     scales = [port.nominal for port in ports_driven]
                 nominal += [max(scales)] * length
+                unsaid += [all(port.nominal == 1.0 for port in ports_driven)] * length
                 value = np.broadcast_to((join.initial or {}).get(variable, 0.0), (length,))
                 start_values += [float(v) for v in value]
                 given += [variable in (join.initial or {})] * length
@@ -142,6 +147,7 @@ def compile_plan(
         y_owner=y_owner,
         driven=tuple(driven),
         changes=changes,
+        z_open=np.array(unsaid, dtype=bool),
         _reads=tuple(np.unique(u_source[part][u_source[part] >= 0]) for part in u_slices),
     )
 

@@ -213,6 +213,8 @@ class Plan:
     y_owner: Index  # n_y: subsystem that owns each output
     driven: tuple[Driven, ...] = ()  # inputs that functions of time or tables drive; their offsets follow the time
     changes: Changes = field(default_factory=Changes)  # parameters that change at macro points
+    #: variables to whose ports nobody gave a nominal value
+    z_open: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     _reads: tuple[Index, ...] = field(default=())
 
     @property

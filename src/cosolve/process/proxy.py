@@ -29,6 +29,7 @@ class Proxy(Subsystem):
     travel with the next call (`_by_note`), which then raises what they raise.
     """
 
+    foreign = True
     _by_note = False
     _functions: Sequence[Callable[[float], Any]] = ()  # of time, which the other side has too
 

@@ -18,7 +18,14 @@ from cosolve.engine.readable.crew import Crew
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.kept_states import alike, note_end, shares_state, suspicious
 from cosolve.engine.readable.machine import Machine, bind
-from cosolve.engine.readable.self_check import Proof, Repeated, same_outputs, uncounted
+from cosolve.engine.readable.self_check import (
+    Proof,
+    Repeated,
+    lasting,
+    repeats_last_step,
+    same_outputs,
+    uncounted,
+)
 from cosolve.engine.readable.staged import StagedMachine
 from cosolve.errors import (
     CapabilityError,
@@ -86,6 +93,8 @@ class Core:
         #: what single corrections have left of the residual
         self.corrections = Corrections(self.plan)
         self._proof = Proof(wanted=False)
+        #: whether what subsystems cross is kept, to prove at the end that going back cost nothing
+        self.proves = False
         self._next_change = 0
         self.opening = Opening(self)
 
@@ -122,6 +131,9 @@ class Core:
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
+        goes_back = "rollback" in self.method.needs or self.windows.may_reject or self.crew.watch is not None
+        if self.proves and goes_back:
+            self.crew.keep_past(self.method.degree)
         self.ownership.take()
         self.y, self.z = self.crew.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
@@ -133,7 +145,8 @@ class Core:
         self._step = self.startup.wrap(self.crew, self.method, step)
         self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
         #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
-        self._proof = Proof(self.windows.may_reject and self.method.explicit and isinstance(self._step, Machine))
+        repeats = self.windows.may_reject or (self.crew.watch is not None and self.crew.watch.keeps)
+        self._proof = Proof(repeats and self.method.explicit and isinstance(self._step, Machine), lasting(self.plan))
         self.opening.plan()
         self._first = self.y
         self._alike = alike(self.plan.subsystems)
@@ -257,7 +270,10 @@ class Core:
     def _prove_rollback(self, window: Window, first: Outcome) -> None:
         """Cross a step once more, uncounted; raise when a subsystem gives other outputs then."""
         crew, states, known = self.crew, self.crew.saved, True
-        if states is None or crew.watch is not None or crew.endings:
+        if crew.watch is not None:
+            self._proof.note(not crew.watch.pending and repeats_last_step(crew, states or crew.watch.states, window))
+            return
+        if states is None or crew.endings:
             self._proof.note(True)
             return
         held = self.history.values[0][np.newaxis, :]
@@ -335,6 +351,9 @@ class Core:
             if (one.subsystem, key) not in originals and callable(getattr(subsystem, "get", None)):
                 originals[one.subsystem, key] = subsystem.get(key)
         i = self.plan.names.index(one.subsystem)
+        past = self.crew.past[i]
+        if past is not None:
+            past.changed(t, one.values)
         call = partial(subsystem.set_parameters, one.values)
         self.crew.guarded(i, t, "changing its parameters", call, packed=False)
 
@@ -413,10 +432,19 @@ class Core:
         except Exception as error:
             raise SetupError(f"the state of '{name}' cannot be written to a file: {error}") from error
 
+    def let_go(self) -> None:
+        """The run is over: hold no states, which keep what they belong to in memory."""
+        self.crew.let_go()
+        if isinstance(self._step, Machine):
+            self._step.let_go()
+
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
         snapshot.refuse_other(self._description)
         snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
+        for past in self.crew.past:
+            if past is not None:
+                past.gap = "the run goes on from a saved state"
         self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]

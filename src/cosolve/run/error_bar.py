@@ -25,6 +25,7 @@ from cosolve.method import Method
 from cosolve.method.named import METHODS, MethodLike, as_method, as_written, build, kebab
 from cosolve.result import ErrorBar, Result
 from cosolve.run.proof import FLOOR, Prover
+from cosolve.run.rollback import ROLLBACK
 from cosolve.run.shadow import Track, distance
 from cosolve.run.startup import GradedStart, RisingDegree, Startup, default_start
 from cosolve.run.stepper import checked_plan
@@ -143,6 +144,9 @@ def _cannot(plan: Plan, method: Method, startup: Startup, result: Result) -> str
         return f"there is no shadow of {method.label}"
     if startup.own_steps:
         return f"{type(startup).__name__} takes steps that the result does not hold; take another startup"
+    lost = next((n for n in result.notes if n.kind == ROLLBACK and n.level == "error"), None)
+    if lost is not None:
+        return lost.text
     if plan.n_z == 0:
         return "nothing is exchanged"
     if result.column("z").shape[1] < plan.n_z or result.column("y").shape[1] < plan.n_y:
@@ -190,6 +194,14 @@ def resolution(method: Method, z: Matrix, steps: Vector) -> float:
     return float((next_one[seen] / defect[seen]).max(initial=0.0)) if np.isfinite(defect).all() else inf
 
 
+def _roughness(degree: int, track: Track) -> float:
+    """The same with the first points, and without the constants of the remainder, which hide a jump at degree 0."""
+    times = np.concatenate([[0.0], np.cumsum(track.steps)])
+    low, high = (_rms_difference(track.z, times, track.steps, degree + k) for k in (1, 2))
+    seen = low > FLOOR * np.abs(track.z).max(axis=0)
+    return float((high[seen] / low[seen]).max(initial=0.0))
+
+
 def _rms_difference(z: Matrix, times: Vector, steps: Vector, order: int) -> Vector:
     """Root mean square of the backward differences; on uneven steps of the derivative times a power of the step."""
     found = z
@@ -217,8 +229,9 @@ def _judged(
         proof = prover.events(events)
     else:
         gap, spent = distance(plan, method, startup, track)
+        start = _roughness(method.degree, track)
         prover.proof.spent = spent
-        proof = prover.sure(gap) if sure else prover.shadows(gap, ratio, partial(_resolved, method))
+        proof = prover.sure(gap) if sure else prover.shadows(gap, ratio, partial(_resolved, method), start)
     calls, jacobians = np.zeros((2, plan.n_subsystems), dtype=np.int64) + proof.spent
     if sure and proof.doubt:
         reasons: dict[str, str] = {}

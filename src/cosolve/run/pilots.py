@@ -72,7 +72,8 @@ class Pilots:
             except CosolveError as failure:
                 return replace(trial, why=f"its shadow failed ({failure})", hopeless=True)
         shadow = {name: n + bar.jacobians.get(name, 0) for name, n in bar.cost.items()}
-        return replace(trial, shadow=shadow, error=0.5 * bar.worst, blind=bar.reason or "")
+        error = max(bar.unproven.values(), default=nan) if bar.reason else 0.5 * bar.worst
+        return replace(trial, shadow=shadow, error=error, blind=bar.reason or "")
 
     def _run(self, method: Method, step: float | Adaptive, max_steps: int | None) -> tuple[Trial, Result | None]:
         failed = Trial(method, step)
@@ -84,6 +85,7 @@ class Pilots:
                 t_end=self.t_end,
                 startup=self.startup,
                 stop_at_events=self.stop_at_events,
+                proves=False,
                 **options,
             )
         except SimulationError as error:

@@ -86,14 +86,18 @@ class Prover:
 
     # -- proofs ----------------------------------------------------------------------------------------------
 
-    def shadows(self, gap: Matrix, ratio: float, resolved: Callable[[Track], float]) -> Proof:
-        """Estimates by the shadow where other grids confirm it; none of any output where one of them is not proven."""
+    def shadows(self, gap: Matrix, ratio: float, resolved: Callable[[Track], float], start: float) -> Proof:
+        """Estimates by the shadow where other grids confirm it; none of any output where one of them is not proven.
+
+        `start` is the ratio R with the first points of the run: where these are not resolved, something faster than the
+        steps has died out in them, and both other grids must agree.
+        """
         proof, shadows = self.proof, {name: self._largest(gap, name) for name in self._parts}
         proof.estimates = dict(shadows)
         if not ratio < HOPELESS:
             self._refuse_all(f"the signals are not resolved by the macro steps (R = {ratio:.2f})")
         elif ratio < UNRESOLVED:
-            self._by_grids(shadows, ratio)
+            self._by_grids(shadows, ratio, both=not start < UNRESOLVED)
         else:
             self._by_finer_shadow(gap, ratio, resolved)
         return proof
@@ -102,12 +106,19 @@ class Prover:
         for name in self._parts:
             self.proof.refuse(name, why)
 
-    def _by_grids(self, shadows: Mapping[str, Vector], ratio: float) -> None:
+    def _by_grids(self, shadows: Mapping[str, Vector], ratio: float, both: bool) -> None:
         """Steps twice as long, where these are resolved too, and half as long where that proves too little."""
         proof, left = self.proof, list(shadows)
-        longer = self._grid(longer_steps) if ratio < WELL_RESOLVED else None
+        longer = self._grid(longer_steps) if ratio < WELL_RESOLVED or both else None
         if longer is not None:
             left = [name for name in left if not self._confirmed(name, shadows[name], longer)]
+        if both and left:
+            self._refuse_all(
+                f"steps twice as long do not move '{left[0]}' as its shadow says: something is faster than the steps"
+            )
+            return
+        if both:
+            left = list(shadows)
         if not left:
             return
         shorter = self._grid(shorter_steps)
@@ -118,7 +129,7 @@ class Prover:
         if left and longer is None:
             longer = self._grid(longer_steps)
         for name in left:
-            found = None if longer is None else self._falling(name, longer, shorter)
+            found = None if longer is None or both else self._falling(name, longer, shorter)
             if found is None:
                 far, foreseen = self._moved(shorter, name).max(), float(shadows[name].max()) * (1 - 1 / self._order)
                 proof.estimates[name] = np.maximum(shadows[name], self._moved(shorter, name))

@@ -31,6 +31,7 @@ from cosolve.run import (
 from cosolve.run.books import Books, Foregone, Judge, Onlooker, note_totals
 from cosolve.run.engines import Engines
 from cosolve.run.keeping import Keep, Keeper, KeptRun, state_path
+from cosolve.run.rollback import prove_past
 from cosolve.run.snapshot import description
 from cosolve.run.startup import Startup
 from cosolve.run.step_limit import steps_left
@@ -190,11 +191,12 @@ def run_given(
     choice: str | None = None,
     judge: Judge | None = None,
     bar_later: bool | Literal["sure"] = False,
+    proves: bool = True,
 ) -> Result:
     """A run whose method and step are known; the other arguments are those of `simulate`.
 
     `choice` says how they were found, `judge` sees all macro points. `bar_later` is an error bar that the caller makes,
-    and a run that is resumed by itself.
+    and a run that is resumed by itself. With `proves` subsystems that were set back show that this cost nothing.
     """
     whole("simulate", "every", every)
     if max_steps is not None:
@@ -238,6 +240,7 @@ def run_given(
         state_path(Path(save)).unlink(missing_ok=True)  # of a run whose result is gone now
     run = _Run(core, recorder, selection, every, max_steps, progress, compiled, timing, keeper)
     run.judge, run.watcher, run.fields = judge, live, snapshots
+    run.proves, run.verdict = proves, bool(error_bar or bar_later or choice is not None)
     result = run.result(t_first, saved, meta, None if save_state is None else Path(save_state))
     return _with_error_bar(result, system, error_bar, save)
 
@@ -310,6 +313,7 @@ def continue_run(
         run.fields = _field_recording(FieldRecording.of_settings(given["fields"], path), plan)
     if "choice" in meta:
         run.judge = _same_judge(kept)
+    run.verdict = bool(given["error_bar"]) or "choice" in meta
     result = run.result(given["t_start"], kept.snapshot, meta, None)
     doubt = result.stats.note("tolerance")
     if doubt and "choice" in meta:
@@ -367,6 +371,8 @@ class _Run:
         self.watcher: Watcher | None = None
         self.fields: FieldRecording | None = None
         self._stopped = False  # by the watcher
+        self.proves = True  # whether rollback is proven
+        self.verdict = False  # whether something is said about how good the run is
         self._began = perf_counter()
         self._before = 0.0, 0.0, 0.0  # seconds, those of compiled code, and those of loading it, before it was resumed
 
@@ -376,6 +382,7 @@ class _Run:
         failure: SimulationError | None = None
         stopped: BaseException | None = None
         ending: str | None = None
+        counted = False
         try:
             with core.ownership.advancing():
                 self._start(t_first, saved)
@@ -383,6 +390,10 @@ class _Run:
                 self._cross_all(books, self._watched(meta))
                 books.end()
                 self._save_state(save_state)
+                self._note_totals()
+                counted = True  # proofs start subsystems anew
+                for note in (*core.crew.notes, *(prove_past(core, self.verdict) if self.proves else ())):
+                    self.stats.add(note)
         except SimulationError as error:
             failure = error
             if failure.time is None:  # from below the level that knows the time
@@ -397,7 +408,8 @@ class _Run:
             raise
         finally:
             core.close()
-            self._note_totals()
+            if not counted:
+                self._note_totals()
             self.recorder.finish(self.stats, ending)
             self.recorder.close()
             if self.keeper is not None:
@@ -444,6 +456,7 @@ class _Run:
     def _start(self, t: float, saved: Snapshot | None) -> None:
         """Everything where the run begins: in its initial state, or in a saved one."""
         core = self.core
+        core.proves = self.proves
         try:
             core.start(t)
         except EndOfSimulation as end:  # nothing has run

@@ -105,6 +105,9 @@ class WatchedRun:
             originals = self._core.plan.changes.originals  # with which the next run begins, as after `System.at`
             originals.setdefault((part, key), subsystem.get(key))
             subsystem.set_parameters({key: value})
+            past = self._core.crew.past[self._core.plan.names.index(part)]
+            if past is not None:
+                past.changed(self.t, {key: value})
         else:
             raise SetupError(f"'{name}' is no input held by a Dial and no tunable parameter of an FMU")
         self.stats.changed.append([self.t, name, value])

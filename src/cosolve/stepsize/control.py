@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,9 +27,10 @@ class Adaptive:
 
     The estimate is the root mean square over all coupling variables of
     `(z - predicted) / (atol * nominal + rtol * size)`, or of what a correction has left of the residual where that is
-    more; steps aim at 1. With `weights="largest"` the size of a variable
-    is its largest magnitude so far, so that steps do not shrink where a large force passes through zero; with
-    `"newest"` it is `max(|z|, |predicted|)`, which for `atol = rtol` (the default) and nominal values 1 is Eq. 2.29.
+    more; steps aim at 1. With `weights="largest"` the size of a variable is its largest magnitude so far, so that steps
+    do not shrink where a large force passes through zero; with `"newest"` it is `max(|z|, |predicted|)`, which for
+    `atol = rtol` (the default) and nominal values 1 is Eq. 2.29. Where a port gives no nominal value, and `atol` is not
+    given either, the largest magnitude of all coupling variables so far takes its place as long as it is below 1.
     `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30). The next step is `min(max_step, q_max H, max(min_step, q_min H,
     q * proposal))` (Eq. 2.32), the first `first_step`. `reject`: `None` repeats steps whose estimate exceeds 1 where
     all subsystems can roll back; `True` insists on it, `False` never repeats.
@@ -116,6 +117,31 @@ class Adaptive:
         alpha, beta = (self.alpha, self.beta) if self.controller == "PI" else (1.0, 0.0)
         limits = float(self.min_step), float(self.max_step), self.q, self.q_min, self.q_max
         return (*(float(number) for number in (*limits, alpha, beta)), float(self.controller == "PI"))
+
+
+def grow_floor(floor: Any, nominal: Any, is_open: Any, magnitude: float) -> None:
+    """Let the least sizes of variables without a nominal value follow the largest magnitude of all, up to `nominal`.
+
+    >>> floor = np.array([0.0, 5.0])
+    >>> grow_floor(floor, np.array([1.0, 5.0]), np.array([1, 0]), 1e-9)
+    >>> floor
+    array([1.e-09, 5.e+00])
+    """
+    for q in range(len(floor)):
+        if is_open[q] != 0:
+            floor[q] = max(floor[q], min(nominal[q], magnitude))
+
+
+def is_unseen(floor: Any) -> bool:
+    """True as long as nothing has been seen that a size could follow from.
+
+    >>> is_unseen([0.0, 5.0]), is_unseen([1e-9, 5.0])
+    (True, False)
+    """
+    unseen = False
+    for least in floor:
+        unseen = unseen or least == 0.0
+    return unseen
 
 
 def next_length(H: float, error: float, previous: float, order: int, numbers: tuple[float, ...]) -> float:

@@ -22,7 +22,7 @@ from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.method.step import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.stepsize.control import is_no_gain
+from cosolve.stepsize.control import grow_floor, is_no_gain, is_unseen
 from cosolve.subsystem.base import has_capability
 
 #: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
@@ -286,7 +286,10 @@ class Controlled(Windows):
     """Error-controlled steps on a tick clock."""
 
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
-        self.control, self._nominal, self.may_reject, self.t_end = control, plan.z_nominal, may_reject, t_end
+        self.control, self.may_reject, self.t_end = control, may_reject, t_end
+        #: what counts as one: of open variables it follows the magnitudes seen so far, up to `_most`
+        self._most, self.open = plan.z_nominal, (plan.z_open & (control.atol is None)).astype(np.int64)
+        self.nominal = np.where(self.open, 0.0, plan.z_nominal)
         if control.first_step is None and t_end < inf:
             # too long a first step is repeated; where it cannot be, its error, about H^2, must fit the tolerance
             share = 1e-4 if may_reject else min(1e-4, 3e-3 * control.rtol**0.5)
@@ -314,16 +317,28 @@ class Controlled(Windows):
         self._begin(t)
         self.proposed, self.previous = saved.get("H", self.proposed), saved.get("previous")
         self.largest = self._sizes(saved)
+        self.nominal = np.array(saved.get("nominal", self._most))
 
     def _sizes(self, saved: dict[str, Any]) -> Vector:
         """The sizes in a saved state, which may be from before there were any."""
         sizes = np.array(saved.get("largest", self.largest), dtype=np.float64)
-        if sizes.shape != self._nominal.shape:
+        if sizes.shape != self._most.shape:
             raise ValueError(f"it holds the sizes of {sizes.size} coupling variables")
         return sizes
 
     def begin(self, z: Vector) -> None:
         self.largest = np.abs(z) if self.control.weights == "largest" else np.zeros(len(z))
+        self.nominal = np.where(self.open, 0.0, self._most)
+        self.see(z)
+
+    @property
+    def unseen(self) -> bool:
+        """True as long as all coupling variables have been zero."""
+        return is_unseen(self.nominal)
+
+    def see(self, z: Vector) -> None:
+        """Take note of magnitudes."""
+        grow_floor(self.nominal, self._most, self.open, float(np.abs(z).max(initial=0.0)))
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         clock = self.clock
@@ -339,13 +354,15 @@ class Controlled(Windows):
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
         control, degree = self.control, outcome.degree
-        error = control.estimate(outcome.z, outcome.predicted, self._nominal, self.largest, outcome.left)
+        error = control.estimate(outcome.z, outcome.predicted, self.nominal, self.largest, outcome.left)
         if self._joints and degree == 0 and self.clock.tick == 0:
             # a line to a corrected end is off by the square; multipliers drown in rounding where steps get very short
             error, degree = min(error, control.rtol * error**2), 1
         noisy = 1.0 < error < NOISY and window.H <= self._shortest * (1 + 1e-9)
         if self.may_reject and error > 1.0 and not noisy and control.min_step * (1 + 1e-9) < window.H:
             self.previous = None
+            if self.unseen:  # whatever the first attempt leads to is the size that counts
+                self.see(outcome.z)
             self._shortest = 0.0 if error >= NOISY else self._shortest
             if self._joints and self._attempt is not None and error >= self._attempt[1] and self._attempt[1] < NOISY:
                 self._shortest = self.proposed = self._attempt[0]
@@ -360,6 +377,7 @@ class Controlled(Windows):
                 )
             return None
         self._attempt, self.stuck = None, False
+        self.see(outcome.z)
         if control.weights == "largest":
             self.largest = np.maximum(self.largest, np.abs(outcome.z))
         self.clock.advance(self._ticks)
@@ -405,7 +423,7 @@ class Controlled(Windows):
     def memory(self) -> dict[str, Any]:
         held = {"t": self.t, "tick": self.clock.tick, "H": self.proposed, "previous": self.previous}
         held |= {"origin": self.clock.t_start, "first": self.first_step, "largest": self.largest.copy()}
-        return held | {"shortest": self._shortest}
+        return held | {"shortest": self._shortest, "nominal": self.nominal.copy()}
 
     @memory.setter
     def memory(self, saved: dict[str, Any]) -> None:
@@ -413,6 +431,7 @@ class Controlled(Windows):
         self._begin(saved["origin"])
         self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
         self.largest, self._shortest = self._sizes(saved), float(saved.get("shortest", 0.0))
+        self.nominal = np.array(saved.get("nominal", self._most))
 
 
 class OpenClock:

@@ -48,11 +48,21 @@ class Subsystem:
     ['rollback']
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "foreign" not in cls.__dict__:
+            inherited = any(base.__dict__.get("foreign", False) for base in cls.__mro__[1:] if base is not Subsystem)
+            cls.foreign = inherited or not cls.__module__.startswith("cosolve.")
+
     inputs: Sequence[PortLike] = ()
     outputs: Sequence[PortLike] = ()
 
     #: Relative accuracy of the outputs; difference quotients choose their increments above it.
     noise: float = 0.0
+    #: True for what is not known to come back to its saved states: other classes than those of this package, and FMUs.
+    foreign: bool = True
+    #: Relative: by so much outputs may differ that come from a restored state, where bits are too much to ask.
+    repeats_to: float = 1e-6
     #: True when the solver ends a step where *it* wants, so that `advance` back-interpolates (see FreeRunning).
     overshoots: bool = False
     #: False when it cannot be stopped inside a macro step, where a driven input has a kink (or need not be).
@@ -120,6 +130,10 @@ class Subsystem:
     """deserialise(data): after `start`, go to a state that another process serialised."""
     output: Callable[[float, Vector], Any]
     """output(t, u) -> outputs of the current state when the inputs have the values `u` (direct feed-through)."""
+    initial_output: Callable[[float, Vector], Any]
+    """initial_output(t0, u) -> outputs for these inputs before `begin`; in place of `output`, where they differ."""
+    initial_dependence: Callable[[], Any]
+    """initial_dependence() -> a Boolean per input: whether the state at the start is known to depend on it."""
     begin: Callable[[float, Vector], Any]
     """begin(t0, u) -> outputs at t0: initialisation ends with the inputs `u`, and outputs may change by that."""
     feedthrough: Callable[[], Any]

@@ -6,6 +6,9 @@ so a finite change is tried as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,11 +17,11 @@ from cosolve.subsystem.base import Subsystem, has_capability
 from cosolve.subsystem.port import Ports
 
 
-def try_outputs(subsystem: Subsystem, ports: Ports, t: float, u: Vector) -> Vector:
-    """Outputs for inputs some of which are NaN (unknown); all NaN where the function cannot cope with that."""
+def try_outputs(output: Callable[[float, Vector], Any], ports: Ports, t: float, u: Vector) -> Vector:
+    """What `output(t, u)` gives for inputs some of which are NaN (unknown); all NaN where it cannot cope with that."""
     try:
         with np.errstate(all="ignore"):
-            return np.array(ports.pack(subsystem.output(t, u)))
+            return np.array(ports.pack(output(t, u)))
     except Exception:
         return np.full(ports.length, np.nan)
 
@@ -39,11 +42,11 @@ def feedthrough(subsystem: Subsystem, t: float, u: Vector) -> npt.NDArray[np.boo
     if callable(given):
         return np.asarray(given(), dtype=bool)
     pattern = np.zeros((ports.length, len(u)), dtype=bool)
-    base = try_outputs(subsystem, ports, t, u)
+    base = try_outputs(subsystem.output, ports, t, u)
     for k in range(len(u)):
         for value in (np.nan, u[k] + 1e-3 * max(1.0, abs(u[k]))):
             probe = u.copy()
             probe[k] = value
-            y = try_outputs(subsystem, ports, t, probe)
+            y = try_outputs(subsystem.output, ports, t, probe)
             pattern[:, k] |= ~(y == base) & np.isfinite(base)
     return pattern

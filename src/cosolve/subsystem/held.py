@@ -61,6 +61,7 @@ class HeldInputs(Subsystem):
         )
         self._now = self._first
         self.concurrent = inner.concurrent
+        self.foreign, self.repeats_to = inner.foreign, inner.repeats_to
         if has_capability(inner, "output"):
             self.output = self._output
         if has_capability(inner, "initialisation"):

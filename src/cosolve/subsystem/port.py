@@ -29,7 +29,8 @@ class Port:
     The name may hold dots and brackets, as those of FMUs do (`p_Crane.e[1]`). `size=None` is a scalar (a plain float
     for users); an integer is a vector or a field of that length with the elements `name[0]`, `name[1]`, ...
     Connections convert from `unit` to `unit` when both ends give one, by `definition` where the name is not enough;
-    `nominal` is the magnitude that counts as "one" in increments and tolerances.
+    `nominal` is the magnitude that counts as "one" in increments and tolerances. Where it is 1 (the default), the
+    magnitudes seen so far count instead as long as they are smaller, so that units do not matter.
 
     >>> Port("force", unit="N", nominal=1e3).length
     1

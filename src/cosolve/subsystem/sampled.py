@@ -18,7 +18,7 @@ from cosolve.subsystem.port import Ports
 _NEAR = 1e-9
 
 #: What is forwarded as it is, where the part has it.
-_ALSO = ("get", "set_parameters", "will_end", "close", "retried_steps")
+_ALSO = ("initial_output", "get", "set_parameters", "will_end", "close", "retried_steps")
 
 
 class Sampled(Subsystem):
@@ -55,6 +55,7 @@ class Sampled(Subsystem):
         self._ports = Ports(part.outputs)
         self._reacts = has_capability(part, "output")
         self.concurrent = part.concurrent
+        self.foreign, self.repeats_to = part.foreign, part.repeats_to
         self._start = self._done = 0.0  # of the run; where the part stands
         self._count = 0  # samples so far
         self._u: Vector = np.zeros(Ports(part.inputs).length)

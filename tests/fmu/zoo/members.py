@@ -162,6 +162,7 @@ ANIMALS: dict[str, Animal] = {
         variables=tuple(replace(v, variability="discrete") if v.name == "u" else v for v in LAG),
     ),
     "steady": Animal(kinds=BOTH, outputs={"y": ""}, initial={"y": "u"}, variables=STEADY, derivatives={}),
+    "steady_unsaid": Animal(behaviour="STEADY", kinds=BOTH, outputs={"y": ""}, variables=STEADY, derivatives={}),
     "steady_late": Animal(outputs={"y": ""}, initial={"y": "u"}, variables=STEADY, derivatives={}),
     "counts": Animal(
         {"canGetAndSetFMUState": "true", "canHandleVariableCommunicationStepSize": "true"},

@@ -11,7 +11,16 @@ import cosolve as cs
 NEVER = (
     *("discards", "ends", "changes_mind", "pending", "ignores_parameter", "clamps_parameter", "random", "free_aborts"),
     *("types", "types_arrays", "once_ever", "crashes_saving", "crashes_restoring"),
-    *("clocked", "counts", "switches", "wide", "stop_time", "steady", "steady_late"),  # test_sampling.py, test_start.py
+    *(
+        "clocked",
+        "counts",
+        "switches",
+        "wide",
+        "stop_time",
+        "steady",
+        "steady_unsaid",
+        "steady_late",
+    ),  # test_sampling.py, test_start.py
 )
 #: rollback that does not bring back the state: fine as long as nobody rolls back
 NO_ROLLBACK = ("state_kept", "state_half", "poor", "outputs_late_poor", "engages", "fades", "rounds", "lags")

@@ -1,10 +1,15 @@
 """Animals written in Python with pythonfmu: no derivatives, no dependencies, states that are objects."""
 
+import os
+import shutil
+import sys
+
 import numpy as np
 import pytest
 from tests.fmu.zoo.loop import Part
 from tests.fmu.zoo.loop import run as loop
 from tests.fmu.zoo.members import animal
+from tests.processes import run
 
 import cosolve as cs
 
@@ -76,3 +81,40 @@ def test_an_exception_in_the_model(animals):
     assert caught.value.result.t[-1] == pytest.approx(0.5)
     with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' met a fatal error before; load the FMU again"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
+
+
+ENDS = """
+import cosolve as cs
+
+system = cs.System({{"a": cs.load_fmu({file!r})}})
+system.set("a.u", 1.0)
+cs.simulate(system, t_end=1.0, step=0.05, method=cs.Jacobi(0))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
+def test_nothing_freed_is_read_at_the_end(animals):
+    """The destructor of such a library freed its interpreter a second time: now and then the process aborted."""
+    command = ["valgrind", "--undef-value-errors=no", sys.executable, "-c", ENDS.format(file=str(animals["late_lag"]))]
+    done = run(command, env=os.environ | {"PYTHONMALLOC": "malloc"}, limit=1500.0, check=True)
+    assert "ERROR SUMMARY" in done.stderr
+    assert "finalizePythonInterpreter" not in done.stderr
+
+
+def test_the_interpreter_of_a_library_is_let_go_once_and_before_the_end(animals):
+    """By us, when its instances are freed; what is left for its destructor is an empty pointer."""
+    look = """
+from cosolve.fmu import binary
+(image,) = binary._images.values()
+class Library:
+    def __init__(self, real):
+        self.real = real
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+    def finalizePythonInterpreter(self):
+        print("let go with", image.instances, "instances")
+image.library = Library(image.library)
+"""
+    done = run([sys.executable, "-c", ENDS.format(file=str(animals["late_lag"])) + look], check=True)
+    assert done.stdout == "let go with 0 instances\n"

@@ -7,6 +7,7 @@ from tests.fmu.zoo.pairs import B, expected, pair, part, y
 
 import cosolve as cs
 from cosolve.fmu import proof
+from cosolve.fmu.findings import facts
 
 METHODS = [cs.Jacobi(0), cs.GaussSeidel(1), cs.SemiImplicit(1), cs.Implicit(1)]
 EXPLICIT = METHODS[:2]
@@ -194,3 +195,25 @@ def test_a_process_that_one_run_uses_up(name):
         found = y(cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05), a)
         for one, two in zip(found, expected(name, 2) if name == "once_ever" else expected("black", 2), strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("name", ["crashes_saving", "crashes_restoring"])
+@pytest.mark.parametrize("use", ["run", "adaptive", "check", "stepper"])
+def test_a_crash_in_saving_or_restoring_is_a_sentence(name, fmi, use, monkeypatch):
+    """Also without a process of its own: it happens in a copy of this one."""
+    monkeypatch.setattr(facts, "_known", {})
+    system = pair(part(name, fmi), fmi)
+    words = r"crashes \(SIGSEGV\) when its state is saved and restored"
+    uses = {
+        "check": lambda: cs.check(system, cs.SemiImplicit(1), 0.05),
+        "stepper": lambda: cs.Stepper(system, method=cs.Jacobi(0), step=0.05).save(),
+        "run": lambda: cs.simulate(system, t_end=0.2, method=cs.SemiImplicit(1), step=0.05),
+        "adaptive": lambda: cs.simulate(system, t_end=0.2, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-3)),
+    }
+    with pytest.raises(cs.CosolveError, match=words) as caught:
+        uses[use]()
+    assert len(str(caught.value)) < 300 + 60 * (use == "check")
+    with pytest.warns(cs.FmuWarning, match="saves its state: in a run this crashes"):  # later ones know
+        again = cs.load_fmu(animal(name, fmi))
+    assert "rollback" not in cs.capabilities(again)

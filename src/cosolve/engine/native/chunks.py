@@ -196,6 +196,9 @@ class Chunks:
             return None
         if core.corrections.expected is not None:  # a step that was taken back
             return None
+        script = core.method.script
+        if script is not None and script.corrector is not None and core.measure.unknown:
+            return None  # at rest, so that nothing has a size yet
         if core.t == core.t_start:  # with a known past too the readable engine goes first: it tries out rollback
             return None
         if isinstance(windows, Controlled):
@@ -293,7 +296,20 @@ class Chunks:
             self.reason = f"'{plan.names[back.index(True)]}' may hand a step back, and '{stuck[0]}' cannot be set back"
             return False
         self._H = H
+        self._pasts: dict[int, Matrix] = {}
+        for i, past in enumerate(self.core.crew.past):
+            if past is not None:
+                self._pasts[i] = np.empty((self._most + 2, past.length))
+                self.wiring.keep_past(i, self._pasts[i])
         return self._bind(script)
+
+    def take_past(self) -> None:
+        """What was crossed in machine code belongs to the past of the run."""
+        for i, rows in self._pasts.items():
+            past = self.core.crew.past[i]
+            assert past is not None
+            past.extend(rows[: self.wiring.take_past(i)])
+            past.restored, past.compiled = past.restored or self.may_retry, True
 
     def _bind(self, script: Script) -> bool:
         """The loop around the text of the method; False (with the reason) where Jacobians may change by themselves."""
@@ -335,6 +351,7 @@ class Chunks:
         measure, corrections = self.core.measure, self.core.corrections
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
+        self.wiring.put(NOMINAL=self.core.plan.z_nominal, OPEN=measure.open)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
         self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)
@@ -390,6 +407,7 @@ class Chunks:
             for native in self.natives:
                 native.leave()
         del kept
+        self.take_past()
         self.note_end(not done and count > 0)
         failure = None if self.may_retry or done == count else self._failed(float(times[done]))
         if not done:

@@ -60,6 +60,7 @@ class ControlledChunks:
         norms = np.zeros(max(NORMS_PER_STEP, min(count * NORMS_PER_STEP, 1 << 16)))
         kept = chunks.put_books(values, norms)
         rejected_before, largest = core.rejected, windows.largest.copy()
+        nominal = windows.nominal.copy()
         for native in chunks.natives:
             native.enter()
         assert method.script is not None
@@ -67,7 +68,8 @@ class ControlledChunks:
             done = int(
                 loop("controlled_steps", chunks.bound)(
                     *(chunks.wiring.address, chunks.bound.options, method.script.guess, values, steps, state),
-                    *(self._tolerances, self._numbers, plan.z_nominal, largest, windows.may_reject),
+                    *(self._tolerances, self._numbers, nominal, plan.z_nominal, windows.open, largest),
+                    windows.may_reject,
                     *(rows, Y, Z, R, counts),
                 )
             )
@@ -75,6 +77,7 @@ class ControlledChunks:
             for native in chunks.natives:
                 native.leave()
         del kept
+        chunks.take_past()
         if not done:
             chunks.note_end(count > 0 and state[5] <= 0.0)
             return None
@@ -83,7 +86,7 @@ class ControlledChunks:
         chunk = chunks.chunk(rows[:, 0].copy(), chunks.at_ends(Y[:done]), Z[:done], rows[:, 1].copy(), R, counts, norms)
         chunk.rejected, chunk.error = rows[:, 3].astype(np.int64), rows[:, 2].copy()
         core.rejected = rejected_before + int(chunk.total("rejected"))
-        windows.largest = largest
+        windows.largest, windows.nominal = largest, nominal
         windows.resume_at(float(chunk.t[-1]), int(state[2]), float(state[3]), float(state[4]))
         core.stand(chunk.y[-1].copy(), chunk.z[-1].copy(), list(values[:, : plan.n_z]), list(steps))
         return chunk

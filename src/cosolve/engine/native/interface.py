@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from cosolve.basics.lu import RCOND
-from cosolve.engine.measure import GROWTH
+from cosolve.engine.measure import GROWTH, TINY
 from cosolve.engine.native.parts import (
     FAILED,
     GOOD,
@@ -203,7 +203,8 @@ def _shifted(w, s, k):
     """The coupling variable that column `k` of the subsystem at `s` is about, moved a little."""
     m = word_at(word_at(s, READS), k)
     known, size = double_at(word_at(w, ENDS), m), double_at(word_at(w, SIZES), m)
-    return known + max(double_at(w, INCREMENT), double_at(s, NOISE)) * max(size, abs(known))
+    size = max(size, abs(known))
+    return known + max(double_at(w, INCREMENT), double_at(s, NOISE)) * (size if size != 0.0 else 1.0)
 
 
 @part
@@ -342,7 +343,7 @@ def norm_of(w, z, r):
     norm = 0.0
     for q in range(word_at(w, N_Z)):
         short_loop()
-        unit = max(double_at(sizes, q), min(abs(double_at(z, q)), GROWTH * start))
+        unit = max(max(double_at(sizes, q), TINY), min(abs(double_at(z, q)), GROWTH * start))
         if word_at(plain, q) != 0:
             unit = 1.0
         norm = max(norm, abs(double_at(r, q)) / max(unit, double_at(least, q)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.engine.native.parts import largest as largest_of
 from cosolve.engine.native.parts import push, record, restore_all, save_all
 from cosolve.engine.native.verbs import predicted, remembered
 from cosolve.engine.native.wiring import (
@@ -44,7 +45,7 @@ from cosolve.jit import (
     word_at,
 )
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
-from cosolve.stepsize.control import TINY, is_no_gain, next_length, shorter_length
+from cosolve.stepsize.control import TINY, grow_floor, is_no_gain, is_unseen, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
 
 _fit_ticks: Any = njit(cache=True)(fit_ticks)
@@ -52,6 +53,8 @@ _time_of_tick: Any = njit(cache=True)(time_of_tick)
 _next_length: Any = njit(cache=True)(next_length)
 _shorter_length: Any = njit(cache=True)(shorter_length)
 _is_no_gain: Any = njit(cache=True)(is_no_gain)
+_grow_floor: Any = njit(cache=True)(grow_floor)
+_is_unseen: Any = njit(cache=True)(is_unseen)
 
 
 def step(m, o):
@@ -129,7 +132,24 @@ def _estimate(z, predicted, left, nominal, largest, rtol, atol):
 
 
 def controlled_steps(
-    w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
+    w,
+    o,
+    guess,
+    values,
+    steps,
+    clock,
+    tolerances,
+    numbers,
+    nominal,
+    most,
+    is_open,
+    largest,
+    may_reject,
+    rows,
+    Y,
+    Z,
+    R,
+    counts,
 ):
     """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
 
@@ -138,12 +158,46 @@ def controlled_steps(
     variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
     """
     return _controlled_steps(
-        w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
+        w,
+        o,
+        guess,
+        values,
+        steps,
+        clock,
+        tolerances,
+        numbers,
+        nominal,
+        most,
+        is_open,
+        largest,
+        may_reject,
+        rows,
+        Y,
+        Z,
+        R,
+        counts,
     )
 
 
 def _controlled_steps(
-    w, o, guess, values, steps, clock, tolerances, numbers, nominal, largest, may_reject, rows, Y, Z, R, counts
+    w,
+    o,
+    guess,
+    values,
+    steps,
+    clock,
+    tolerances,
+    numbers,
+    nominal,
+    most,
+    is_open,
+    largest,
+    may_reject,
+    rows,
+    Y,
+    Z,
+    R,
+    counts,
 ):
     t_start, t_end = clock[0], clock[1]
     span = t_end - t_start
@@ -175,6 +229,8 @@ def _controlled_steps(
             counted += counters % NORM_COUNT + _sweeps(w)
             put_word_at(w, FILLED, word_at(w, FILLED) - counters // NORM_COUNT)  # only norms of accepted steps are kept
             shorter = _shorter_length(length, error, order, numbers)
+            if _is_unseen(nominal):
+                return s  # nothing has a size yet
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
                 return s  # the readable engine says what is wrong
             if clock[5] >= 0.0 and _is_no_gain(length, error, before, error_before):
@@ -186,6 +242,7 @@ def _controlled_steps(
             rejected += 1
             continue
         tick += ticks
+        _grow_floor(nominal, most, is_open, largest_of(z, len(most)))
         for j in range(len(steps) - 1, 0, -1):
             steps[j] = steps[j - 1]
         steps[0] = length

@@ -31,6 +31,10 @@ from cosolve.engine.native.wiring import (
     N_Z,
     NEXT,
     OUTPUTS,
+    PAST,
+    PAST_COUNT,
+    PAST_LENGTH,
+    PAST_ROOM,
     RESTORE,
     SAVE,
     SIZE,
@@ -166,7 +170,29 @@ def finish(w, i, mode, n, outputs):
         short_loop()
         if not finite(double_at(outputs, k)):
             return _failed(w, i, 0)
+    if word_at(s, PAST) != 0:
+        _write_down(s, t0, t1, H, n, outputs)
     return GOOD
+
+
+@part
+def _write_down(s, t0, t1, H, n, outputs):
+    """A crossing that counts, until another one from the same point takes its place (`Past.crossed`)."""
+    k, length, values = word_at(s, PAST_COUNT), word_at(s, PAST_LENGTH), n * word_at(s, WIDTH)
+    while k > 0 and double_at(word_at(s, PAST), (k - 1) * length) >= t0:
+        k -= 1
+    if k >= word_at(s, PAST_ROOM) or 4 + values + word_at(s, SIZE) > length:
+        return
+    row = word_at(s, PAST) + 8 * length * k
+    put_double_at(row, 0, t0)
+    put_double_at(row, 1, t1)
+    put_double_at(row, 2, H)
+    put_double_at(row, 3, float(n))
+    for j in range(values):
+        put_double_at(row, 4 + j, double_at(word_at(s, U), j))
+    for j in range(word_at(s, SIZE)):
+        put_double_at(row, length - word_at(s, SIZE) + j, double_at(outputs, j))
+    put_word_at(s, PAST_COUNT, k + 1)
 
 
 @part

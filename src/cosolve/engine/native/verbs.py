@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from cosolve.engine.corrections import LEAST, LITTLE, MUCH, is_too_much
-from cosolve.engine.measure import DIVERGED, LOST
+from cosolve.engine.measure import DIVERGED, LOST, TINY
 from cosolve.engine.native.interface import factorise, jacobian, norm_of, output_partials, solve
 from cosolve.engine.native.parts import (
     GOOD,
@@ -73,9 +73,11 @@ from cosolve.engine.native.wiring import (
     N_Z,
     NEW,
     NODES,
+    NOMINAL,
     NORM_COUNT,
     NORMS,
     NOTED,
+    OPEN,
     ORDER,
     OUTPUTS,
     PAST_WEIGHTS,
@@ -490,6 +492,11 @@ def remember(m, z):
         for q in range(word_at(m, N_Z)):
             short_loop()
             put_double_at(sizes, q, max(double_at(sizes, q), abs(double_at(z, q))))
+        greatest, nominal, is_open = largest(sizes, word_at(m, N_Z)), word_at(m, NOMINAL), word_at(m, OPEN)
+        for q in range(word_at(m, N_Z)):
+            short_loop()
+            if word_at(is_open, q) != 0:
+                put_double_at(sizes, q, max(double_at(sizes, q), min(double_at(nominal, q), greatest)))
 
 
 @part
@@ -513,6 +520,7 @@ def _judge_correction(m, z, r):
         short_loop()
         end, over = double_at(z, q), double_at(r, q)
         unit = 1.0 if word_at(plain, q) != 0 else max(double_at(sizes, q), max(abs(end), abs(end - over)))
+        unit = max(unit, TINY)
         began = max(began, abs(double_at(before, q)) / unit)
         left = max(left, abs(over) / unit)
     tried_out = word_at(m, EXAMINATIONS) != 0 and left > max(LITTLE * began, LEAST)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM
 from cosolve.engine.readable.serial import Serial
 from cosolve.interface.plan import Plan
@@ -82,6 +82,8 @@ _LARGEST = SPARSE_FROM - 1
     ACCEPTED,
     # the interface Jacobian
     SIZES,
+    NOMINAL,
+    OPEN,  # words: 1 for variables without a nominal value
     INCREMENT,  # a double
     EVERY,  # 1: renewed in every iteration
     DR_DY,
@@ -111,7 +113,7 @@ _LARGEST = SPARSE_FROM - 1
     EXAMINATIONS,  # how often subsystems may still be tried out
     HANDED_OVER,  # 1: the step was, and nothing else was wrong
     MACHINE_WORDS,
-) = range(79)
+) = range(81)
 
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64
@@ -159,8 +161,12 @@ BIT_INTERPOLATION = 1 << 40
     RESPOND,  # where its own Jacobian is, if it changes from step to step
     BY_INPUT,  # what that writes: d outputs / d inputs
     COLUMN,  # per input: which of the coupling variables it reads, or -1
+    PAST,  # rows of crossings that count (`engine/readable/past.py`), 0 where nobody wants them
+    PAST_COUNT,
+    PAST_ROOM,  # rows that there is room for
+    PAST_LENGTH,  # numbers in a row
     _SUBSYSTEM_WORDS,
-) = range(24)
+) = range(28)
 
 # Of a law's.
 LAW, PARTIALS, LAW_READS, N_LAW_READS, LAW_ROWS, N_LAW_ROWS, LAW_NOMINAL, _LAW_WORDS = range(8)
@@ -194,6 +200,17 @@ class Wiring:
                 self.plan[place] = value.ctypes.data
             else:
                 self.plan[place] = value
+
+    def keep_past(self, i: int, rows: Matrix) -> None:
+        """Subsystem `i` writes down its crossings there."""
+        self.keep.append(rows)
+        self.subsystems[i, [PAST, PAST_COUNT, PAST_ROOM, PAST_LENGTH]] = rows.ctypes.data, 0, *rows.shape
+
+    def take_past(self, i: int) -> int:
+        """How many rows subsystem `i` has written; the next ones begin anew."""
+        count = int(self.subsystems[i, PAST_COUNT])
+        self.subsystems[i, PAST_COUNT] = 0
+        return count
 
     @property
     def address(self) -> int:

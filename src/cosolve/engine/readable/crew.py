@@ -23,11 +23,14 @@ from cosolve.engine.readable.driving import driven_inputs
 from cosolve.engine.readable.events import EndedEarly, Watch
 from cosolve.engine.readable.instant import Booleans
 from cosolve.engine.readable.kept_states import FirstStates
+from cosolve.engine.readable.past import Past
 from cosolve.engine.readable.settlement import Settlement
+from cosolve.engine.readable.starting import Starting
 from cosolve.errors import EndOfSimulation, NonFiniteError, SubsystemError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Local
 from cosolve.method.step import CLOSE, Window
+from cosolve.result.notes import Note
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
 
@@ -71,7 +74,15 @@ class Crew:
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
         self.note_constants()
         self._settlement = Settlement(plan, self.guarded)
+        self._starting = Starting(plan, self.guarded, self._settlement)
         self._first_states = FirstStates(plan.n_subsystems)
+        #: what those crossed whose rollback is to be proven (`keep_past`); when the run ends
+        self.past: list[Past | None] = [None] * plan.n_subsystems
+        self.t_end = inf
+        #: those that did not repeat a step with the same bits
+        self.suspects: set[int] = set()
+        #: what was found while the run went on
+        self.notes: list[Note] = []
         #: the states that were saved last; who wants the run to end after the step that is under way
         self.saved: list[Any] | None = None
         self.endings: dict[int, EndOfSimulation] = {}
@@ -158,7 +169,20 @@ class Crew:
             tell = getattr(subsystem, "will_end", None)
             if tell is not None:
                 self.guarded(i, t0, "starting", partial(tell, t_end), packed=False)
-        return self._settlement.start(t0)
+        y, z = self._starting.start(t0)
+        self.t_end, self.suspects, self.notes = t_end, set(), [*self._starting.notes]
+        for i, past in enumerate(self.past):
+            if past is not None:
+                past.reset(t0, self._starting.began.get(i, self.plan.inputs(z, i)))
+        return y, z
+
+    def keep_past(self, degree: int) -> None:
+        """Keep what those subsystems cross that are of others' making, with inputs of this degree."""
+        plan = self.plan
+        self.past = [
+            Past(takes.length, gives.length, degree) if subsystem.foreign else None
+            for subsystem, takes, gives in zip(plan.subsystems, plan.input_ports, plan.output_ports, strict=True)
+        ]
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states."""
@@ -225,9 +249,13 @@ class Crew:
             cross = partial(self._watched, i, window.t1, cross)
         if self._driven[i] is not None and not replay and not whole:
             cross = partial(self._in_parts, i, window, coefficients, cross)
+        past = None if again else self.past[i]
         began = perf_counter()
         try:
-            return ports.listed(cross(window.t0, window.t1, u))
+            outputs = ports.listed(cross(window.t0, window.t1, u))
+            if past is not None:
+                self._keep(past, i, window, coefficients, outputs)
+            return outputs
         except EndedEarly:
             raise
         except EndOfSimulation as end:
@@ -236,6 +264,25 @@ class Crew:
             raise self._failed(i, window.t0, "crossing the step", error) from error
         finally:
             self._seconds[i] += perf_counter() - began
+
+    def _keep(
+        self, past: Past, i: int, window: Window, coefficients: Matrix, outputs: Sequence[float] | Vector
+    ) -> None:
+        y = _finite_doubles(outputs)
+        past.crossed(
+            *(window.t0, window.t1, window.H, self._fed(i, coefficients)),
+            self.plan.output_ports[i].pack(outputs) if y is None else y,
+        )
+
+    def cross_again(self, i: int, t0: float, t1: float, H: float, values: Matrix) -> Any:
+        """Subsystem `i` crosses with these coefficients of its inputs, which are not in the books."""
+        advance, driven = self.plan.subsystems[i].advance, self._driven[i]
+        if driven is None:
+            return advance(t0, t1, Polynomial(t0, H, values.copy()))
+        outputs = None
+        for part in driven.parts(t0, t1, H, values.copy()):
+            outputs = advance(part.t0, part.t1, part.u)
+        return outputs
 
     def _watched(self, i: int, end: float, advance: Callable[..., Any], t0: float, t1: float, u: Polynomial) -> Any:
         assert self.watch is not None
@@ -274,6 +321,7 @@ class Crew:
             window = Window(window.t0, driven.smooth_until(window.t0, window.t1, window.H), window.H)
         subsystem, u = self.plan.subsystems[i], self.signal(i, window, coefficients)
         self.calls[i] += 1
+        self._note_gap(i, "it took steps of its own")
         reached = self.guarded(
             i,
             window.t0,
@@ -293,6 +341,11 @@ class Crew:
             )
         return t1, self.guarded(i, window.t0, "taking its own step", lambda: outputs)
 
+    def _note_gap(self, i: int, why: str) -> None:
+        past = self.past[i]
+        if past is not None:
+            past.gap = why
+
     def approximate(self, i: int, window: Window, coefficients: Matrix, *, output_equation: bool) -> Vector:
         """Subsystem `i` crosses the step with one correction of its own equations, where it can do so."""
         subsystem = self.plan.subsystems[i]
@@ -300,6 +353,7 @@ class Crew:
             return self.advance(i, window, coefficients)
         u = self.signal(i, window, coefficients)
         self.calls[i] += 1
+        self._note_gap(i, "it was crossed approximately")
         cross = partial(subsystem.resolve, window.t0, window.t1, u, output_equation=output_equation)
         y: Vector = self.guarded(i, window.t0, "crossing the step approximately", cross)
         return y
@@ -423,10 +477,19 @@ class Crew:
                 "copy from save (array.copy()), and let restore take a copy of it too",
                 subsystem=name,
             )
+        past = self.past[i]
+        if past is not None:
+            past.restored = True
         try:
             self.plan.subsystems[i].restore(states[i])
         except Exception as error:
             raise self._rollback_failed(i, "restore", error) from error
+
+    def let_go(self) -> None:
+        """Hold no states any more."""
+        self.saved, self._first_states = None, FirstStates(0)
+        if self.watch is not None:
+            self.watch.states = {}
 
     def _rollback_failed(self, i: int, call: str, error: Exception) -> SubsystemError:
         name = self.plan.names[i]

@@ -24,6 +24,7 @@ from cosolve.engine.readable.self_check import (
     NoWayBack,
     Proof,
     examine,
+    lasting,
     prove_rollback,
     refuse_another_beginning,
     uncounted,
@@ -108,7 +109,7 @@ class Machine:
         #: whether an iteration that fails may begin again with a Jacobian of every iterate
         self._renews = _keeps_jacobian(script.corrector) and script.local == "converged"
         #: whether rollback, which is relied on, works
-        self._proof = Proof(watched and self._repeats and script.local == "converged")
+        self._proof = Proof(watched and self._repeats and script.local == "converged", lasting(plan))
         relaxed = self._treatment is not None and self._treatment.relaxation != 1.0
         self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
@@ -170,6 +171,10 @@ class Machine:
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
+
+    def let_go(self) -> None:
+        """No step of this run comes any more."""
+        self._trial = None
 
     def begin(self, history: History, window: Window) -> None:
         """A macro step is about to be crossed."""
@@ -307,6 +312,8 @@ class Machine:
         if self.script.serial:
             r = np.where(self.serial.lagging, r, 0.0)
         self._left = z, plan, r
+        if self.measure.unknown:
+            self.measure.see(z, r)
         return r
 
     def solved(self, r: Vector) -> Vector:
@@ -547,5 +554,5 @@ class Machine:
     def memory(self, saved: dict[str, Any]) -> None:
         for corrector, held in zip(self._correctors, saved["correctors"], strict=True):
             set_memory(corrector, held)
-        set_memory(self.measure, saved["measure"])
+        vars(self.measure).update(deepcopy(saved["measure"]))
         self._shape, self._started, self._judged = saved["shape"], saved["started"], saved["judged"]

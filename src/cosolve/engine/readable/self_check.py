@@ -14,7 +14,7 @@ then, again and again the same; but the residual that the step begins with is an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,11 +22,12 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.readable.events import EndedEarly
+from cosolve.engine.readable.past import crossed_again
 from cosolve.errors import SubsystemError
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cosolve.engine.readable.crew import Crew
     from cosolve.engine.readable.trial import Trial
@@ -45,6 +46,9 @@ _FAR, _FASTER, _ATTEMPTS = 1e9, 1e4, 20
 _LARGER = 3.0
 #: Increments of the differences of laws, and columns that are differenced of one, evenly spread.
 _LAW_INCREMENT, _COLUMNS = 1e-6, 64
+
+#: Steps after which rollback that is known to work is tried out once more; each time twice as many.
+_LATER = 16
 
 _MUST = "save() must return a copy of everything that advance() changes, and restore() must take all of it back"
 _MAY = (
@@ -77,21 +81,29 @@ def uncounted(crew: Crew) -> Iterator[None]:
     """Whatever happens inside is not in the books, and everybody stands where they were afterwards."""
     calls, jacobians, watch = crew.calls.copy(), crew.jacobians.copy(), crew.watch
     kept = None if watch is None else (set(watch.moved), set(watch.pending))
+    marks = [None if past is None else past.mark() for past in crew.past]
     ends = [crew.save_one(i) for i in range(crew.plan.n_subsystems)]
     try:
         yield
     finally:
         crew.calls[:], crew.jacobians[:] = calls, jacobians
+        for past, mark in zip(crew.past, marks, strict=True):
+            if past is not None and mark is not None:
+                past.go_back(mark)
         if watch is not None and kept is not None:
             watch.moved, watch.pending = kept
     crew.restore(ends)
 
 
 class Proof:
-    """Whether the subsystems of a run come back to their saved states; tried out until that is known."""
+    """Whether the subsystems of a run come back to their saved states; tried out until that is known.
 
-    def __init__(self, wanted: bool = True) -> None:
-        self._open, self._wait, self._pause = wanted, 0, 1
+    Where some are of others' making (`lasting`) it is tried out now and then later on: what is not saved may matter
+    from some time on only.
+    """
+
+    def __init__(self, wanted: bool = True, lasting: bool = False) -> None:
+        self._open, self._wait, self._pause, self._lasting = wanted, 0, 1, lasting
 
     def due(self) -> bool:
         """True in a step in which it is to be tried out; after a step at rest, in steps further and further apart."""
@@ -102,7 +114,14 @@ class Proof:
 
     def note(self, known: bool) -> None:
         """It was tried out, and is known now or is to be tried out again."""
-        self._open, self._wait, self._pause = not known, self._pause, 2 * self._pause
+        if known and self._lasting:
+            self._pause = max(self._pause, _LATER)
+        self._open, self._wait, self._pause = not known or self._lasting, self._pause, 2 * self._pause
+
+
+def lasting(plan: Plan) -> bool:
+    """Whether rollback is to be tried out now and then: for subsystems of others that do not show it by themselves."""
+    return any(part.foreign and not hasattr(part, "prove_rollback") for part in plan.subsystems)
 
 
 def prove_rollback(trial: Trial, first: Crossing) -> bool:
@@ -165,6 +184,8 @@ def same_outputs(step: Repeated, i: int, one: Vector, two: Vector) -> bool:
     noise, largest = 10.0 * crew.plan.subsystems[i].noise, size.max(initial=0.0)
     off = between - np.maximum(_SAME * size, max(_ROUNDING, noise) * largest)
     if not (off > 0.0).any():
+        if between.any():
+            crew.suspects.add(i)
         return True
     ports = crew.plan.output_ports[i]
     nominal = np.array([port.nominal for port in ports for _ in range(port.length)])
@@ -229,6 +250,7 @@ def _comes_back(trial: Trial, first: Crossing, members: Iterable[int]) -> bool:
     """Whether these subsystems give the outputs of the first crossing once more; raises where one does not."""
     crew, window, known = trial.crew, trial.window, True
     coefficients = trial.coefficients(first.z)
+    trial.rewind()  # all of them: some look at where others stand
     for i in members:
         if first.seen is not None:
             coefficients = trial.coefficients(first.of(i))
@@ -239,6 +261,25 @@ def _comes_back(trial: Trial, first: Crossing, members: Iterable[int]) -> bool:
             raise _no_way_back(crew, i, window, "no event", f"one at t = {early.t:.9g}") from None
         known &= same_outputs(step, i, first.y[crew.plan.y_slices[i]], again)
     return known
+
+
+def repeats_last_step(crew: Crew, states: Mapping[int, Any] | Sequence[Any], window: Window) -> bool:
+    """Cross the last step once more from these states; raises where one gives other outputs. False without a past."""
+    members = states.keys() if isinstance(states, Mapping) else range(len(states))
+    for i in members:
+        found = crossed_again(crew, i, states)
+        if found is None:
+            continue
+        one, two = found
+        between = np.abs(two - one)
+        if between.any():
+            crew.suspects.add(i)
+        size, allowed = np.maximum(np.abs(one), np.abs(two)), 10.0 * crew.plan.subsystems[i].noise
+        off = between - np.maximum(_SAME * size, max(_ROUNDING, allowed) * size.max(initial=0.0))
+        if (off > 0.0).any():
+            k, ports = int(np.argmax(off)), crew.plan.output_ports[i]
+            raise _no_way_back(crew, i, window, f"{one[k]:.9g} for '{ports.labels()[k]}'", f"{two[k]:.9g}")
+    return any(past is not None for past in crew.past)
 
 
 def _jacobian_is_wrong(trial: Trial, i: int, first: Crossing) -> bool:

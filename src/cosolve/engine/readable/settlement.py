@@ -1,8 +1,8 @@
 """Instants: outputs and coupling variables that agree with each other at one point in time, states held.
 
-At the start of a run, and after an exchange in mode b, outputs with direct feed-through depend on inputs that depend on
-other outputs. News travels from sources to readers until nothing changes; an algebraic loop is closed by Newton, and
-the unknowns of equations are solved for where the instant determines them (`instant.py`).
+At the start of a run (`starting.py`), and after an exchange in mode b, outputs with direct feed-through depend on
+inputs that depend on other outputs. News travels from sources to readers until nothing changes; an algebraic loop is
+closed by Newton, and the unknowns of equations are solved for where the instant determines them (`instant.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.dependencies import levels
@@ -29,25 +28,24 @@ from cosolve.engine.readable.instant import (
     rows_of,
     solve,
 )
-from cosolve.engine.readable.kept_states import refuse_no_reset, started_anew
-from cosolve.errors import ConvergenceError, SetupError, SubsystemError
-from cosolve.interface.constraint import LEVELS
+from cosolve.errors import ConvergenceError
 from cosolve.interface.plan import LAW_INCREMENT, Block, Plan
+from cosolve.stepsize.control import TINY, grow_floor
 from cosolve.subsystem.base import has_capability
-from cosolve.subsystem.feedthrough import try_outputs
-
-#: Constraints may be violated at the start by so much, in units of 1 and of the outputs they read.
-_VIOLATION = 1e-6
 
 
 class Settlement:
-    """Starts the subsystems of a plan and settles their outputs; `guarded` is the crew's way of calling them."""
+    """Settles the outputs of the subsystems of a plan; `guarded` is the crew's way of calling them."""
+
+    #: methods that give outputs for inputs at one instant; the first that a subsystem has counts
+    asked: tuple[str, ...] = ("output",)
 
     def __init__(self, plan: Plan, guarded: Callable[..., Any]) -> None:
         self.plan, self._guarded = plan, guarded
+        self._ask = [next((n for n in self.asked if callable(getattr(s, n, None))), "") for s in plan.subsystems]
         self._can_output = [
-            has_capability(s, "output") and takes.length > 0 and gives.length > 0
-            for s, takes, gives in zip(plan.subsystems, plan.input_ports, plan.output_ports, strict=True)
+            bool(name) and takes.length > 0 and gives.length > 0
+            for name, takes, gives in zip(self._ask, plan.input_ports, plan.output_ports, strict=True)
         ]
         self._u_owner = np.repeat(np.arange(plan.n_subsystems), [ports.length for ports in plan.input_ports])
         self._laws = [block for block in plan.blocks if not block.implicit]
@@ -69,137 +67,6 @@ class Settlement:
     def may_loop(self) -> bool:
         """True when news of a subsystem's outputs may come back to it."""
         return self._news.longest > 1
-
-    def start(self, t0: float) -> tuple[Vector, Vector]:
-        """Put every subsystem into its initial state; consistent outputs and coupling variables at `t0`.
-
-        Values that are not known yet are NaN and travel through laws and feed-through, so whatever depends on them
-        stays unknown until they are found; what remains unknown at the end sits in an algebraic loop. Unknowns of
-        equations begin at their initial value, from which the last settling solves for them.
-        """
-        plan = self.plan
-        y = np.full(plan.n_y, np.nan)
-        for i, subsystem in enumerate(plan.subsystems):
-            start = partial(started_anew, subsystem, partial(subsystem.start, t0))
-            first = self._guarded(i, t0, "starting", start, packed=False)
-            if first is not None:
-                given = y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(_same, first))
-                self._guarded(i, t0, "starting", partial(refuse_no_reset, subsystem, given), packed=False)
-            elif plan.output_ports[i].length and not has_capability(subsystem, "output"):
-                raise SubsystemError(
-                    f"'{plan.names[i]}': start returned None; return the values of {plan.output_ports[i].names} at t0",
-                    time=t0,
-                    subsystem=plan.names[i],
-                )
-            elif plan.output_ports[i].length and not self._can_output[i]:
-                y[plan.y_slices[i]] = self._guarded(i, t0, "starting", partial(subsystem.output, t0, np.zeros(0)))
-        z = self._spread(t0, y)
-        unknown = np.isnan(z)
-        z[unknown] = plan.z_initial[unknown]
-        for i, part in enumerate(plan.y_slices):
-            if np.isnan(y[part]).any():  # in an algebraic loop: a first guess, from the initial values of its inputs
-                y[part] = self._output(i, t0, plan.inputs(z, i))
-        y, z = self.settle(t0, y, z)
-        y, z = self._begin(t0, y, z)
-        for block in (each for each in plan.blocks if each.levels is None):
-            one, two = (block.call(z[block.rows], y[block.y_index]) for _ in range(2))
-            if not np.array_equal(one, two, equal_nan=True):
-                raise SubsystemError(
-                    f"{block.label} gave two values for the same arguments; let it depend on its arguments alone, not "
-                    "on how often it is called, on random numbers or on the clock"
-                )
-        return self._multipliers(t0, y, z) if plan.constraints else (y, z)
-
-    def _begin(self, t0: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """End the initialisation of those that want to know its end, with the inputs found for it.
-
-        Their outputs after it count; where they differ from those before, the others hear of it.
-        """
-        plan, after = self.plan, y.copy()
-        for i, subsystem in enumerate(plan.subsystems):
-            if has_capability(subsystem, "initialisation"):
-                begin = partial(subsystem.begin, t0, plan.inputs(z, i))
-                after[plan.y_slices[i]] = self._guarded(i, t0, "ending its initialisation", begin)
-        if np.array_equal(after, y):
-            return y, z
-        z = z.copy()
-        z[plan.copy_rows] = after[plan.copy_from]
-        for block in self._laws:
-            z[block.rows] = block.call(z[block.rows], after[block.y_index])
-        return self.settle(t0, after, z)
-
-    def _multipliers(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Multipliers with which the constraints hold at the acceleration level, for consistent states.
-
-        Multipliers with an initial value of the user keep it. Accelerations depend on multipliers affinely in
-        mechanics, so that one Newton step would do; a second one cleans up after the differences.
-        """
-        plan = self.plan
-        for block in plan.constraints:
-            levels = block.constraint_levels(y)
-            worst = [float(np.abs(level).max()) for level in levels[:2]]
-            for level, violation in zip(LEVELS, worst, strict=False):
-                scale = 1.0 + float(np.abs(y[block.y_index]).max(initial=0.0))
-                if violation > _VIOLATION * scale:
-                    raise SetupError(
-                        f"the initial values violate {block.label} at the {level} level: "
-                        f"{np.array2string(levels[LEVELS.index(level)], precision=6)} instead of 0; start from "
-                        "positions and velocities that satisfy it"
-                    )
-        chosen = [b for b in plan.constraints if len(b.constraint_levels(y)) == 3]
-        rows = np.concatenate([[], *(b.rows[: b.levels.count] for b in chosen if b.levels)]).astype(np.intp)
-        rows = rows[~plan.z_given[rows]]
-        if not len(rows):
-            return y, z
-
-        def accelerations(values: Vector) -> tuple[Vector, Vector, Vector]:
-            trial = z.copy()
-            trial[rows] = values
-            outputs, settled = self.settle(t, y, trial)
-            found = [b.constraint_levels(outputs)[2] for b in chosen]
-            return np.concatenate(found), outputs, settled
-
-        values = z[rows]
-        for _ in range(2):
-            r = accelerations(values)[0]
-            step = 1e-4 * np.maximum(plan.z_nominal[rows], np.abs(values))
-            G = np.array([(accelerations(values + e)[0] - r) / e.max() for e in np.diag(step)]).T
-            if not np.any(G):
-                return y, z  # accelerations that do not follow the multipliers at once
-            values = values - np.linalg.lstsq(G, r, rcond=None)[0]
-        _, y, z = accelerations(values)
-        return y, z
-
-    def _spread(self, t: float, y: Vector) -> Vector:
-        """Follow known values through laws and feed-through as far as they reach; fills `y`, returns `z`."""
-        plan = self.plan
-        z = np.full(plan.n_z, np.nan)
-        for block in plan.blocks:
-            if block.implicit:
-                z[block.rows] = plan.z_initial[block.rows]
-        laws, known = self._laws, np.zeros(0, dtype=bool)
-        while True:
-            z[plan.copy_rows] = y[plan.copy_from]
-            for block in laws:
-                arguments = y[block.y_index]
-                if np.isfinite(arguments).all():
-                    z[block.rows] = block.call(z[block.rows], arguments)
-            u = plan.inputs(z)
-            found = np.isfinite(u)
-            todo = self._reached(found & ~known if len(known) else np.ones(plan.n_u, dtype=bool))
-            todo = [i for i in todo if not np.isfinite(y[plan.y_slices[i]]).all()]
-            if not todo:
-                return z
-            for i in todo:
-                y[plan.y_slices[i]] = try_outputs(plan.subsystems[i], plan.output_ports[i], t, u[plan.u_slices[i]])
-            laws, known = self._laws_reading(todo), found
-
-    def _reached(self, changed: npt.NDArray[np.bool_]) -> list[int]:
-        """The subsystems with direct feed-through (perhaps) that have a changed input."""
-        return [int(i) for i in np.unique(self._u_owner[changed]) if self._can_output[i]]
-
-    def _laws_reading(self, subsystems: list[int]) -> list[Block]:
-        return list({id(block): block for i in subsystems for block in self._laws_of[i]}.values())
 
     def settle(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Outputs and coupling variables at `t` that agree with each other for the present states.
@@ -325,7 +192,8 @@ class Settlement:
 
     def _output(self, i: int, t: float, u: Vector) -> Vector:
         """Outputs of subsystem `i` for the values `u` of its inputs."""
-        y: Vector = self._guarded(i, t, "evaluating its outputs", partial(self.plan.subsystems[i].output, t, u))
+        call = partial(getattr(self.plan.subsystems[i], self._ask[i]), t, u)
+        y: Vector = self._guarded(i, t, "evaluating its outputs", call)
         return y
 
     def _close_loop(self, t: float, y: Vector, z: Vector) -> tuple[Vector, Vector]:
@@ -339,8 +207,10 @@ class Settlement:
             return z - plan.evaluate(y, z)
 
         rows = self._follows  # unknowns of equations and multipliers are given here
-        scale = plan.z_nominal + np.abs(z)
         r = mismatch(z)
+        floor = np.where(plan.z_open, 0.0, plan.z_nominal)
+        grow_floor(floor, plan.z_nominal, plan.z_open, max(float(np.abs(v).max(initial=0.0)) for v in (z, z - r)))
+        scale = np.maximum(floor + np.abs(z), TINY)
         for _ in range(50):
             if np.all(np.abs(r) <= 1e-12 * scale):
                 return y, z
@@ -359,10 +229,6 @@ class Settlement:
             f"(mismatch {np.abs(r).max():.3g}); check the signs in the loop or give better start values",
             time=t,
         )
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 class _News:

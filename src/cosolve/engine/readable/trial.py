@@ -145,7 +145,7 @@ class Trial:
             y_i = crew.advance(i, self.window, coefficients, whole=True)
         columns = np.empty((len(y_i), len(reads)))
         for k, m in enumerate(reads):
-            shifted = z[m] + relative * max(self.size[m], abs(z[m]))
+            shifted = z[m] + relative * (max(self.size[m], abs(z[m])) or 1.0)
             unshifted = coefficients[:, m].copy()
             try:
                 moved = self._perturbed(i, m, shifted, coefficients)
