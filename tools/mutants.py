@@ -202,10 +202,14 @@ def _paths(files: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"tests/{file}" for file in files)
 
 
-def read_log(path: Path) -> tuple[int, list[Fate]]:
-    """The seed of the last run, and what became of its mistakes."""
+def read_log(path: Path) -> tuple[int, int, list[Fate]]:
+    """The seed of the last run, how many mistakes it noticed at first, and what became of them."""
     log = json.loads(path.read_text(encoding="utf-8"))
-    return log["seed"], [Fate(**{**entry, "mutation": Mutation(**entry["mutation"])}) for entry in log["fates"]]
+    return (
+        log["seed"],
+        log["first"],
+        [Fate(**{**entry, "mutation": Mutation(**entry["mutation"])}) for entry in log["fates"]],
+    )
 
 
 @dataclass(frozen=True)
@@ -238,13 +242,14 @@ def keep_survivors(path: Path, fates: list[Fate], verdicts: dict[str, Judged], s
             file.write(f'\n[[judged]]\nmistake = {mistake}\nopen = "seed {seed}, {when:%d %B %Y}"\n')
 
 
-def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) -> str:
+def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date, first: int) -> str:
     """The report as a page."""
     rooms = list(dict.fromkeys(fate.room for fate in fates))
     survivors = [fate for fate in fates if not fate.noticed]
     equivalent = [fate for fate in survivors if _verdict(fate, verdicts).equivalent]
     still = [fate for fate in survivors if fate not in equivalent]
     rows = [("all", fates), *((room, [fate for fate in fates if fate.room == room]) for room in rooms)]
+    of_others = f" ({first / (len(fates) - len(equivalent)):.0%} without the equivalent ones)" if still or first else ""
     lines = [
         "# Mistakes that tests notice",
         "",
@@ -255,7 +260,8 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) 
         "A mistake is *equivalent* when it changes nothing that a user could see; the reason was judged by hand. The",
         "score is the share of the others that was noticed. Mistakes that were noticed once are not made again when a",
         "run is repeated for its survivors (`--again`). Survivors of a sample get tests of their own, so its score",
-        "grows: a fresh seed is the fairer measure.",
+        f"grows: a fresh seed is the fairer measure. When this sample was made first, {first} of {len(fates)} were "
+        f"noticed{of_others}.",
         "",
         "| room | mistakes | noticed | equivalent | open | score |",
         "|---|---|---|---|---|---|",
@@ -307,11 +313,14 @@ def main(arguments: list[str] | None = None) -> int:
     rooms = [room for room in ROOMS if given.room in ("", room.name)]
     verdicts = read_verdicts(VERDICTS)
     fates: list[Fate] = []
+    first = -1  # how many were noticed when the sample was made first
     if given.again:
-        seed, before = read_log(LOG)
+        seed, first, before = read_log(LOG)
         fates = [fate for fate in before if fate.noticed or _verdict(fate, verdicts).equivalent]
         left = {fate.mutation.key for fate in before} - {fate.mutation.key for fate in fates}
         chosen = [pair for pair in drawn(rooms, ROOT, 0, seed, given.only) if pair[1].key in left]
+        gone = left - {mutation.key for _, mutation in chosen}  # their lines have changed
+        fates += [fate for fate in before if fate.mutation.key in gone]
     else:
         chosen = drawn(rooms, ROOT, given.count, seed, given.only)
     print(f"seed {seed}", flush=True)
@@ -326,16 +335,18 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{len(fates):4d} {m.path}:{m.line}  {m.what}  |  {m.text}")
         print(f"       {fate.seconds:5.1f} s  {fate.noticed or 'SURVIVES'}", flush=True)
         with LOG.open("w", encoding="utf-8") as file:
-            json.dump({"seed": seed, "fates": [asdict(fate) for fate in fates]}, file, indent=0)
+            noticed = sum(bool(f.noticed) for f in fates) if first < 0 else first
+            json.dump({"seed": seed, "first": noticed, "fates": [asdict(fate) for fate in fates]}, file, indent=0)
 
     study(chosen, given.jobs, given.quick, hear, given.minutes)
+    first = sum(bool(f.noticed) for f in fates) if first < 0 else first
     still = [f for f in fates if not f.noticed and not _verdict(f, verdicts).equivalent]
     print(f"{sum(bool(f.noticed) for f in fates)} of {len(fates)} mistakes were noticed, {len(still)} are open")
     for fate in still:
         print(f"  {fate.mutation.key}")
     if given.write:
         keep_survivors(VERDICTS, fates, verdicts, seed, date.today())
-        PAGE.write_text(page(fates, read_verdicts(VERDICTS), seed, date.today()), encoding="utf-8")
+        PAGE.write_text(page(fates, read_verdicts(VERDICTS), seed, date.today(), first), encoding="utf-8")
     return 0
 
 

@@ -270,7 +270,9 @@ class _Finder(ast.NodeVisitor):
         if name == "range":
             last = node.args[-1 if len(node.args) == 1 else 1]
             self._whole(last, f"{self._text(last)} - 1")
-        if not name.lstrip("_").startswith(_NO_FORMULA) and not any(k.arg is None for k in node.keywords):
+        if name == "zip":  # strict is a check
+            node = ast.Call(node.func, node.args, [])
+        elif not name.lstrip("_").startswith(_NO_FORMULA) and not any(k.arg is None for k in node.keywords):
             parts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
             self._dropped(parts, range(len(node.args), len(parts)))
         self.generic_visit(node)

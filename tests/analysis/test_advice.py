@@ -5,6 +5,7 @@ import pytest
 from examples.two_mass.model import force_displacement, lu, split
 
 import cosolve as cs
+from cosolve.analysis.advice import _families
 
 
 def test_stable_and_unstable_sides_of_the_limit():
@@ -290,3 +291,9 @@ def test_the_critical_step_of_many_parts_shares_steps_between_columns():
     whole = [cs.macro_map(_chain(parts), cs.Jacobi(degree=1), limit * factor) for factor in (0.999, 1.001)]
     assert [one.unstable for one in whole] == [False, True]
     assert maps < 150  # in units of a map that is found column by column; 330 steps are looked at
+
+
+def test_every_other_method_is_tried_once():
+    labels = [method.label for method in _families()]
+    assert len(set(labels)) == len(labels)
+    assert {method(degree).label for method in (cs.SemiImplicit, cs.Jacobi) for degree in (0, 1, 2)} < set(labels)

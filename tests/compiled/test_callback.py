@@ -66,6 +66,28 @@ def test_same_bits_in_a_process_of_its_own():
         np.testing.assert_array_equal(same_again.column("y"), expected.column("y"))
 
 
+class Forward(cs.Subsystem):
+    """Cannot go back."""
+
+    inputs, outputs = ("f",), ("x", "v")
+    native = cs.Subsystem.by_callback
+
+    def start(self, t0):
+        return [0.0, 0.0]
+
+    def advance(self, t0, t1, u):
+        return [0.1 * t1, 0.1 + 0.0 * u(t1)[0]]
+
+
+def test_steps_of_changing_length_are_compiled_only_where_they_can_be_undone():
+    system = coupled(linear(), Forward())
+    assert cs.why_not_compiled(system, cs.Jacobi(1), 1e-2) is None
+    why = "'two' has no rollback: steps of changing length are compiled only where they can be undone"
+    assert cs.why_not_compiled(system, cs.Jacobi(1), cs.Adaptive()) == why
+    with pytest.raises(cs.SetupError, match=why):
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(), compiled=True)
+
+
 @pytest.mark.parametrize("returns", ["list", "tuple", "array", "dict", "whole numbers"])
 def test_outputs_of_every_shape(returns):
     """And a signal that the subsystem keeps stays what it was."""

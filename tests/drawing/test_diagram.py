@@ -7,8 +7,23 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from cosolve.drawing.diagram import diagram, edge_text
+from cosolve.drawing.diagram import _loop, diagram, edge_text
 from cosolve.drawing.layout import place
+
+
+def test_the_way_from_a_box_to_itself_moves_with_the_box():
+    """And begins and ends at its edge, 23 above the centre."""
+    here = _loop(np.zeros(2))
+    assert here[[0, -1], 1].tolist() == [-23.0, -23.0]
+    assert here[:, 1].min() < -45.0
+    np.testing.assert_allclose(_loop(np.array([300.0, 200.0])) - [300.0, 200.0], here, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 4, 25, 26, 40])
+def test_every_box_has_a_place_of_its_own(count):
+    places = place(count, [(k, k + 1) for k in range(count - 1)])
+    assert len({tuple(row) for row in places.tolist()}) == count
+    assert places[:, 0].max() < 5
 
 
 def chain(n):

@@ -42,6 +42,14 @@ def test_the_table_gives_what_the_circuit_gives_between_its_points() -> None:
         assert el.linked_current(there, r, table()) == pytest.approx(i, abs=1e-9)
 
 
+def test_the_current_of_a_linkage_outside_the_table_is_that_of_its_edge() -> None:
+    for r in (0.0, 7e-3, 14e-3):
+        low, high = (el.table_value(table().linkage, i, r, table()) for i in (0.0, 20.0))
+        for beyond in (1e-9, 0.5, 10.0):
+            assert el.linked_current(low - beyond * (high - low), r, table()) == 0.0
+            assert el.linked_current(high + beyond * (high - low), r, table()) == 20.0
+
+
 def test_the_coil_of_the_table_builds_up_flux_as_the_circuit_does() -> None:
     """The capacitor discharges while the armature moves: flux after 30 ms by both, with the same Runge-Kutta steps."""
     m = MAGNET

@@ -66,6 +66,13 @@ def test_another_tunnels_profile() -> None:
     assert found.torque == pytest.approx(820, rel=1e-3)
 
 
+def test_a_closed_polar_is_mirrored_to_negative_angles_and_to_the_flow_from_behind() -> None:
+    """With 0.7 of the lift, downwards where the profile faces down, and all of the drag."""
+    closed = closed_polar([[-10, -0.8, 0.02], [0, 0.1, 0.01], [10, 0.9, 0.02]], [[30, 0.9, 0.6], [90, 0.1, 2.2]])
+    found = [polar_values(np.radians(angle), *closed)[:2] for angle in (30.0, -30.0, 150.0, -150.0)]
+    assert np.array(found) == pytest.approx(np.array([[0.9, 0.6], [-0.63, 0.6], [-0.63, 0.6], [0.63, 0.6]]))
+
+
 def test_forces_along_the_blade() -> None:
     """Of S0700000: 4 % over the middle of the blade, 20 % at its ends, where a lifting line knows too little."""
     test = TESTS["S0700000"]

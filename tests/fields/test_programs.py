@@ -16,6 +16,7 @@ from tests import processes
 from tests.fields.fake_solvers import write_box, write_fakes, write_triangle
 
 import cosolve as cs
+from cosolve.fields.adapters.kratos import _first_line
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="scripts as programs: Windows")
 H = 0.1
@@ -170,6 +171,11 @@ def test_missing_programs_are_named_with_what_would_help(place, monkeypatch):
     with pytest.raises(cs.SetupError, match=r"'pimpleFoam' is not there; install OpenFOAM .*apt install openfoam"):
         cs.OpenFoam(write_box(place / "case"), "wall")
     assert not list((place / "work").iterdir())
+
+
+def test_a_failure_of_kratos_is_told_in_its_first_line():
+    assert _first_line(RuntimeError("\n  no such element \nin line 3 of a long list")) == "no such element"
+    assert _first_line(ValueError("\n")) == "ValueError"
 
 
 @pytest.mark.covers("FS-20")

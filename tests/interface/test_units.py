@@ -6,6 +6,7 @@ from math import pi
 
 import numpy as np
 import pytest
+from scipy import constants
 
 import cosolve as cs
 from cosolve.subsystem.units import conversion, parse_unit
@@ -34,6 +35,23 @@ CONVERSIONS = [
     ("N.m/deg", "N.m/rad", 180 / pi, 0.0),
     ("µm", "m", 1e-6, 0.0),
 ]
+
+
+#: Ours, the name of the same in scipy.constants, in SI units.
+NAMED = [
+    ("atm", "atm", "Pa"), ("psi", "psi", "Pa"), ("bar", "bar", "Pa"), ("lb", "pound", "kg"),
+    ("lbm", "lb", "kg"), ("lbf", "lbf", "N"), ("in", "inch", "m"), ("inch", "inch", "m"), ("ft", "foot", "m"),
+    ("yd", "yard", "m"), ("mi", "mile", "m"), ("nmi", "nautical_mile", "m"), ("kn", "knot", "m/s"),
+    ("t", "metric_ton", "kg"), ("eV", "eV", "J"), ("cal", "calorie", "J"), ("l", "liter", "m3"), ("L", "litre", "m3"),
+    ("min", "minute", "s"), ("h", "hour", "s"), ("d", "day", "s"), ("deg", "degree", "rad"),
+    ("degF", "degree_Fahrenheit", "K"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "constant", "base"), NAMED)
+def test_factors_are_those_of_the_table_of_constants(name, constant, base):
+    factor, _ = conversion(parse_unit(name), parse_unit(base))
+    assert factor == pytest.approx(getattr(constants, constant), rel=1e-9)
 
 
 @pytest.mark.parametrize(("source", "target", "factor", "offset"), CONVERSIONS)

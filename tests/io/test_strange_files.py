@@ -51,6 +51,7 @@ CASES = {
     "tables without end": (MASSES, "a = " + "{b = " * 500 + "1" + "}" * 500, "brackets inside brackets"),
     "names without end": (MASSES, "a." * 1500 + "b = 1", "unknown table 'a'"),
     "a number without end": (MASSES, f"a = {NUMBER}", "is not valid TOML: exceeds the limit"),
+    "inputs that are a number": (MASSES, "inputs = 3\n" + MASSES, "inputs"),
     "a name over two lines": (MASSES, MASSES.replace('["f"]', '["f\\ng"]', 1), "'f g'"),
 }
 

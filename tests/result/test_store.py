@@ -290,6 +290,10 @@ def test_a_folder_without_permission_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_picture_is_headed_by_the_name_of_the_method():
+    assert _run().plot("one.x").axes[0].get_title(loc="left") == "SemiImplicit"
+
+
 def test_unknown_endings_are_refused(tmp_path):
     with pytest.raises(cs.SetupError, match=r"\.h5.*or \.csv"):
         _run().save(tmp_path / "run.xlsx")

@@ -42,6 +42,7 @@ def test_picture(runs, tmp_path) -> None:
     figure = cs.plot_map(runs, "ck", "dk", "one.x", coupling="Jacobi(1)", log=True, limit=1.0, path=path)
     axes = figure.axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale()) == ("ck", "dk", "log")
+    assert type(axes.collections[0].norm).__name__ == "LogNorm"  # also where some runs have no value
     assert path.stat().st_size > 5000
     crosses = [line for line in axes.lines if line.get_label() == "failed"]
     assert len(crosses[0].get_xdata()) == len(cs.failures(runs.sel(coupling="Jacobi(1)")))

@@ -56,6 +56,7 @@ def test_one_mistake_at_a_time_and_only_in_formulas():
         (b"x = a or b or c", ["a or -> nothing", "or b -> nothing", "or -> and", "or c -> nothing", "or -> and"]),
         (b"key = (a, b, c)", ["a, -> nothing", ", c -> nothing"]),
         (b"key = [a, b]", ["a, -> nothing", ", b -> nothing"]),
+        (b"x = zip(a, b, strict=True)", []),
         (b"x = f(a, k=b)", [", k=b -> nothing"]),
         (b"x = f(k=(b))", ["k=(b) -> nothing"]),
         (b"for k in range(n): pass", ["n -> n - 1"]),
@@ -183,7 +184,8 @@ def test_the_page_counts_and_judges(tree):
     found = [mutation for _, mutation in mutants.drawn([room], tree, 4, seed=1)]
     fates = [mutants.Fate(m, "room", noticed, 1.0) for m, noticed in zip(found, ("t", "t", "", ""), strict=True)]
     same = mutants.Judged(found[2].key, equivalent="it is the same")
-    text = mutants.page(fates, {same.mistake: same}, 1, date(2026, 1, 2))
+    text = mutants.page(fates, {same.mistake: same}, 1, date(2026, 1, 2), first=1)
+    assert "1 of 4 were noticed (33% without the equivalent ones)" in text
     assert "| room | 4 | 2 | 1 | 1 | 67% |" in text
     assert "it is the same" in text
     assert "02 January 2026" in text

@@ -14,7 +14,7 @@ import cosolve as cs
 from cosolve.auto.candidates import Candidates
 from cosolve.auto.choice import Search
 from cosolve.auto.doubt import EXPLAINED
-from cosolve.auto.trial import Trial
+from cosolve.auto.trial import LEAST_RTOL, Trial
 from cosolve.cli import app
 from cosolve.run.automatic import Compared
 from cosolve.run.pilots import Pilots
@@ -473,6 +473,12 @@ def test_a_run_below_half_of_an_earlier_one_is_in_doubt_although_it_agrees_with_
     compared = Compared(t, pulse, np.zeros(1), allowed=1e-3)
     compared.see(t, 1.0005 * pulse)
     assert compared.doubt() == ""
+
+
+def test_no_tolerance_of_a_control_lies_below_rounding():
+    pilot = Trial(cs.GaussSeidel(3), cs.Adaptive(rtol=1e-2), error=0.01, level=0.6)
+    assert pilot.rtol(1e-4) > LEAST_RTOL
+    assert pilot.rtol(1e-30) == LEAST_RTOL
 
 
 def test_a_run_whose_control_had_nothing_to_measure_is_repeated_on_other_steps():

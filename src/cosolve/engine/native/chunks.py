@@ -86,7 +86,7 @@ def why_not_compiled(system: System, method: MethodLike, step: object = None) ->
     made = _natives(plan, length, method.degree)
     if isinstance(made, str):
         return made
-    return None if isinstance(step, (int, float)) else step_obstacle(plan, made)
+    return None if isinstance(step, (int, float)) else step_obstacle(plan, made, method)
 
 
 def carried_out(plan: Plan, method: Method) -> tuple[Plan, Method]:
@@ -96,11 +96,18 @@ def carried_out(plan: Plan, method: Method) -> tuple[Plan, Method]:
     return staged(plan, method.inner_point), method.at_stages()
 
 
-def step_obstacle(plan: Plan, natives: list[Native]) -> str | None:
+def step_obstacle(plan: Plan, natives: list[Native], method: Method) -> str | None:
     """Why steps of changing length cannot be compiled."""
-    for name, native in zip(plan.names, natives, strict=True):
+    script = method.script
+    corrected = script is not None and script.corrector is not None and script.jacobian == "auto"
+    for name, subsystem, native in zip(plan.names, plan.subsystems, natives, strict=True):
         if not native.any_step:
             return f"'{name}' is compiled for one step length only; give a fixed step"
+        if corrected and has_capability(subsystem, "jacobian") and not native.response:
+            changes = f"'{name}' gives a Jacobian of its own that changes with the step"
+            return f"{changes}; runs with jacobian='difference' are compiled"
+        if not (native.save or len(native.state)):
+            return f"'{name}' has no rollback: steps of changing length are compiled only where they can be undone"
     return None
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from cosolve.engine.native.wiring import NORMS_PER_STEP
 from cosolve.stepsize import TickClock
 from cosolve.stepsize.sequence import Controlled
-from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
     from cosolve.engine.chunk import Chunk
@@ -33,21 +32,13 @@ class ControlledChunks:
         from cosolve.engine.native.chunks import step_obstacle
 
         chunks = self.chunks
-        plan, script = chunks.plan, chunks.method.script
+        script = chunks.method.script
         assert script is not None
-        chunks.reason = step_obstacle(plan, chunks.natives)
-        if script.corrector is not None and script.jacobian == "auto":
-            several = zip(plan.names, plan.subsystems, chunks.natives, strict=True)
-            own = [name for name, s, n in several if has_capability(s, "jacobian") and not n.response]
-            if own and chunks.reason is None:
-                changes = f"'{own[0]}' gives a Jacobian of its own that changes with the step"
-                chunks.reason = f"{changes}; runs with jacobian='difference' are compiled"
+        chunks.reason = step_obstacle(chunks.plan, chunks.natives, chunks.method)
         chunks.wiring.exact[:] = 0
         chunks.wiring.put(KEEP=0)
         if script.corrector is not None:
             chunks.wiring.put(EVERY=int(script.corrector.refresh == "iteration"))
-        if not all(native.save or len(native.state) for native in chunks.natives) and chunks.reason is None:
-            chunks.reason = "steps of changing length are compiled only where they can be undone"
         return chunks.reason is None
 
     def take(self, count: int) -> Chunk | None:
