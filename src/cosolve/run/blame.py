@@ -44,24 +44,25 @@ def columns(core: Core) -> int:
     return states + known if states + known <= _MOST_COLUMNS else 0
 
 
-def blame(core: Core, H: float, sure: bool, mapped: bool) -> tuple[Cause, float]:
+def blame(core: Core, H: float, sure: bool, mapped: bool, per_step: float) -> tuple[Cause, float]:
     """Whose growth it is, and a step that is stable (NaN where none was found); the run stays where it is.
 
-    Where it is `sure` that the coupling grows, only that step is asked for. `mapped` says that maps are cheap here.
+    Where it is `sure` that the coupling grows, only that step is asked for. `mapped` says that maps are cheap here;
+    values have grown by the factor `per_step` in every macro step, of which the coupling must be the greater part.
     """
     try:
         states = core.crew.save()
     except CosolveError:  # of a process that is gone, say
         return "unknown", nan
     try:
-        return _by_maps(core, H, sure) if mapped else _by_trials(core, H, sure, states)
+        return _by_maps(core, H, sure, log(per_step)) if mapped else _by_trials(core, H, sure, states)
     except (CosolveError, ArithmeticError, ValueError):
         return ("coupling" if sure else "unknown"), nan
     finally:
         core.crew.restore(states)
 
 
-def _by_maps(core: Core, H: float, sure: bool) -> tuple[Cause, float]:
+def _by_maps(core: Core, H: float, sure: bool, seen: float) -> tuple[Cause, float]:
     states, t, z, method = core.crew.save(), core.t, core.z, core.method.for_linearisation()
 
     def at(step: float) -> MacroMap:
@@ -76,6 +77,8 @@ def _by_maps(core: Core, H: float, sure: bool) -> tuple[Cause, float]:
         rates = [log(one.radius) / step for one, step in fine]
         by_step = rates[1] > 2.0 * rates[0]  # at any length of the step: subsystems react at once
         if all(one.unstable for one, _ in fine) and min(rates) > 0.5 * log(here.radius) / H and not by_step:
+            return "model", nan
+        if log(here.radius) - H * max(0.0, min(rates)) < 0.25 * seen:
             return "model", nan
     for divisor in _DIVISORS:
         if not at(H / divisor).unstable:

@@ -259,7 +259,7 @@ class GrowthMonitor:
         cause, stable = "coupling" if sure else "unknown", np.nan
         if able and not (sure and self._steps + core.windows.left < _LONG):  # who is sure asks for a stable step only
             self._trials += 1
-            cause, stable = blame(core, H, sure, self._mapped)
+            cause, stable = blame(core, H, sure, self._mapped, per_step)
         elif self._own and not sure and not failed:  # it was tried often enough
             cause = "model"
         self._own = cause == "model"
