@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--slow-log")
-    if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:  # those report to the first process
+    if path is not None and not hasattr(config, "workerinput"):  # workers report to the first process
         _log.append(path)
 
 

@@ -12,7 +12,7 @@ def method(**options: object) -> cs.Implicit:
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9])
 def test_a_field_needs_no_nominal_value(scale: float) -> None:
-    """The same problem in other units takes the same iterations; measured by entries, nothing of it would be seen."""
+    """The same problem in other units takes the same iterations; measured by entries too."""
     g = scale * np.linspace(1, 2, 3)
     counts = []
     for norm in ("fields", "entries"):
@@ -32,9 +32,7 @@ def test_a_field_needs_no_nominal_value(scale: float) -> None:
         if norm == "fields":
             assert all(norms[-1] <= 1e-6 and (np.array(norms[:-1]) > 1e-6).all() for norms in run.residual_norms)
             assert counts[0] > 10
-    assert counts[0] > counts[1] if scale < 1 else counts[0] >= counts[1]
-    if scale < 1:
-        assert counts[1] == 0
+    assert counts[0] >= counts[1] > 10  # by entries the magnitudes seen so far are the scale as well
 
 
 def test_a_field_that_is_zero_has_converged() -> None:

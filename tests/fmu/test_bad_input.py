@@ -139,7 +139,9 @@ def test_value_reference_out_of_range(fmi):
     )
     system = cs.System({"mass": cs.load_fmu(build("mass_force", wrong, fmi))})
     system.set("mass.f", 0.0)
-    with pytest.raises(cs.SubsystemError, match=r"'mass' failed while starting.*'ghost'.*reference 77 is out of range"):
+    with pytest.raises(
+        cs.SubsystemError, match=r"'mass' failed while .* at t = 0.*'ghost'.*reference 77 is out of range"
+    ):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.1)
 
 
