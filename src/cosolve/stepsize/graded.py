@@ -25,13 +25,12 @@ class Grading:
     """Pieces that grow: the shortest is the macro step halved so many times.
 
     Lengths double from piece to piece, or (`twice`) from pair to pair, which is gentler on what is extrapolated from
-    them and goes on into the second macro step.
+    them and goes on into the second macro step. `settling` holds parts of the macro step that come before these
+    pieces, with held inputs each: what jumps at the start has jumped then, and is forgotten (docs/theory.md, "Stiff
+    couplings").
 
     >>> Grading(2).pieces(0.0, 1.0, [])
     [0.25, 0.25, 0.5]
-    `settling` holds parts of the macro step that come before these pieces, with held inputs each: what jumps at the
-    start has jumped then, and is forgotten (docs/theory.md, "Stiff couplings").
-
     >>> gentle = Grading(3, twice=True)
     >>> gentle.pieces(0.0, 1.0, []), gentle.pieces(1.0, 1.0, [0.25, 0.25])
     ([0.125, 0.125, 0.125, 0.125, 0.25, 0.25], [0.5, 0.5])
