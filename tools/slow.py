@@ -3,7 +3,7 @@
     make slow                            everything that is due, in shards of at most 20 minutes; Ctrl-C loses nothing
     python -m tools.slow --minutes 5     one shard of five minutes
     python -m tools.slow --due           name what is due and what failed, run nothing (part of `make check`)
-    python -m tools.slow --slice 3       three minutes of them, others at every commit; the ledger stays as it is
+    python -m tools.slow --slice 3       three minutes of short ones, others at every commit; the ledger stays as it is
     python -m tools.slow tests/trust     only tests whose name begins so, due or not
 
 The ledger is `tests/slow.csv`: test, date, commit, seconds, result and the digest of its subject. The subject of a test
@@ -35,6 +35,7 @@ LEDGER = ROOT / "tests" / "slow.csv"
 PAGE = ROOT / "docs" / "validation" / "slow.md"
 WEEK = timedelta(days=7)
 UNKNOWN = 10.0  # seconds that a test is expected to take which has never run
+LONGEST_IN_SLICE = 30.0  # seconds
 JOBS = 2
 
 
@@ -294,9 +295,10 @@ def main(arguments: list[str] | None = None) -> int:
     if given.due:
         return tell(tests, ledger)
     if given.slice:
-        first = int(_git("rev-list", "--count", "HEAD")) * 997 % len(tests)
+        short = [test for test in tests if test in ledger and ledger[test].seconds < LONGEST_IN_SLICE]
+        first = int(_git("rev-list", "--count", "HEAD")) * 997 % max(1, len(short))
         with tempfile.TemporaryDirectory(prefix="slow-") as folder:
-            return run(shard(tests[first:] + tests[:first], ledger, given.slice), Path(folder) / "log")
+            return run(shard(short[first:] + short[:first], ledger, given.slice), Path(folder) / "log")
     gone = set(ledger) - set(tests)
     ledger = {test: entry for test, entry in ledger.items() if test not in gone}
     today = date.today()
