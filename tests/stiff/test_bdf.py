@@ -358,16 +358,22 @@ def test_compiled_with_the_same_bits(method, step):
 @BOTH
 @pytest.mark.parametrize("G", [1.0, 1e4])
 def test_error_bar(method, G):
-    """The shadow draws its deviation by backward differences too: bars hold, and are not far off where not stiff."""
+    """The shadow draws its deviation by backward differences too: bars hold, and are not far off where not stiff.
+
+    Where a time constant is 1 % of the step, steps twice as long do not prove the bar: it is not given, its size shown.
+    """
     case = driven(G)
     result = case.run(method, error_bar=True)
-    assert result.error_bar.reason is None
     exact = case.exact(result.t)
+    if G > 1.0:
+        assert "something is faster than the steps" in result.error_bar.reason
+        assert set(result.error_bar.unproven) == {"a.T", "b.T"}
+        return
+    assert result.error_bar.reason is None
     for name, column in (("a.T", 0), ("b.T", 3)):
         error, bar = np.abs(result[name] - exact[:, column]), result.error_bar.bar[name]
         assert (error <= bar).all()
-        if G == 1.0:
-            assert bar.max() < 3.0 * error.max()
+        assert bar.max() < 3.0 * error.max()
 
 
 def test_refusals():
