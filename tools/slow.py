@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LEDGER = ROOT / "tests" / "slow.csv"
 PAGE = ROOT / "docs" / "validation" / "slow.md"
 WEEK = timedelta(days=7)
-UNKNOWN = 10.0  # seconds that a test is expected to take which has never run
+UNKNOWN = 3.0  # seconds that a test is expected to take which has never run
 LONGEST_IN_SLICE = 30.0  # seconds
 JOBS = 2
 
