@@ -72,6 +72,7 @@ def test_counts():
     }
 
 
+@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
 @pytest.mark.covers("SL-15")
 @pytest.mark.parametrize(
     ("method", "k", "index"),
@@ -174,6 +175,7 @@ def test_a_second_correction_closes_the_nonlinear_interface():
     assert two.residual.max() < 1e-8
 
 
+@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
 @pytest.mark.covers("SL-12")
 @pytest.mark.parametrize(("kind", "k"), quick([(kind, k) for kind in ("F/D", "D/D") for k in (0, 1, 2)], ("F/D", 1)))
 def test_motion_as_input(kind, k):
@@ -230,6 +232,7 @@ def test_adaptive_inner_solver_gives_the_same():
     assert errors(result, 1e-3).phi1 == pytest.approx(9.79e-6, rel=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
 @pytest.mark.slow
 def test_the_script(tmp_path, capsys):
     """Three pictures and a table."""
