@@ -351,7 +351,7 @@ class Chunks:
         measure, corrections = self.core.measure, self.core.corrections
         plain = measure.plain.astype(np.int64)
         self.wiring.put(HISTORY=values, SIZES=measure.size, PLAIN=plain, LEAST=measure.least)
-        self.wiring.put(NOMINAL=self.core.plan.z_nominal, OPEN=measure.open)
+        self.wiring.put(NOMINAL=self.plan.z_nominal, OPEN=measure.open)
         self.wiring.put(NORMS=norms, CAPACITY=len(norms), FILLED=0, PROBLEM=0, RESIDUAL=np.nan)
         self.wiring.put(NOTED=0, TROUBLED=0, KEPT=0, HANDED_OVER=0)
         self.wiring.put(QUIET=corrections.quiet, EXAMINATIONS=corrections.examinations)
