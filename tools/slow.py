@@ -270,14 +270,14 @@ def page(entries: Iterable[Entry]) -> str:
 
 
 def tell(tests: list[str], ledger: dict[str, Entry]) -> int:
-    """Name what is due, by file and reason, and what failed; 1 where something failed and has not changed since."""
+    """Name what is due, by folder and reason, and what failed; 1 where something failed and has not changed since."""
     today = date.fromisoformat(_git("log", "-1", "--format=%cs"))
     reasons = {test: why_due(test, ledger.get(test), today) for test in tests}
-    due = Counter((test.partition("::")[0], why) for test, why in reasons.items() if why)
+    due = Counter(("/".join(test.partition("::")[0].split("/")[:2]), why) for test, why in reasons.items() if why)
     failed = [test for test, why in reasons.items() if why == "it failed"]
     print(f"slow tests: {len(tests)}, of which {sum(due.values())} are due (make slow)")
-    for (file, why), count in sorted(due.items()):
-        print(f"  {file}: {count}, {why}")
+    for (folder, why), count in sorted(due.items()):
+        print(f"  {folder}: {count}, {why}")
     for test in failed:
         print(f"  FAILED at {ledger[test].commit}: {test}")
     return 1 if failed else 0

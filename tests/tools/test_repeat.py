@@ -44,7 +44,7 @@ def test_a_failure_now_and_then_is_found_and_printed(case, capfd):
     """The fixtures begin and end for each run, in one process or in several."""
     assert repeat.main(["-n", "3", "--each", "2", "--busy", "1", f"{case}::test_a[2]"]) == 1
     printed = capfd.readouterr().out
-    assert printed.count("AssertionError: the second time") == 1
+    assert printed.count("E       AssertionError: the second time") == 1
     assert "2 of 3 times: 1 failed, 1 passed\n" in printed
     assert printed.endswith("3 of 3 times: 1 failed, 2 passed\n")
     assert case.with_name("log").read_text().split() == 3 * ["begin", "a2", "end"]
